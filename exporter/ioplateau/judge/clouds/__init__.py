@@ -1,0 +1,1 @@
+"""Clouds: which documents one wants, and what their bytes say of identity and limits."""

@@ -1,0 +1,1 @@
+"""Measure: kernel text becomes counters, counters become rates. Knows formats, has no opinion."""

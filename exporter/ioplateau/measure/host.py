@@ -1,0 +1,109 @@
+"""The one door to the machine's files: live (root "/") or any directory that looks like one.
+
+Descriptors of hot files stay open and are read with pread from offset 0: 4 us a file
+instead of 10 (a fresh open has to walk the path and allocate a seq_file).
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from pathlib import Path
+
+CHUNK = 1 << 18
+LIMIT = 256 << 20  # a file that never ends costs itself, not our memory
+
+
+class Host:
+    """A machine's file tree. Paths are absolute, as on the machine.
+
+    Raises OSError for what cannot be read. One Host belongs to one thread at a time.
+    """
+
+    def __init__(
+        self,
+        root: Path | str = "/",
+        *,
+        procfs: Path | str | None = None,
+        sysfs: Path | str | None = None,
+    ) -> None:
+        self._root = Path(root)
+        self._moved: tuple[tuple[str, Path], ...] = tuple(
+            (prefix, Path(place))
+            for prefix, place in (("/proc", procfs), ("/sys", sysfs))
+            if place is not None
+        )
+        self._kept: dict[str, int] = {}
+
+    def place(self, path: str) -> str:
+        """Where `path` of the machine lies in our own file tree."""
+        for prefix, place in self._moved:
+            if path == prefix or path.startswith(prefix + "/"):
+                return str(place) + path[len(prefix) :]
+        return os.path.join(self._root, path.lstrip("/"))  # noqa: PTH118 - hot path
+
+    def read(self, path: str) -> bytes:
+        """The whole file, from a descriptor kept open between calls."""
+        descriptor = self._kept.get(path)
+        if descriptor is None:
+            descriptor = os.open(self.place(path), os.O_RDONLY | os.O_CLOEXEC)
+            self._kept[path] = descriptor
+        try:
+            return _whole(descriptor)
+        except OSError:
+            self.forget(path)
+            raise
+
+    def read_once(self, path: str) -> bytes:
+        """The whole file, opened for this call only: for what is read seldom."""
+        descriptor = os.open(self.place(path), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return _whole(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def list(self, path: str) -> tuple[str, ...]:
+        """Names in a directory, sorted."""
+        return tuple(sorted(os.listdir(self.place(path))))
+
+    def link(self, path: str) -> str:
+        """What a symbolic link says, unresolved."""
+        return os.readlink(self.place(path))
+
+    def mounts_changed(self, path: str) -> bool:
+        """Whether the mount table behind a kept mountinfo changed since it was last asked.
+
+        mounts_poll() in fs/proc_namespace.c raises POLLPRI and POLLERR once for each change.
+        """
+        descriptor = self._kept.get(path)
+        if descriptor is None:
+            return True
+        poll = select.poll()
+        poll.register(descriptor, select.POLLPRI)
+        return bool(poll.poll(0))
+
+    def forget(self, path: str) -> None:
+        """Close a kept descriptor, so that the next read opens the path anew."""
+        descriptor = self._kept.pop(path, None)
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        for path in tuple(self._kept):
+            self.forget(path)
+
+
+def _whole(descriptor: int) -> bytes:
+    # A seq_file hands out about a page (or one record) per read, whatever the buffer:
+    # read on until it says there is no more.
+    first = os.pread(descriptor, CHUNK, 0)
+    if not first:
+        return first
+    parts = [first]
+    size = len(first)
+    while part := os.pread(descriptor, CHUNK, size):
+        parts.append(part)
+        size += len(part)
+        if size > LIMIT:
+            raise OSError(27, f"more than {LIMIT} bytes")
+    return parts[0] if len(parts) == 1 else b"".join(parts)

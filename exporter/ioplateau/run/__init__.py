@@ -1,0 +1,1 @@
+"""Run: the thin shell that owns clocks, threads, sockets, signals and files."""

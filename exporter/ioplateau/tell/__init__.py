@@ -1,0 +1,1 @@
+"""Tell: the state becomes words for Prometheus, people and programs. Decides nothing."""
