@@ -1,0 +1,370 @@
+"""What clouds sell, from the package's tables: one entry at a time, found by bisection.
+
+Units as in the tables' column names (data/limits/README.md) until here, base units after.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ioplateau.judge.tables import Shelf
+
+MB = 1_000_000
+MIB = 1 << 20
+KIB = 1 << 10
+
+# The newest price list first: a disk has no field that tells when it was bought.
+DISK_GENERATIONS = ("2026-08", "2023-10", "2018-05", "2016-2017")
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """What one thing may do, operations/s and bytes/s. None: documented nowhere."""
+
+    iops: float | None = None
+    bytes_per_second: float | None = None
+    burst_iops: float | None = None
+    burst_bytes_per_second: float | None = None
+    # Credit when full, operations and bytes.
+    bucket_operations: float | None = None
+    bucket_bytes: float | None = None
+
+    def __bool__(self) -> bool:
+        return self.iops is not None or self.bytes_per_second is not None
+
+
+NOTHING = Ceiling()
+
+
+@dataclass(frozen=True, slots=True)
+class VmSize:
+    """One Azure VM size. None: documented nowhere, never 0."""
+
+    name: str
+    series: str
+    vcpus: int | None
+    max_data_disks: int | None
+    premium_storage: bool | None
+    uncached: Ceiling
+    ultra: Ceiling  # the lane of Ultra and Premium SSD v2 disks; empty: the size has none
+    cached: Ceiling  # shared with the temporary disk
+    temporary: Ceiling  # reads; SCSI temporary ("resource") disk
+    temporary_write_bytes_per_second: float | None
+    temporary_gib: float | None
+    local_disks: int | None
+    local_disk_gib: float | None
+    local_read: Ceiling  # all local NVMe disks together
+    local_write: Ceiling
+    cache_gib: float | None
+    network_bytes_per_second: float | None
+    standard_disk_iops: float | None
+    controller: str  # "NVMe" where the entry is of that controller, else ""
+    source: str
+    date: str
+    basis: str
+    burst_basis: str
+    cached_basis: str
+    notes: str
+
+
+@dataclass(frozen=True, slots=True)
+class DiskTier:
+    """One Azure managed-disk tier of one price list."""
+
+    generation: str
+    sku: str
+    tier: str
+    above_gib: float | None  # the tier is of disks above this size ...
+    size_gib: float | None  # ... up to this one
+    base: Ceiling
+    burst_kind: str
+    on_demand: Ceiling  # opt-in burst without credit
+    performance_plus: Ceiling
+    min_iops: float | None
+    max_iops: float | None
+    min_bytes_per_second: float | None
+    max_bytes_per_second: float | None
+    iops_per_gib: float | None
+    bytes_per_second_per_iops: float | None
+    operation_bytes: int | None  # a larger request counts as several
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One row of azure_files or gcp_disks: a parameter with its value as printed."""
+
+    columns: Mapping[str, str]
+
+    @property
+    def value(self) -> float | None:
+        try:
+            return float(self.columns.get("value", ""))
+        except ValueError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One EC2 instance type: what all its EBS volumes share."""
+
+    name: str
+    vcpus: int | None
+    hypervisor: str
+    base: Ceiling  # of a type without a known baseline: its maximum
+    baseline_known: bool
+    network_bytes_per_second: float | None
+    local_nvme_gib: float | None
+    source: str
+    date: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeType:
+    """One EBS volume type of one generation; formulas are in judge.clouds.aws_limits."""
+
+    name: str
+    generation: str
+    columns: Mapping[str, Any]
+    operation_bytes: int | None
+    source: str
+    date: str
+
+    def number(self, column: str) -> float | None:
+        """A numeric column; None: empty."""
+        value = self.columns.get(column)
+        return float(value) if isinstance(value, int | float) else None
+
+
+def vm_size(shelf: Shelf, name: str, controller: str | None = None) -> VmSize | None:
+    """An Azure VM size by name, "Standard_" optional; its NVMe variant if the controller is that."""
+    for candidate in (name, f"Standard_{name}"):
+        line = shelf.line("azure_vm_sizes", candidate)
+        if line is not None:
+            break
+    else:
+        return None
+    row = json.loads(line)
+    if (controller or "").lower() == "nvme":
+        variant = shelf.line("azure_vm_sizes_nvme_controller", candidate)
+        if variant is not None:
+            row |= _of_controller(json.loads(variant))
+    return _vm_size(row)
+
+
+def _of_controller(variant: dict[str, Any]) -> dict[str, Any]:
+    date = variant.pop("doc_date")
+    # The base table's exact bytes are of the SCSI controller.
+    return variant | {
+        "date": date,
+        "uncached_bps": None,
+        "limits_basis": "docs",
+        "burst_basis": "docs",
+    }
+
+
+def _vm_size(row: Mapping[str, Any]) -> VmSize:
+    return VmSize(
+        name=row["name"],
+        series=row.get("series", ""),
+        vcpus=row.get("vcpus"),
+        max_data_disks=row.get("max_data_disks"),
+        premium_storage={"yes": True, "no": False}.get(row.get("premium_io", "")),
+        uncached=_lane(row, "uncached", exact=row.get("uncached_bps")),
+        ultra=_lane(row, "uncached_ultra"),
+        cached=_lane(row, "cached"),
+        temporary=Ceiling(row.get("temp_iops"), _mb(row.get("temp_read_mbps"))),
+        temporary_write_bytes_per_second=_mb(row.get("temp_write_mbps")),
+        temporary_gib=row.get("temp_disk_gib"),
+        local_disks=row.get("local_nvme_disks"),
+        local_disk_gib=row.get("local_nvme_disk_gib"),
+        local_read=Ceiling(row.get("local_nvme_read_iops"), _mb(row.get("local_nvme_read_mbps"))),
+        local_write=Ceiling(
+            row.get("local_nvme_write_iops"), _mb(row.get("local_nvme_write_mbps"))
+        ),
+        cache_gib=row.get("cache_size_gib"),
+        network_bytes_per_second=_megabit(row.get("network_bandwidth_mbps")),
+        standard_disk_iops=row.get("std_iops_per_disk"),
+        controller=row.get("disk_controller", ""),
+        source=row.get("source", ""),
+        date=row.get("date", ""),
+        basis=row.get("limits_basis", ""),
+        burst_basis=row.get("burst_basis", ""),
+        cached_basis=row.get("cached_basis", ""),
+        notes=row.get("notes", ""),
+    )
+
+
+def _lane(row: Mapping[str, Any], lane: str, exact: float | None = None) -> Ceiling:
+    return with_credit(
+        row.get(f"{lane}_iops"),
+        exact if exact is not None else _mb(row.get(f"{lane}_mbps")),
+        row.get(f"burst_{lane}_iops"),
+        _mb(row.get(f"burst_{lane}_mbps")),
+        seconds=1800,
+    )
+
+
+def with_credit(
+    iops: float | None,
+    bytes_per_second: float | None,
+    burst_iops: float | None,
+    burst_bytes_per_second: float | None,
+    *,
+    seconds: float,
+) -> Ceiling:
+    """A ceiling whose buckets hold the burst above base for so long; a burst below base is none.
+
+    Azure: (burst - base) x 1,800, equal to BurstCreditBucketSizeInIO of the SKU API.
+    """
+    burst_iops = _above(iops, burst_iops)
+    burst_bytes_per_second = _above(bytes_per_second, burst_bytes_per_second)
+    return Ceiling(
+        iops,
+        bytes_per_second,
+        burst_iops,
+        burst_bytes_per_second,
+        None if burst_iops is None or iops is None else (burst_iops - iops) * seconds,
+        None
+        if burst_bytes_per_second is None or bytes_per_second is None
+        else (burst_bytes_per_second - bytes_per_second) * seconds,
+    )
+
+
+def _above(base: float | None, burst: float | None) -> float | None:
+    return burst if base is not None and burst is not None and burst > base else None
+
+
+def disk_tier(
+    shelf: Shelf, sku: str, size_gib: float, generations: tuple[str, ...] = DISK_GENERATIONS
+) -> DiskTier | None:
+    """The tier of a disk of this SKU and size, in the newest price list that has it."""
+    for generation in generations:
+        for tier in disk_tiers(shelf, generation, sku):
+            if tier.size_gib is not None and (tier.above_gib or 0) < size_gib <= tier.size_gib:
+                return tier
+    return None
+
+
+def named_tier(
+    shelf: Shelf, name: str, generations: tuple[str, ...] = DISK_GENERATIONS
+) -> DiskTier | None:
+    """A tier by its name ("P30", "E10", "S4"), locally redundant, from the newest list."""
+    sku = {"p": "Premium_LRS", "e": "StandardSSD_LRS", "s": "Standard_LRS"}.get(name[:1].lower())
+    for generation in generations if sku is not None else ():
+        line = shelf.line("azure_disks", f"{generation}/{sku}/{name}")
+        if line is not None:
+            return _disk_tier(json.loads(line))
+    return None
+
+
+def disk_tiers(shelf: Shelf, generation: str, sku: str) -> tuple[DiskTier, ...]:
+    """Every tier of a SKU in one price list, smallest first."""
+    lines = shelf.lines("azure_disks", f"{generation}/{sku}/")
+    tiers = (_disk_tier(json.loads(line)) for line in lines)
+    return tuple(sorted(tiers, key=lambda tier: tier.size_gib or 0))
+
+
+def _disk_tier(row: Mapping[str, Any]) -> DiskTier:
+    return DiskTier(
+        generation=row["generation"],
+        sku=row["sku"],
+        tier=row["tier"],
+        above_gib=row.get("size_gib_min_exclusive"),
+        size_gib=row.get("size_gib"),
+        base=Ceiling(
+            row.get("base_iops"),
+            _mb(row.get("base_mbps")),
+            row.get("burst_iops"),
+            _mb(row.get("burst_mbps")),
+            row.get("burst_bucket_ios"),
+            _mb(row.get("burst_bucket_mb")),
+        ),
+        burst_kind=row.get("burst_kind", ""),
+        on_demand=Ceiling(row.get("ondemand_burst_iops"), _mb(row.get("ondemand_burst_mbps"))),
+        performance_plus=Ceiling(row.get("perfplus_iops"), _mb(row.get("perfplus_mbps"))),
+        min_iops=row.get("min_iops"),
+        max_iops=row.get("max_iops"),
+        min_bytes_per_second=_mb(row.get("min_mbps")),
+        max_bytes_per_second=_mb(row.get("max_mbps")),
+        iops_per_gib=row.get("iops_per_gib"),
+        bytes_per_second_per_iops=_mb(row.get("mbps_per_iops")),
+        operation_bytes=_kib(row.get("max_io_kib_counted_as_one_op")),
+        source=row.get("source", ""),
+    )
+
+
+def facts(shelf: Shelf, table: str, *path: str) -> tuple[Fact, ...]:
+    """Facts whose key begins with these words: "azure_files", "azure_netapp_files", ..."""
+    lines = shelf.lines(table, "".join(word + "/" for word in path))
+    return tuple(Fact({k: str(v) for k, v in json.loads(line).items()}) for line in lines)
+
+
+def fact(shelf: Shelf, table: str, *path: str) -> Fact | None:
+    """The one fact with this key."""
+    line = shelf.line(table, "/".join(path))
+    return None if line is None else Fact({k: str(v) for k, v in json.loads(line).items()})
+
+
+def instance(shelf: Shelf, name: str) -> Instance | None:
+    """An EC2 instance type by name."""
+    line = shelf.line("aws_instances", name)
+    return None if line is None else _instance(json.loads(line))
+
+
+def _instance(row: Mapping[str, Any]) -> Instance:
+    base, most = row.get("baseline_mbit_s"), row.get("max_mbit_s")
+    base_iops, most_iops = row.get("baseline_iops"), row.get("max_iops")
+    return Instance(
+        name=row["instance_type"],
+        vcpus=row.get("vcpus"),
+        hypervisor=row.get("hypervisor", ""),
+        # "at least 30 minutes": the bucket is the smallest that keeps the promise.
+        base=with_credit(
+            most_iops if base_iops is None else base_iops,
+            _megabit(most if base is None else base),
+            most_iops,
+            _megabit(most),
+            seconds=1800,
+        ),
+        baseline_known=base is not None,
+        network_bytes_per_second=_megabit(row.get("network_baseline_mbit_s")),
+        local_nvme_gib=row.get("local_nvme_gib"),
+        source=row.get("source", ""),
+        date=row.get("source_date", ""),
+        note=row.get("api_note", ""),
+    )
+
+
+def volume_type(shelf: Shelf, name: str) -> VolumeType | None:
+    """An EBS volume type ("gp3"): the older, complete row, with ceilings raised by newer ones."""
+    rows = [json.loads(line) for line in shelf.lines("aws_volumes", f"{name}/")]
+    if not rows:
+        return None
+    columns: dict[str, Any] = {}
+    for row in rows:  # oldest first: keys end in the generation
+        columns |= row
+    return VolumeType(
+        name=columns["volume_type"],
+        generation=columns["generation"],
+        columns=columns,
+        operation_bytes=_kib(columns.get("max_io_kib_counted_as_one_op")),
+        source=columns.get("source", ""),
+        date=columns.get("source_date", ""),
+    )
+
+
+def _mb(value: float | None) -> float | None:
+    return None if value is None else value * MB
+
+
+def _megabit(value: float | None) -> float | None:
+    return None if value is None else value * MB / 8
+
+
+def _kib(value: int | None) -> int | None:
+    return None if value is None else value * KIB

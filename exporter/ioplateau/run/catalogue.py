@@ -1,0 +1,40 @@
+"""The package's tables, mapped while an entry is looked for and not a moment longer.
+
+importlib.resources would cost 20 ms and a megabyte of imports; the tables lie beside us.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from ioplateau.judge import tables
+
+T = TypeVar("T")
+
+HERE = Path(__file__).parent.parent / "catalogue"
+
+
+class Shelf:
+    """judge.tables.Shelf over a directory of tables. A table that is not there is empty."""
+
+    def __init__(self, directory: Path = HERE) -> None:
+        self._directory = directory
+
+    def line(self, table: str, key: str) -> bytes | None:
+        return self._look(table, lambda text: tables.find(text, key), None)
+
+    def lines(self, table: str, prefix: str) -> tuple[bytes, ...]:
+        return self._look(table, lambda text: tuple(tables.starting_with(text, prefix)), ())
+
+    def _look(self, table: str, look: Callable[[tables.Text], T], nothing: T) -> T:
+        try:
+            with (
+                (self._directory / table).open("rb") as file,
+                mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text,
+            ):
+                return look(text)
+        except (OSError, ValueError):  # ValueError: an empty file cannot be mapped
+            return nothing
