@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ioplateau.measure.reading import FormatError
+from ioplateau.measure.words import number
+
 
 @dataclass(frozen=True, slots=True)
 class Memory:
@@ -11,3 +14,23 @@ class Memory:
 
     dirty_bytes: int | None
     writeback_bytes: int | None
+
+
+def parse(text: bytes) -> Memory:
+    """Two lines of some fifty; FormatError if neither is there."""
+    memory = Memory(_gauge(text, b"Dirty:"), _gauge(text, b"Writeback:"))
+    if memory.dirty_bytes is None and memory.writeback_bytes is None:
+        raise FormatError(f'meminfo: {text[:60]!r}..., want a line "Dirty: N kB"')
+    return memory
+
+
+def _gauge(text: bytes, label: bytes) -> int | None:
+    start = 0 if text.startswith(label) else text.find(b"\n" + label) + 1
+    if start == 0 and not text.startswith(label):
+        return None
+    start += len(label)
+    end = text.find(b"\n", start)
+    words = text[start : end if end >= 0 else None].split()
+    if len(words) != 2 or words[1] != b"kB":
+        raise FormatError(f'meminfo: {label + b" " + b" ".join(words)[:60]!r}, want "N kB"')
+    return number(words[0], f"meminfo: {label.decode()}") * 1024
