@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from ioplateau.measure.host import Host
+from ioplateau.measure.snapshot import Static
+
+SECTOR_BYTES = 512  # of `size`, whatever the device's block size
+
+ATTRIBUTES = (
+    *("size", "dev", "removable", "diskseq", "ro", "wwid", "nsid", "partition"),
+    *("queue/rotational", "queue/nr_requests", "queue/scheduler", "queue/max_sectors_kb"),
+    *("queue/logical_block_size", "queue/write_cache", "queue/iostats"),
+    *("device/model", "device/vendor", "device/serial", "device/queue_depth", "device/wwid"),
+    *("md/level", "md/raid_disks", "dm/name", "dm/uuid", "loop/backing_file"),
+)
+# virtio_blk sends a request to the device for it, and that waits where all others wait.
+SERIAL = "serial"
+# Unit serial number, as the SCSI disk gave it when it was found; binary.
+PAGE_80 = "device/vpd_pg80"
+# Hyper-V names the controller a disk hangs on in an ancestor's `device_id` (vmbus): Azure
+# puts data disks on {f8b3781b-...} to {f8b3781d-...}, the others on {f8b3781a-...}.
+CONTROLLER = "device_id"
 
 
 @dataclass(frozen=True, slots=True)
 class BlockDevice:
-    """One whole disk or stacked device. None or empty: the kernel does not say."""
+    """One whole disk, partition or stacked device. None or empty: the kernel does not say."""
 
     name: str
     device: tuple[int, int] | None
@@ -30,3 +53,195 @@ class BlockDevice:
     slaves: tuple[str, ...]
     holders: tuple[str, ...]
     partition_of: str  # whole disk, for partitions
+    controller: str = ""  # vmbus device_id, on Hyper-V
+    backing_file: str = ""  # of a loop device
+
+
+class BlockTree(NamedTuple):
+    """What `read` found, shaped as snapshot.Static keeps it."""
+
+    block: Mapping[str, Mapping[str, str]]
+    slaves: Mapping[str, tuple[str, ...]]
+    holders: Mapping[str, tuple[str, ...]]
+    partitions: Mapping[str, str]
+
+
+def read(
+    host: Host, names: Iterable[str], last: Mapping[str, Mapping[str, str]] | None = None
+) -> BlockTree:
+    """What sysfs says of each of `names`, as diskstats has them. Raises nothing.
+
+    What cannot be read is absent, and so is a device that has gone. Some 0.3 ms a disk, and
+    virtio disks are asked for their serial number: as slow as the disk, so read off the tick.
+    `last`, the last answer's `block`, saves that question for disks that are still the same.
+    """
+    block, slaves, holders, partitions = {}, {}, {}, {}
+    for name in names:
+        place = _place(host, name)
+        attributes = _attributes(host, place, (last or {}).get(name, {}))
+        if not attributes.keys() & {"size", "dev"}:
+            continue
+        block[name] = attributes
+        slaves[name] = _names(host, place + "/slaves")
+        holders[name] = _names(host, place + "/holders")
+        whole = _link(host, place).split("/")[-2:-1]
+        if "partition" in attributes and whole:
+            partitions[name] = whole[0].replace("!", "/")
+    return BlockTree(block, slaves, holders, partitions)
+
+
+def _place(host: Host, name: str) -> str:
+    # Partitions are in the class only. A slash in a name ("cciss/c0d0") is a "!" in sysfs.
+    place = "/sys/class/block/" + name.replace("/", "!")
+    return place if _link(host, place) else "/sys/block/" + name.replace("/", "!")
+
+
+def _attributes(host: Host, place: str, last: Mapping[str, str]) -> dict[str, str]:
+    found = {path: _text(host, f"{place}/{path}") for path in ATTRIBUTES}
+    found["device"] = _link(host, place + "/device")
+    # A page of four bytes of header, then the number in ASCII.
+    found[PAGE_80] = _text(host, f"{place}/{PAGE_80}", skip=4)
+    found[CONTROLLER] = _controller(host, _link(host, place))
+    same = found["diskseq"] and found["diskseq"] == last.get("diskseq")
+    found[SERIAL] = last.get(SERIAL, "") if same else _text(host, f"{place}/{SERIAL}")
+    return {path: text for path, text in found.items() if text}
+
+
+def _text(host: Host, path: str, skip: int = 0) -> str:
+    try:
+        raw = host.read_once(path)[skip:]
+    except OSError:
+        return ""
+    return raw.decode("utf-8", "replace").strip("\0 \t\n")
+
+
+def _link(host: Host, path: str) -> str:
+    try:
+        return host.link(path)
+    except OSError:
+        return ""
+
+
+def _names(host: Host, path: str) -> tuple[str, ...]:
+    try:
+        return tuple(name.replace("!", "/") for name in host.list(path))
+    except OSError:
+        return ()
+
+
+def _controller(host: Host, target: str) -> str:
+    # target: ../../devices/<bus>/<controller>/host0/target0:0:0/0:0:0:3/block/sda
+    steps = target.removeprefix("../../").split("/")
+    if steps[0] != "devices" or "virtual" in steps:
+        return ""
+    for count in range(len(steps) - 2, 1, -1):
+        text = _text(host, "/sys/" + "/".join(steps[:count]) + "/device_id")
+        if text.startswith("{"):
+            return text
+    return ""
+
+
+def parse(static: Static) -> Mapping[str, BlockDevice]:
+    """Every device that sysfs told of, by name; what it did not tell stays unknown."""
+    names = dict.fromkeys((*static.block, *static.partitions))
+    return {name: _device(name, static) for name in names}
+
+
+def _device(name: str, static: Static) -> BlockDevice:
+    told = static.block.get(name, {})
+    said = {path: text for path, text in told.items() if isinstance(text, str)}
+    scheduler = said.get("queue/scheduler", "")
+    chosen = re.search(r"\[(.+?)\]", scheduler)
+    return BlockDevice(
+        name=name,
+        device=_pair(said.get("dev", "")),
+        size_bytes=_times(said.get("size"), SECTOR_BYTES),
+        kind=_kind(name, said, static),
+        mapper_name=said.get("dm/name", ""),
+        md_level=said.get("md/level", ""),
+        model=said.get("device/model", ""),
+        vendor=said.get("device/vendor", ""),
+        serial=said.get("device/serial") or said.get(SERIAL) or said.get(PAGE_80, ""),
+        wwid=said.get("wwid") or said.get("device/wwid", ""),
+        diskseq=_times(said.get("diskseq")),
+        scsi_address=_scsi_address(said.get("device", "")),
+        nvme_namespace=_times(said.get("nsid")),
+        rotational={"0": False, "1": True}.get(said.get("queue/rotational", "")),
+        scheduler=chosen[1] if chosen else scheduler,
+        nr_requests=_times(said.get("queue/nr_requests")),
+        max_request_bytes=_times(said.get("queue/max_sectors_kb"), 1024),
+        logical_block_bytes=_times(said.get("queue/logical_block_size")),
+        slaves=_beside(told, "slaves") or static.slaves.get(name, ()),
+        holders=_beside(told, "holders") or static.holders.get(name, ()),
+        partition_of=static.partitions.get(name, ""),
+        controller=said.get(CONTROLLER, ""),
+        backing_file=said.get("loop/backing_file", ""),
+    )
+
+
+def _beside(told: Mapping[str, object], key: str) -> tuple[str, ...]:
+    # Recordings of others keep the neighbours among the attributes, as a list.
+    neighbours = told.get(key)
+    return tuple(neighbours) if isinstance(neighbours, list | tuple) else ()
+
+
+# Drivers number their devices; what is not here, and is no partition, is a disk.
+KINDS = (
+    (re.compile(r"dm-\d+"), "dm"),
+    (re.compile(r"md(_.+|\d+)"), "md"),
+    (re.compile(r"loop\d+"), "loop"),
+    (re.compile(r"ram\d+"), "ram"),
+    (re.compile(r"zram\d+"), "zram"),
+    (re.compile(r"(sr|scd)\d+"), "rom"),
+    (re.compile(r"nbd\d+"), "nbd"),
+)
+
+
+def _kind(name: str, said: Mapping[str, str], static: Static) -> str:
+    if name in static.partitions or "partition" in said:
+        return "partition"
+    for folder in ("dm", "md", "loop"):
+        if any(path.startswith(folder + "/") for path in said):
+            return folder
+    named = next((kind for pattern, kind in KINDS if pattern.fullmatch(name)), "")
+    # A bare name cannot tell nvme0n1p1 or sda1 from a disk.
+    return named or ("disk" if said else "")
+
+
+def _times(text: str | None, unit: int = 1) -> int | None:
+    return int(text) * unit if text and re.fullmatch("[0-9]{1,20}", text) else None
+
+
+def _pair(text: str) -> tuple[int, int] | None:
+    found = re.fullmatch("([0-9]{1,9}):([0-9]{1,9})", text)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _scsi_address(link: str) -> tuple[int, int, int, int] | None:
+    # The link `device` of a SCSI disk ends in host:channel:target:lun.
+    words = link.rpartition("/")[2].split(":")
+    numbers = [_times(word) for word in words]
+    host, channel, target, lun = numbers if len(numbers) == 4 else (None,) * 4
+    if host is None or channel is None or target is None or lun is None:
+        return None
+    return host, channel, target, lun
+
+
+def identity(device: BlockDevice) -> str:
+    """Changes when another disk comes under the same name; "" if nothing tells them apart.
+
+    Good within one boot: diskseq (since 5.15) counts the disks the kernel has met. Size
+    serves only where nothing better is known, since a disk may be grown in place.
+    """
+    lun = ":".join(map(str, device.scsi_address)) if device.scsi_address else ""
+    marks = {
+        "diskseq": device.diskseq,
+        "serial": device.serial,
+        "wwid": device.wwid,
+        "scsi": lun,
+        "nsid": device.nvme_namespace,
+        "mapper": device.mapper_name,
+    }
+    if not any(marks.values()):
+        marks["size"] = device.size_bytes
+    return " ".join(f"{name}={mark}" for name, mark in marks.items() if mark not in (None, ""))
