@@ -1,0 +1,283 @@
+"""Real Linux machines for tests: QEMU guests with systemd, NFS and disks behind real throttles.
+
+    link = Link()
+    server = Guest("server", number=1, link=link)
+    client = Guest("client", number=2, link=link, ports=(10049,), disks=[Disk(Throttle(iops=500))])
+    with booted(server, client):
+        client.run("systemctl is-system-running")        # by ssh, as root
+        client.put(directory, "/opt/ioplateau")
+        urlopen(f"http://127.0.0.1:{client.port(10049)}/metrics")
+        with server.frozen():                            # CPUs stand still, connections stay
+            time.sleep(15)
+
+The CPU is emulated, so every machine can run this: a boot takes 20 to 40 s. Nothing that a guest
+writes is kept, and it ends with the thread that started it, also if that is killed.
+
+Needs the Debian packages qemu-system-x86, openssh-client, util-linux and those of build.sh, and root
+for the first build. Guests reach each other by their link, and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from guests.disks import Disk, Throttle, disk_arguments
+from guests.qmp import Qmp
+
+ACCELERATOR = os.environ.get("IOPLATEAU_GUESTS_ACCEL", "tcg,thread=multi")
+EMULATED_CPU = "qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt,+aes,+rdrand"
+BOOT_SECONDS = 180.0
+
+
+class Link:
+    """A cable between two guests: no ports, no order of start, gone with them."""
+
+    def __init__(self) -> None:
+        self.ends = list(socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM))
+
+
+@cache
+def image() -> Path:
+    """The directory of the guest's kernel and root image, built now if it is not there."""
+    script = Path(__file__).with_name("build.sh")
+    built = subprocess.run([script], stdout=subprocess.PIPE, text=True, check=True)
+    return Path(built.stdout.splitlines()[-1])
+
+
+class Guest:
+    """One guest. `number` (1 to 8) is its place on the link: 10.77.0.<number>, host name guest<number>.
+
+    `ports` are TCP ports of the guest that this machine can reach at 127.0.0.1:port(…).
+    `reboots`: a reboot inside restarts the guest, with what it wrote, instead of ending it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        number: int = 1,
+        link: Link | None = None,
+        ports: Sequence[int] = (),
+        disks: Sequence[Disk] = (),
+        vm_throttle: Throttle | None = None,
+        memory_mib: int = 768,
+        cpus: int = 1,
+        reboots: bool = False,
+    ) -> None:
+        self.name, self.number, self.link = name, number, link
+        self.ports, self.disks, self.vm_throttle = tuple(ports), tuple(disks), vm_throttle
+        self.memory_mib, self.cpus, self.reboots = memory_mib, cpus, reboots
+        self.address = f"10.77.0.{number}"
+        self._cleanup = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        """Start it; it is booting: see wait_until_up."""
+        _require("qemu-system-x86_64", "qemu-system-x86")
+        _require("ssh", "openssh-client")
+        _require("setpriv", "util-linux")
+        self._image = image()
+        with contextlib.ExitStack() as cleanup:
+            # Not under the image: a socket's path must stay below 108 bytes.
+            self._directory = Path(
+                cleanup.enter_context(tempfile.TemporaryDirectory(prefix=f"guest-{self.name}-"))
+            )
+            self._process = self._start()
+            cleanup.callback(self._stop)
+            self._qmp = Qmp(self._directory / "qmp", self._process)
+            cleanup.callback(self._qmp.close)
+            self._host_ports = self._qmp.forwarded_ports()
+            self._cleanup = cleanup.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._cleanup.close()
+
+    def wait_until_up(self, seconds: float = BOOT_SECONDS) -> None:
+        """Until ssh lets us in. Raises RuntimeError with the console's end if it never does."""
+        deadline = time.monotonic() + seconds
+        while self._process.poll() is None and time.monotonic() < deadline:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                if self._ssh("true", timeout=20).returncode == 0:
+                    return
+            time.sleep(0.5)
+        console = (self._directory / "console").read_text(errors="replace")
+        qemu = (self._directory / "qemu").read_text(errors="replace")
+        raise RuntimeError(f"{self.name} is not up: {qemu}\n{console[-3000:]}")
+
+    def run(self, command: str, *, check: bool = True, timeout: float = 120) -> str:
+        """Run a shell command as root; its output, errors included."""
+        done = self._ssh(command, timeout=timeout)
+        if check and done.returncode != 0:
+            raise RuntimeError(f"{self.name}: {command!r}: {done.returncode}: {done.stdout}")
+        return done.stdout
+
+    def start(self, command: str) -> subprocess.Popen[str]:
+        """Start a shell command as root; ends with the guest at the latest."""
+        process = subprocess.Popen(
+            self._ssh_command(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._cleanup.callback(process.kill)
+        return process
+
+    def put(self, source: Path, target: str) -> None:
+        """Copy a file to `target`, or what is in a directory into it. Owned by root."""
+        into = shlex.quote(target)
+        if not source.is_dir():
+            with source.open("rb") as file:
+                subprocess.run(self._ssh_command(f"cat >{into}"), stdin=file, check=True)
+            return
+        receive = self._ssh_command(f"mkdir -p {into} && tar -C {into} --no-same-owner -xf -")
+        with (
+            subprocess.Popen(receive, stdin=subprocess.PIPE) as tar,
+            tarfile.open(fileobj=tar.stdin, mode="w|") as archive,
+        ):
+            archive.add(source, arcname=".")
+        if tar.returncode != 0:
+            raise RuntimeError(f"{self.name}: cannot copy {source} to {target}")
+
+    def get(self, source: str, target: Path) -> None:
+        """Copy a file of the guest to `target`."""
+        with target.open("wb") as file:
+            command = self._ssh_command(f"cat {shlex.quote(source)}")
+            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, check=True)
+
+    def port(self, guest_port: int) -> int:
+        """Where 127.0.0.1 of this machine leads to `guest_port`, one of `ports`."""
+        return self._host_ports[guest_port]
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Its CPUs stand still; from outside, a machine that stopped answering."""
+        self._qmp.execute("stop")
+        try:
+            yield
+        finally:
+            self._qmp.execute("cont")
+
+    def set_throttle(self, disk: int | None, throttle: Throttle) -> None:
+        """Change the limits of a disk (its LUN) or of the VM (None) while the guest runs."""
+        group = "vm" if disk is None else f"disk{disk}"
+        self._qmp.execute(
+            "qom-set", path=f"/objects/{group}", property="limits", value=throttle.all_limits()
+        )
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with contextlib.ExitStack() as ours, (self._directory / "qemu").open("wb") as log:
+            end = ours.enter_context(self.link.ends.pop()) if self.link else None
+            disks = disk_arguments(self.disks, self.vm_throttle)
+            arguments = [*self._machine(), *self._network(end), *disks]
+            return subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[end.fileno()] if end else [],
+                env={**os.environ, "TMPDIR": str(self._image)},  # what it writes, unlinked
+            )
+
+    def _machine(self) -> list[str]:
+        kernel = (
+            "root=/dev/nvme0n1 rw console=ttyS0 net.ifnames=0 mitigations=off nokaslr "
+            "random.trust_cpu=on tsc=reliable quiet systemd.show_status=0 "
+            f"systemd.hostname={self.name}"
+        )
+        return [
+            *("-nodefaults", "-no-user-config", "-display", "none"),
+            *([] if self.reboots else ["-no-reboot"]),
+            *("-accel", ACCELERATOR),
+            *("-cpu", EMULATED_CPU if ACCELERATOR.startswith("tcg") else "host"),
+            *("-smp", str(self.cpus), "-m", str(self.memory_mib)),
+            *("-serial", f"file:{self._directory}/console"),
+            *("-qmp", f"unix:{self._directory}/qmp,server=on,wait=off"),
+            *("-kernel", f"{self._image}/kernel", "-append", kernel),
+            *("-drive", f"if=none,id=root,format=raw,snapshot=on,file={self._image}/root.ext4"),
+            *("-device", "nvme,drive=root,serial=root", "-device", "virtio-rng-pci"),
+        ]
+
+    def _network(self, end: socket.socket | None) -> list[str]:
+        # Port 0: the kernel picks a free one, and QEMU tells which.
+        forward = "".join(f",hostfwd=tcp:127.0.0.1:0-:{port}" for port in (22, *self.ports))
+        arguments = [
+            *("-netdev", f"user,id=host,restrict=on{forward}"),
+            *("-device", "virtio-net-pci,netdev=host,romfile=,mac=52:54:00:10:00:01"),
+        ]
+        if end:
+            mac = f"52:54:00:77:00:{self.number:02x}"
+            arguments += [
+                *("-netdev", f"socket,id=link,fd={end.fileno()}"),
+                *("-device", f"virtio-net-pci,netdev=link,romfile=,mac={mac}"),
+            ]
+        return arguments
+
+    def _ssh_command(self, command: str) -> list[str]:
+        options = {
+            "StrictHostKeyChecking": "no",
+            "UserKnownHostsFile": "/dev/null",
+            "ConnectTimeout": "10",
+            "ServerAliveInterval": "15",
+            "ServerAliveCountMax": "20",
+            "ControlMaster": "auto",  # one login for all: it costs seconds in an emulated CPU
+            "ControlPath": f"{self._directory}/ssh",
+            "ControlPersist": "600",
+        }
+        given = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+        key, port = str(self._image / "ssh_key"), str(self.port(22))
+        login = ["-q", "-F", "/dev/null", "-i", key, "-p", port, "root@127.0.0.1"]
+        return ["ssh", *given, *login, command]
+
+    def _ssh(self, command: str, *, timeout: float) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self._ssh_command(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=timeout,
+        )
+
+    def _stop(self) -> None:
+        # Nothing a guest wrote is kept, so there is nothing it could lose by being switched off.
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            end = [*self._ssh_command("")[:-1], "-O", "exit"]
+            subprocess.run(end, capture_output=True, check=False, timeout=10)
+        self._process.kill()
+        self._process.wait()
+
+
+@contextlib.contextmanager
+def booted(*guests: Guest) -> Iterator[None]:
+    """Boot guests side by side, and end them together."""
+    with contextlib.ExitStack() as running:
+        for guest in guests:
+            running.enter_context(guest)
+        for guest in guests:
+            guest.wait_until_up()
+        yield
+
+
+def _require(tool: str, package: str) -> None:
+    if shutil.which(tool) is None:
+        raise RuntimeError(f"{tool} is missing: apt-get install {package}")
