@@ -1,0 +1,110 @@
+"""Block devices over time: which lines are flows, and what each did since the last tick."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ioplateau.engine.settings import EngineSettings
+from ioplateau.judge import ticks
+from ioplateau.judge.budgets import FlowKey
+from ioplateau.judge.flows import FlowTick
+from ioplateau.measure import diskstats, sysblock
+from ioplateau.measure.delta import History
+from ioplateau.measure.diskstats import DiskCounters, DiskTable
+from ioplateau.measure.snapshot import Static
+from ioplateau.measure.sysblock import BlockDevice
+from ioplateau.state import DiskState
+
+
+class Disks:
+    """Remembers each block device between ticks."""
+
+    def __init__(self, settings: EngineSettings) -> None:
+        self.settings = settings
+        self.table: DiskTable | None = None
+        self.devices: Mapping[str, BlockDevice] = {}
+        self.names: tuple[str, ...] = ()
+        self._static: Static | None = None
+        self._seen: tuple[str, ...] = ()
+        self._histories: dict[str, History[DiskCounters]] = {}
+        self._identities: dict[str, str] = {}
+
+    def observe(
+        self,
+        at: float,
+        table: DiskTable | None,
+        static: Static,
+        *,
+        gap: bool,
+        flows: dict[FlowKey, FlowTick | None],
+    ) -> None:
+        if table is None:
+            for name in self.names:
+                flows[FlowKey("disk", name)] = None
+            return
+        self._learn_names(table, static)
+        self.table = table
+        for name in self.names:
+            flows[FlowKey("disk", name)] = self._follow(at, name, table.disks[name], gap=gap)
+
+    def _follow(self, at: float, name: str, now: DiskCounters, *, gap: bool) -> FlowTick | None:
+        history = self._histories.get(name)
+        if history is None:
+            history = self._histories[name] = History(self.settings.rate_window_seconds)
+        last = history.last
+        if last is None or gap or not (now is last[1] or diskstats.is_continuous(last[1], now)):
+            history.restart(at, now)
+            return None
+        history.push(at, now)
+        return ticks.of_disk(last[1], now, at - last[0]) if at > last[0] else None
+
+    def _learn_names(self, table: DiskTable, static: Static) -> None:
+        seen = tuple(table.disks)
+        if seen == self._seen and static is self._static:
+            return
+        if static is not self._static:
+            self.devices = sysblock.parse(static)
+        self._seen, self._static = seen, static
+        names = tuple(name for name in seen if self._is_flow(name, table.disks[name], static))
+        if names != self.names:
+            self.names = names
+        for gone in self._histories.keys() - set(names):
+            del self._histories[gone]
+        for name in names:
+            device = self.devices.get(name)
+            identity = sysblock.identity(device) if device is not None else ""
+            if identity and self._identities.get(name, identity) != identity:
+                self._histories.pop(name, None)  # another disk under the same name
+            if identity:
+                self._identities[name] = identity
+
+    def _is_flow(self, name: str, disk: DiskCounters, static: Static) -> bool:
+        if name in static.partitions or _is_partition_name(name, self._seen):
+            return False
+        device = self.devices.get(name)
+        if device is not None and device.partition_of:
+            return False
+        size = device.size_bytes if device is not None else None
+        if size == 0 and disk.reads == 0 and disk.writes == 0:
+            return False  # a loop device without a file, a drive without a medium
+        return not self.settings.is_hidden(name, size)
+
+    def states(self) -> dict[str, DiskState]:
+        found = {}
+        for name in self.names:
+            history = self._histories.get(name)
+            if history is not None and history.last is not None:
+                found[name] = DiskState(
+                    name, history.last[1], history.window, self.devices.get(name)
+                )
+        return found
+
+
+def _is_partition_name(name: str, names: Sequence[str]) -> bool:
+    """Where sysfs is not known: sda1 beside sda, nvme0n1p2 beside nvme0n1."""
+    stem = name.rstrip("0123456789")
+    if stem == name:
+        return False
+    if stem.endswith("p") and stem[:-1] in names and stem[:-1][-1:].isdigit():
+        return True
+    return stem in names and name.startswith(("sd", "vd", "xvd", "hd"))

@@ -1,0 +1,109 @@
+"""Rates of one tick in the judge's terms: the same questions for disks, NFS and interfaces."""
+
+from __future__ import annotations
+
+from ioplateau.judge.flows import FlowTick
+from ioplateau.measure import diskstats
+from ioplateau.measure.diskstats import DiskCounters
+from ioplateau.measure.interfaces import InterfaceCounters
+from ioplateau.measure.mountstats import Mount, Operation
+
+READS = ("READ", "READ_PLUS")  # NFSv4.2 may read with either
+WRITES = ("WRITE",)
+SERVER_READ, SERVER_WRITE = 4, 5  # columns of "bytes:": payload on the wire
+
+
+def of_disk(before: DiskCounters, after: DiskCounters, elapsed_seconds: float) -> FlowTick | None:
+    """A block device between two readings; None if they are not one story."""
+    if after is before:  # the line did not change by a byte
+        return FlowTick(
+            elapsed_seconds, queue_length=0.0, busy_ratio=0.0, in_flight=diskstats.in_flight(after)
+        )
+    rates = diskstats.rates(before, after, elapsed_seconds)
+    if rates is None:
+        return None
+    return FlowTick(
+        elapsed_seconds,
+        read_operations_per_second=rates.read.operations_per_second,
+        write_operations_per_second=rates.write.operations_per_second,
+        read_bytes_per_second=rates.read.bytes_per_second,
+        write_bytes_per_second=rates.write.bytes_per_second,
+        read_await_seconds=rates.read.await_seconds,
+        write_await_seconds=rates.write.await_seconds,
+        queue_length=rates.queue_length,
+        in_flight=rates.in_flight,
+        busy_ratio=rates.busy_ratio,
+        discard_operations_per_second=rates.discard.operations_per_second if rates.discard else 0.0,
+        flush_operations_per_second=rates.flush.operations_per_second if rates.flush else 0.0,
+    )
+
+
+def of_mount(before: Mount, after: Mount, elapsed_seconds: float) -> FlowTick | None:
+    """READ and WRITE calls of a superblock between two readings, payload bytes only."""
+    if after.operations is before.operations:
+        return FlowTick(elapsed_seconds, queue_length=0.0)
+    read = _Calls(before, after, READS)
+    write = _Calls(before, after, WRITES)
+    if len(after.bytes) > SERVER_WRITE and len(before.bytes) > SERVER_WRITE:
+        read_bytes = after.bytes[SERVER_READ] - before.bytes[SERVER_READ]
+        write_bytes = after.bytes[SERVER_WRITE] - before.bytes[SERVER_WRITE]
+    else:
+        read_bytes, write_bytes = read.received, write.sent
+    t = elapsed_seconds
+    return FlowTick(
+        t,
+        read_operations_per_second=read.operations / t,
+        write_operations_per_second=write.operations / t,
+        read_bytes_per_second=max(read_bytes, 0) / t,
+        write_bytes_per_second=max(write_bytes, 0) / t,
+        read_await_seconds=read.mean(read.execute),
+        write_await_seconds=write.mean(write.execute),
+        # Little's law over completed calls, the NFS counterpart of aqu-sz.
+        queue_length=(read.execute + write.execute) / t / 1000,
+        read_rtt_seconds=read.mean(read.rtt),
+        write_rtt_seconds=write.mean(write.rtt),
+        read_queue_seconds=read.mean(read.queue),
+        write_queue_seconds=write.mean(write.queue),
+    )
+
+
+def of_interface(
+    before: InterfaceCounters, after: InterfaceCounters, elapsed_seconds: float
+) -> FlowTick | None:
+    """An interface between two readings: bytes only, transmitting is writing."""
+    received = after.receive_bytes - before.receive_bytes
+    transmitted = after.transmit_bytes - before.transmit_bytes
+    if received < 0 or transmitted < 0:
+        return None
+    return FlowTick(
+        elapsed_seconds,
+        read_bytes_per_second=received / elapsed_seconds,
+        write_bytes_per_second=transmitted / elapsed_seconds,
+    )
+
+
+class _Calls:
+    """Growth of some operations between two readings, never below zero."""
+
+    __slots__ = ("execute", "operations", "queue", "received", "rtt", "sent")
+
+    def __init__(self, before: Mount, after: Mount, names: tuple[str, ...]) -> None:
+        self.operations = self.sent = self.received = self.queue = self.rtt = self.execute = 0
+        for name in names:
+            now = after.operations.get(name)
+            if now is not None:
+                self._add(before.operations.get(name, _NEVER), now)
+
+    def _add(self, was: Operation, now: Operation) -> None:
+        self.operations += max(now.operations - was.operations, 0)
+        self.sent += max(now.bytes_sent - was.bytes_sent, 0)
+        self.received += max(now.bytes_received - was.bytes_received, 0)
+        self.queue += max(now.queue_milliseconds - was.queue_milliseconds, 0)
+        self.rtt += max(now.rtt_milliseconds - was.rtt_milliseconds, 0)
+        self.execute += max(now.execute_milliseconds - was.execute_milliseconds, 0)
+
+    def mean(self, milliseconds: int) -> float | None:
+        return milliseconds / self.operations / 1000 if self.operations else None
+
+
+_NEVER = Operation(0, 0, 0, 0, 0, 0, 0, 0)

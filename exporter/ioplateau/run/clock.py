@@ -1,0 +1,47 @@
+"""Clocks. Only this room asks what time it is."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Seconds of three clocks: arithmetic, people, and time that runs through a suspend."""
+
+    def mono(self) -> float: ...
+    def wall(self) -> float: ...
+    def boot(self) -> float: ...
+
+
+class SystemClock:
+    def mono(self) -> float:
+        return time.monotonic()
+
+    def wall(self) -> float:
+        return time.time()
+
+    def boot(self) -> float:
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Grid:
+    """Ticks on a monotonic grid. A late tick is skipped, never caught up."""
+
+    def __init__(self, start: float, interval_seconds: float) -> None:
+        self._start = start
+        self._interval = interval_seconds
+        self._next = 0
+        self.skipped = 0
+
+    def next(self, now: float) -> float:
+        """When the next tick is due; those already past by half an interval or more are skipped."""
+        due = self._start + self._next * self._interval
+        late = now - due
+        if late > self._interval / 2:
+            missed = int(late / self._interval + 0.5)
+            self.skipped += missed
+            self._next += missed
+            due = self._start + self._next * self._interval
+        self._next += 1
+        return due
