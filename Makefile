@@ -1,0 +1,49 @@
+# Two commands for everybody: `make run` and `make test`. The rest is for whoever changes things.
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.PHONY: run demo check test test-nfs bench lint types contracts docs clean help
+
+BIN := .venv/bin
+PORT ?= 10049
+
+help: ## What there is to make
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/ioplateau: pyproject.toml uv.lock
+	@./tools/environment.sh
+	@touch $@
+
+run: $(BIN)/ioplateau ## Start the daemon on this machine
+	@echo "ioplateau watches this machine: http://localhost:$(PORT)/ (metrics at /metrics, Ctrl-C ends it)"
+	@exec $(BIN)/ioplateau serve --web.listen-address=:$(PORT)
+
+demo: $(BIN)/ioplateau ## Watch a really throttled disk being flagged (root; a minute)
+	@$(BIN)/python tests/demo.py
+
+lint: $(BIN)/ioplateau
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(BIN)/ioplateau
+	@$(BIN)/mypy
+
+contracts: $(BIN)/ioplateau
+	@$(BIN)/lint-imports --no-cache
+
+check: lint types contracts ## Under a minute: lint, types, contracts, unit and story tests
+	@$(BIN)/pytest -m "not live and not guest"
+
+test: lint types contracts ## Everything, with the real kernel, real peers and guests (root)
+	@$(BIN)/pytest --cov --cov-report=term
+
+test-nfs: $(BIN)/ioplateau ## Real NFS clients and servers in QEMU guests
+	@$(BIN)/pytest -m guest
+
+bench: $(BIN)/ioplateau ## Cost against node_exporter and against merely reading the same bytes
+	@$(BIN)/python bench/cost.py
+
+docs: $(BIN)/ioplateau ## Write the generated pages again
+	@$(BIN)/python -m ioplateau.tell.reference > docs/metrics.md
+
+clean:
+	rm -rf .venv .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

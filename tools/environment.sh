@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Make .venv with everything the project needs, from uv.lock. Gets uv itself when it is missing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { echo "environment: $*" >&2; }
+
+find_uv() {
+    if command -v uv >/dev/null; then command -v uv; return; fi
+    if [ -x .cache/uv/bin/uv ]; then echo "$PWD/.cache/uv/bin/uv"; return; fi
+    command -v python3 >/dev/null || need_debian python3
+    python3 -c 'import ensurepip' 2>/dev/null || need_debian python3-venv
+    say "installing uv into .cache/uv"
+    python3 -m venv .cache/uv >&2
+    .cache/uv/bin/pip install --quiet 'uv>=0.8' >&2
+    echo "$PWD/.cache/uv/bin/uv"
+}
+
+need_debian() {
+    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+        say "$1 is missing: install it first (Debian, Ubuntu: sudo apt-get install $1)"
+        exit 1
+    fi
+    say "installing the Debian package $1"
+    { apt-get update -q; DEBIAN_FRONTEND=noninteractive apt-get install -qy "$1"; } >&2
+}
+
+uv=$(find_uv)
+# --frozen: exactly what the lock file says, on every machine.
+"$uv" sync --quiet --frozen
+say "ready: .venv/bin/ioplateau"
