@@ -1,0 +1,320 @@
+"""The web server: keeps answering the scraper while others try to stop it.
+
+One thread owns every socket: it accepts, reads request heads and writes answers, never
+blocking on any of them. A complete request goes to a small pool of workers, which call the
+handler and hand the answer back. So a client that says nothing, trickles, or never reads
+costs one descriptor and a few KiB, and no thread.
+
+Each connection carries one request ("Connection: close"). Prometheus simply connects again
+for its next scrape, 15 s or more later; in return no slot is held in between, and one total
+deadline covers all that a connection may do.
+
+TLS will enter as one more phase between accept and reading: `do_handshake()` of a
+non-blocking socket, stepped by a worker, with the connection out of the selector meanwhile.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import selectors
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Self
+
+from ioplateau.run import http1, listen
+from ioplateau.run.connection import Connection, Phase, oldest_of_largest_crowd
+from ioplateau.run.http1 import Handler, Request, Response
+from ioplateau.run.logs import event
+from ioplateau.run.workers import Workers
+
+__all__ = ["Handler", "Request", "Response", "WebServer", "WebSettings"]
+
+LOG = logging.getLogger(__name__)
+RECEIVE_BYTES = 16 << 10
+# Fewer than half the smallest cap would hold: between two looks at those who wait, newcomers
+# cannot push all of them out.
+ACCEPTS_A_TURN = 8
+SHEDDING_REPORT_SECONDS = 60.0
+CLOSE_SECONDS = 0.9
+OUT_OF = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+@dataclass(frozen=True, slots=True)
+class WebSettings:
+    """Where we listen, and what one client may take."""
+
+    listen_addresses: tuple[str, ...] = (":10049",)
+    telemetry_path: str = "/metrics"
+    # web-config.yml of the exporter convention: TLS and passwords.
+    config_file: str | None = None
+    # All of one connection: waiting, asking, being answered. Prometheus' own default
+    # scrape_timeout; whoever needs longer has given up already.
+    deadline_seconds: float = 10.0
+    # A handful of scrapers and people; 64 descriptors are far below any limit.
+    connections: int = 64
+    # Most servers' caps. A scrape has half a KiB, a browser with large cookies some KiB.
+    header_bytes: int = 16 << 10
+    request_line_bytes: int = 8 << 10
+    # After an answer we wait this long for the client to close, reading what it still sends:
+    # closing with unread bytes resets the connection and may destroy the answer on its way.
+    linger_seconds: float = 1.0
+    # Handlers hold the interpreter lock: two, so that a slow one does not stop /-/healthy.
+    workers: int = 2
+
+
+class WebServer:
+    """Serves `routes` (exact path to handler) on `addresses`, from `start` until `close`.
+
+    The sockets are bound at once: ValueError for what is no address, OSError with a sentence
+    naming the address that cannot be had. Handlers run in worker threads; one that raises
+    is answered with 500 and logged when that begins.
+    """
+
+    def __init__(
+        self,
+        addresses: Sequence[str],
+        routes: Mapping[str, Handler],
+        settings: WebSettings | None = None,
+    ) -> None:
+        self._settings = settings or WebSettings()
+        self._listeners = listen.listen_all(addresses)
+        self._addresses = tuple(listen.spell(listener) for listener in self._listeners)
+        self._connections: dict[Connection, None] = {}  # oldest first
+        self._answers: deque[tuple[Connection, Request, Response]] = deque()
+        self._shed, self._report_at = 0, 0.0
+        self._closing = False
+        self._wakeup = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._wakeup, selectors.EVENT_READ)
+        for listener in self._listeners:
+            self._selector.register(listener, selectors.EVENT_READ)
+        self._workers: Workers[Connection] = Workers(routes, self._settings.workers, self._done)
+        self._thread = threading.Thread(target=self._serve, name="web", daemon=True)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """What we are bound to, ports resolved: ("[::]:10049",)."""
+        return self._addresses
+
+    @property
+    def open_connections(self) -> int:
+        """Connections accepted and not yet closed."""
+        return len(self._connections)
+
+    def start(self) -> Self:
+        """Begin to serve; the server itself, for `with`."""
+        self._workers.start()
+        self._thread.start()
+        return self
+
+    def close(self) -> None:
+        """Stop listening, cut every connection, end the threads: within a second."""
+        if self._closing:
+            return
+        self._closing = True
+        os.eventfd_write(self._wakeup, 1)
+        if self._thread.ident is None:
+            self._release()
+        else:
+            self._thread.join(CLOSE_SECONDS / 2)
+        if self._workers.close(CLOSE_SECONDS / 2):
+            os.close(self._wakeup)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # What follows runs in the thread "web", all but _done.
+
+    def _serve(self) -> None:
+        while not self._closing:
+            try:
+                self._turn()
+            except Exception:
+                # Never seen. An error we did not think of must not end the server, nor spin.
+                event(LOG, logging.ERROR, "web server: a turn failed", exc_info=True)
+                time.sleep(0.1)
+        self._release()
+
+    def _turn(self) -> None:
+        ready = self._selector.select(self._patience())
+        # Those who already wait come before newcomers, who may evict them.
+        for key, events in ready:
+            if key.data is not None:
+                self._step(key.data, events)
+        with suppress(BlockingIOError):
+            os.eventfd_read(self._wakeup)
+        while self._answers:
+            self._take(*self._answers.popleft())
+        self._expire()
+        for key, _ in ready:
+            if isinstance(key.fileobj, socket.socket) and key.data is None:
+                self._accept(key.fileobj)
+        self._report()
+
+    def _patience(self) -> float | None:
+        ends = [connection.leave_at for connection in self._connections]
+        return max(0.0, min(ends) - time.monotonic()) if ends else None
+
+    def _accept(self, listener: socket.socket) -> None:
+        for _ in range(ACCEPTS_A_TURN):
+            try:
+                accepted, _ = listener.accept()
+            except OSError as error:
+                if error.errno in OUT_OF:
+                    self._evict()
+                    time.sleep(0.01)  # the listener stays readable: do not spin
+                return
+            if len(self._connections) >= self._settings.connections:
+                self._evict()
+            self._greet(accepted)
+
+    def _greet(self, accepted: socket.socket) -> None:
+        end_at = time.monotonic() + self._settings.deadline_seconds
+        connection = Connection(accepted, end_at, leave_at=end_at)
+        self._connections[connection] = None
+        accepted.setblocking(False)
+        with suppress(OSError):
+            # The head and the body of an answer are two sends: the second must not wait for
+            # the acknowledgement of the first.
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # Most requests arrive with the connection.
+        self._step(connection, selectors.EVENT_READ)
+
+    def _step(self, connection: Connection, events: int) -> None:
+        try:
+            if connection.phase is Phase.READING:
+                self._read(connection)
+            elif connection.phase is Phase.WRITING:
+                self._write(connection)
+            elif connection.phase is Phase.LINGERING and not connection.socket.recv(RECEIVE_BYTES):
+                self._drop(connection)
+        except BlockingIOError:
+            self._watch(connection, events)
+        except OSError:
+            # It reset the connection, or its network went away: its affair, no news.
+            self._drop(connection)
+
+    def _read(self, connection: Connection) -> None:
+        part = connection.socket.recv(RECEIVE_BYTES)
+        if not part:
+            self._drop(connection)
+            return
+        searched = len(connection.received)
+        connection.received += part
+        end = http1.head_end(connection.received, searched)
+        if end is None and len(connection.received) < self._settings.header_bytes:
+            self._watch(connection, selectors.EVENT_READ)
+            return
+        self._ask(connection, end)
+
+    def _ask(self, connection: Connection, end: int | None) -> None:
+        asked = self._understand(bytes(connection.received[:end]), whole=end is not None)
+        # What follows the head is a pipelined request or a body: neither is served.
+        connection.received = bytearray()
+        if isinstance(asked, Response):
+            self._answer(connection, asked)
+            return
+        self._watch(connection, 0)
+        connection.phase = Phase.WORKING
+        self._workers.ask(connection, asked)
+
+    def _understand(self, head: bytes, *, whole: bool) -> Request | Response:
+        cap = self._settings.header_bytes
+        if whole and len(head) <= cap:
+            return http1.parse(head, self._settings.request_line_bytes)
+        if b"\n" not in head:
+            return http1.text(414, "The request line is too long.")
+        return http1.text(431, f"The request header is too long, at most {cap} bytes are read.")
+
+    def _take(self, connection: Connection, request: Request, response: Response) -> None:
+        # It may have been evicted, or run out of time, while a worker was busy with it.
+        if connection.phase is Phase.WORKING:
+            self._answer(connection, response, body=request.method != "HEAD")
+
+    def _answer(self, connection: Connection, response: Response, *, body: bool = True) -> None:
+        # Views: sixty clients of one rendered page share its bytes.
+        connection.unsent.append(memoryview(http1.head(response, time.time())))
+        if body and response.body:
+            connection.unsent.append(memoryview(response.body))
+        connection.phase = Phase.WRITING
+        self._step(connection, selectors.EVENT_WRITE)
+
+    def _write(self, connection: Connection) -> None:
+        while connection.unsent:
+            part = connection.unsent[0]
+            sent = connection.socket.send(part)
+            if sent < len(part):
+                connection.unsent[0] = part[sent:]
+            else:
+                connection.unsent.popleft()
+        connection.socket.shutdown(socket.SHUT_WR)
+        connection.phase = Phase.LINGERING
+        leave_at = time.monotonic() + self._settings.linger_seconds
+        connection.leave_at = min(connection.end_at, leave_at)
+        self._watch(connection, selectors.EVENT_READ)
+
+    def _watch(self, connection: Connection, events: int) -> None:
+        if events == connection.watched:
+            return
+        if not events:
+            self._selector.unregister(connection.socket)
+        elif connection.watched:
+            self._selector.modify(connection.socket, events, connection)
+        else:
+            self._selector.register(connection.socket, events, connection)
+        connection.watched = events
+
+    def _expire(self) -> None:
+        now = time.monotonic()
+        for connection in [late for late in self._connections if late.leave_at <= now]:
+            on_its_way = connection.phase is Phase.LINGERING and not connection.is_served
+            if on_its_way and now < connection.end_at:
+                connection.leave_at = connection.end_at  # a slow line, not a rude client
+            else:
+                self._cut(connection)
+
+    def _evict(self) -> None:
+        victim = oldest_of_largest_crowd(self._connections)
+        if victim:
+            self._shed += not victim.is_served
+            self._cut(victim)
+
+    def _cut(self, connection: Connection) -> None:
+        connection.forfeit()
+        self._drop(connection)
+
+    def _drop(self, connection: Connection) -> None:
+        self._watch(connection, 0)
+        connection.socket.close()
+        connection.phase = Phase.CLOSED
+        connection.unsent.clear()
+        self._connections.pop(connection, None)
+
+    def _report(self) -> None:
+        now = time.monotonic()
+        if self._shed and now >= self._report_at:
+            event(LOG, logging.WARNING, "more clients than slots: oldest connections closed",
+                  closed=self._shed, slots=self._settings.connections)  # fmt: skip
+            self._shed, self._report_at = 0, now + SHEDDING_REPORT_SECONDS
+
+    def _release(self) -> None:
+        for connection in tuple(self._connections):
+            self._cut(connection)
+        for listener in self._listeners:
+            listener.close()
+        self._selector.close()
+
+    def _done(self, connection: Connection, request: Request, response: Response) -> None:
+        # In a worker.
+        self._answers.append((connection, request, response))
+        os.eventfd_write(self._wakeup, 1)
