@@ -6,9 +6,12 @@ kept with the reason, so that nobody has to wonder where a number went.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 
-from ioplateau.judge.budgets import Direction
+from ioplateau.judge.budgets import Burst, Dimension, Direction, Limit, Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +90,127 @@ class VolumeFact:
     bytes_per_second: float | None = None
     large: bool = False
     source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a selector may choose: a disk by its names, LUN or serial, a volume by its mounts."""
+
+    disks: tuple[str, ...] = ()  # kernel and mapper name
+    lun: int | None = None
+    serial: str = ""
+    mounts: tuple[str, ...] = ()
+    volume: str = ""  # "server:/export"
+
+
+RANK = {origin: rank for rank, origin in enumerate(Origin)}
+# Above this a single request counts as several: Azure's SSDs and EBS' alike.
+OPERATION_BYTES = 256 * 1024
+
+Lost = tuple[Limit, str]
+
+
+def selects(rule: ConfiguredLimit | DiskFact | VolumeFact, target: Target) -> bool:
+    """Whether a rule's selector chooses this disk or volume; patterns as in the shell."""
+    tests = (
+        (getattr(rule, "disk", None), target.disks),
+        (getattr(rule, "serial", None), (target.serial,)),
+        (getattr(rule, "mount", None), target.mounts),
+        (getattr(rule, "volume", None), (target.volume,)),
+    )
+    for pattern, names in tests:
+        if pattern is not None:
+            return any(name and fnmatchcase(name, pattern) for name in names)
+    lun = getattr(rule, "lun", None)
+    return lun is not None and lun == target.lun
+
+
+def configured(rule: ConfiguredLimit) -> tuple[Limit, ...]:
+    """The limits that one rule states; what is wrong with them, `settle` finds."""
+    stated = (
+        (Dimension.IOPS, rule.iops, rule.burst_iops),
+        (Dimension.THROUGHPUT, rule.bytes_per_second, rule.burst_bytes_per_second),
+    )
+    return tuple(
+        Limit(
+            dimension,
+            rule.direction,
+            value,
+            Origin.CONFIGURED,
+            rule.source,
+            burst=_burst(value, burst, rule.burst_seconds),
+        )
+        for dimension, value, burst in stated
+        if value is not None
+    )
+
+
+def _burst(base: float, burst: float | None, seconds: float | None) -> Burst | None:
+    if burst is None:
+        return None
+    return Burst(burst, None if seconds is None else (burst - base) * seconds)
+
+
+def settle(claims: Iterable[Limit]) -> tuple[tuple[Limit, ...], tuple[Lost, ...]]:
+    """The limit in force for each dimension and direction, and why each other claim lost.
+
+    The stronger origin wins; of two with one origin the later, as in a configuration file.
+    """
+    rivals: dict[tuple[Dimension, Direction], list[Limit]] = {}
+    lost: list[Lost] = []
+    for claim in claims:
+        sound, complaint = _sound(claim)
+        if complaint:
+            lost.append((claim, complaint))
+        if sound is not None:
+            rivals.setdefault((sound.dimension, sound.direction), []).append(sound)
+    chosen = []
+    for group in rivals.values():
+        winner = min(reversed(group), key=lambda claim: RANK[claim.origin])
+        chosen.append(winner)
+        lost.extend((claim, _why(claim, winner)) for claim in group if claim is not winner)
+    return tuple(chosen), tuple(lost)
+
+
+def _sound(claim: Limit) -> tuple[Limit | None, str]:
+    """What of a claim can hold, and what is wrong with the rest."""
+    speaker = _SPEAKERS[claim.origin]
+    if not (math.isfinite(claim.value) and claim.value > 0):
+        return None, f"{speaker} says {_figure(claim.value)}: that is no limit, ignored"
+    if claim.burst is None or claim.burst.rate > claim.value:
+        return claim, ""
+    words = (
+        f"{speaker} says burst {_figure(claim.burst.rate)}, which is not above "
+        f"{_figure(claim.value)}: no burst"
+    )
+    return replace(claim, burst=None), words
+
+
+def _why(loser: Limit, winner: Limit) -> str:
+    # As in: catalogue says 12,800, configuration says 10,000: 10,000
+    return (
+        f"{_SPEAKERS[loser.origin]} says {_figure(loser.value)}, "
+        f"{_SPEAKERS[winner.origin]} says {_figure(winner.value)}: {_figure(winner.value)}"
+    )
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.10g}"
+
+
+_SPEAKERS = {
+    Origin.CONFIGURED: "configuration",
+    Origin.REPORTED: "the provider",
+    Origin.CATALOGUE: "catalogue",
+    Origin.LEARNED: "observation",
+}
+
+
+def counted_operations(
+    bytes_per_operation: float, operations: float, unit: float = OPERATION_BYTES
+) -> float:
+    """Operations as the cloud counts them: a request above `unit` bytes counts as several.
+
+    Of a mean size this is the least it can be: a mix of small and large counts for more.
+    """
+    return operations * max(math.ceil(bytes_per_operation / unit), 1)
