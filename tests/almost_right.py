@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from ioplateau.measure.reading import FormatError
+
 ODD_WORDS = (
     *(
         b"",
@@ -56,3 +58,11 @@ def damaged_text(draw, text: bytes) -> bytes:
         lines = lines or [b""]
     damaged = b"\n".join(lines)
     return damaged[: draw(st.integers(0, len(damaged)))] if draw(st.booleans()) else damaged
+
+
+def outcome(parse, text: bytes):
+    """What `parse` returns, or the words of its FormatError; any other error passes through."""
+    try:
+        return parse(text)
+    except FormatError as error:
+        return str(error)

@@ -1,0 +1,57 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from almost_right import damaged_text, outcome
+from ioplateau.measure import procstat
+from ioplateau.measure.procstat import CpuTicks
+from ioplateau.measure.reading import FormatError
+
+REAL = (Path(__file__).parent / "files" / "machine" / "stat-6.1.txt").read_bytes()
+
+
+def test_iowait_steal_and_boot_time_of_a_real_file():
+    assert procstat.parse(REAL) == CpuTicks(iowait=896, steal=0, boot_time_seconds=1795177463)
+
+
+def test_steal_is_the_eighth_number():
+    assert procstat.parse(b"cpu  1 2 3 4 5 6 7 8 9 10\n").steal == 8
+
+
+def test_a_kernel_without_steal_leaves_it_unknown():
+    assert procstat.parse(b"cpu  1 2 3 4 5 6 7\n") == CpuTicks(5, None, None)
+
+
+def test_numbers_of_kernels_to_come_are_passed_over():
+    assert procstat.parse(b"cpu  1 2 3 4 5 6 7 8 9 10 11 x\n") == CpuTicks(5, 8, None)
+
+
+def test_a_boot_time_cut_off_inside_is_unknown():
+    assert procstat.parse(b"cpu  1 2 3 4 5 6 7 8\nbtime 17951").boot_time_seconds is None
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (b"", 'want "cpu"'),
+        (b"cpu0 1 2 3 4 5\n", 'want "cpu"'),
+        (b"cpu  1 2 3 4\n", "5 or more numbers"),
+        (b"cpu  1 2 3 4 5", "5 or more numbers"),
+        (b"cpu  1 2 3 4 -5 6\n", "iowait: b'-5', want a number"),
+        (b"cpu  1 2 3 4 5 6 7 x\n", "steal: b'x', want a number"),
+        (b"cpu  1 2 3 4 5\nbtime soon\n", "btime: b'soon', want a number"),
+    ],
+)
+def test_what_is_not_usable_is_said_with_what_was_wanted(text, wanted):
+    with pytest.raises(FormatError) as raised:
+        procstat.parse(text)
+
+    assert wanted in str(raised.value)
+
+
+@given(damaged_text(REAL))
+def test_nearly_right_text_gives_ticks_or_a_format_error(text):
+    result = outcome(procstat.parse, text)
+
+    assert isinstance(result, CpuTicks) or result.startswith("stat:")
