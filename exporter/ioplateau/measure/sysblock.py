@@ -182,7 +182,9 @@ def _device(name: str, static: Static) -> BlockDevice:
 def _beside(told: Mapping[str, object], key: str) -> tuple[str, ...]:
     # Recordings of others keep the neighbours among the attributes, as a list.
     neighbours = told.get(key)
-    return tuple(neighbours) if isinstance(neighbours, list | tuple) else ()
+    if not isinstance(neighbours, list | tuple):
+        return ()
+    return tuple(neighbour for neighbour in neighbours if isinstance(neighbour, str))
 
 
 # Drivers number their devices; what is not here, and is no partition, is a disk.

@@ -1,0 +1,257 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioplateau.measure import sysblock
+from ioplateau.measure.host import Host
+from ioplateau.measure.snapshot import Static
+
+FILES = Path(__file__).parent / "files" / "machine"
+RAID0 = json.loads((FILES / "sysblock-6.1-raid0.json").read_text())
+CONTROLLER = "{f8b3781b-1e82-4818-a1c3-63d806ec15bb}"
+SCSI = "devices/LNXSYSTM:00/VMBUS:00/f8b3781b/host1/target1:0:0/1:0:0:3"
+
+
+class Machine:
+    """A directory that looks like a machine's /sys."""
+
+    def __init__(self, root):
+        self.sys = root / "sys"
+        (self.sys / "class" / "block").mkdir(parents=True)
+        self.host = Host(root)
+
+    def add(self, place, **files):
+        """A device below /sys/devices, linked from the class as the kernel does."""
+        folder = self.sys / place
+        folder.mkdir(parents=True)
+        (self.sys / "class" / "block" / folder.name).symlink_to("../../" + place)
+        for path, text in {"size": "2048\n", "dev": "8:0\n", **files}.items():
+            self.write(f"{place}/{path}", text)
+
+    def write(self, path, text):
+        file = self.sys / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    def read(self, *names, last=None):
+        return sysblock.read(self.host, names, last)
+
+    def device(self, name):
+        tree = self.read(name)
+        return sysblock.parse(Static(**tree._asdict()))[name]
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path)
+
+
+def known(name, **attributes):
+    said = {path.replace("__", "/"): text for path, text in attributes.items()}
+    return sysblock.parse(Static(block={name: said}))[name]
+
+
+def test_a_scsi_disk_on_hyper_v_with_its_address_controller_and_page_80(machine):
+    machine.add(
+        f"{SCSI}/block/sda",
+        **{"removable": "0\n", "queue/scheduler": "none [mq-deadline] bfq\n"},
+        **{"queue/rotational": "1\n", "queue/max_sectors_kb": "512\n"},
+    )
+    machine.write(f"{SCSI}/model", "Virtual Disk    \n")
+    machine.write(f"{SCSI}/vendor", "Msft    \n")
+    machine.write(f"{SCSI}/vpd_pg80", b"\x00\x80\x00\x08 6002248\x00")
+    machine.write("devices/LNXSYSTM:00/VMBUS:00/f8b3781b/device_id", CONTROLLER + "\n")
+    (machine.sys / SCSI / "block" / "sda" / "device").symlink_to("../../../1:0:0:3")
+    disk = machine.device("sda")
+
+    assert disk.kind == "disk"
+    assert disk.device == (8, 0)
+    assert disk.size_bytes == 1 << 20
+    assert disk.scsi_address == (1, 0, 0, 3)
+    assert disk.controller == CONTROLLER
+    assert (disk.vendor, disk.model, disk.serial) == ("Msft", "Virtual Disk", "6002248")
+    assert disk.scheduler == "mq-deadline"
+    assert disk.rotational is True
+    assert disk.max_request_bytes == 512 * 1024
+
+
+def test_an_nvme_namespace(machine):
+    place = "devices/pci0000:00/0000:00:04.0/nvme/nvme0/nvme0n2"
+    machine.add(place, nsid="2\n", wwid="nvme.1d0f-766f\n", diskseq="12\n")
+    machine.write("devices/pci0000:00/0000:00:04.0/nvme/nvme0/serial", "vol0123 \n")
+    machine.write("devices/pci0000:00/0000:00:04.0/nvme/nvme0/model", "Elastic Block\n")
+    (machine.sys / place / "device").symlink_to("../../nvme0")
+    disk = machine.device("nvme0n2")
+
+    assert (disk.nvme_namespace, disk.serial, disk.model) == (2, "vol0123", "Elastic Block")
+    assert (disk.wwid, disk.diskseq) == ("nvme.1d0f-766f", 12)
+    assert disk.scsi_address is None
+    assert disk.controller == ""
+
+
+def test_a_partition_knows_its_disk(machine):
+    machine.add(f"{SCSI}/block/sda")
+    machine.add(f"{SCSI}/block/sda/sda1", partition="1\n", dev="8:1\n")
+    part = machine.device("sda1")
+
+    assert part.kind == "partition"
+    assert part.partition_of == "sda"
+    assert part.device == (8, 1)
+
+
+def test_a_stack_knows_its_members_and_they_know_it(machine):
+    machine.add("devices/virtual/block/dm-0", **{"dm/name": "vg-data\n", "dm/uuid": "LVM-x\n"})
+    machine.add(f"{SCSI}/block/sda")
+    (machine.sys / "devices/virtual/block/dm-0/slaves/sda").mkdir(parents=True)
+    (machine.sys / SCSI / "block/sda/holders/dm-0").mkdir(parents=True)
+    mapper, member = machine.device("dm-0"), machine.device("sda")
+
+    assert (mapper.kind, mapper.mapper_name, mapper.slaves) == ("dm", "vg-data", ("sda",))
+    assert member.holders == ("dm-0",)
+
+
+def test_a_slash_in_a_name_is_an_exclamation_mark_in_sysfs(machine):
+    machine.add("devices/pci0/block/cciss!c0d0", diskseq="3\n")
+    machine.add("devices/pci0/block/cciss!c0d0/cciss!c0d0p1", partition="1\n")
+
+    assert machine.device("cciss/c0d0").diskseq == 3
+    assert machine.device("cciss/c0d0p1").partition_of == "cciss/c0d0"
+
+
+def test_a_tree_without_the_class_is_read_by_its_disks(tmp_path):
+    folder = tmp_path / "sys" / "block" / "sda"
+    folder.mkdir(parents=True)
+    (folder / "size").write_text("8\n")
+
+    assert sysblock.read(Host(tmp_path), ["sda"]).block == {"sda": {"size": "8"}}
+
+
+def test_a_device_that_has_gone_costs_only_itself(machine):
+    machine.add(f"{SCSI}/block/sda")
+    tree = machine.read("sdz", "sda")
+
+    assert list(tree.block) == ["sda"]
+    assert list(tree.slaves) == list(tree.holders) == ["sda"]
+
+
+def test_missing_attributes_are_absent_and_not_empty(machine):
+    machine.add(f"{SCSI}/block/sda", **{"device/model": " \n"})
+
+    assert machine.read("sda").block == {"sda": {"size": "2048", "dev": "8:0"}}
+
+
+def test_a_virtio_disk_is_asked_for_its_serial_number_once(machine):
+    machine.add("devices/pci0/virtio1/block/vda", diskseq="9\n", serial="first\n")
+    first = machine.read("vda").block
+    machine.write("devices/pci0/virtio1/block/vda/serial", "asked again\n")
+
+    assert machine.read("vda", last=first).block["vda"]["serial"] == "first"
+
+
+def test_another_virtio_disk_under_the_name_is_asked_anew(machine):
+    machine.add("devices/pci0/virtio1/block/vda", diskseq="9\n", serial="first\n")
+    first = machine.read("vda").block
+    machine.write("devices/pci0/virtio1/block/vda/serial", "second\n")
+    machine.write("devices/pci0/virtio1/block/vda/diskseq", "10\n")
+
+    assert machine.read("vda", last=first).block["vda"]["serial"] == "second"
+
+
+def test_a_recording_with_the_neighbours_among_the_attributes():
+    devices = sysblock.parse(Static(block=RAID0))
+
+    assert devices["md0"].slaves == ("sda", "sdb", "sdc", "sdd")
+    assert devices["sda"].holders == ("md0",)
+    assert {name: device.kind for name, device in devices.items()} == {
+        **dict.fromkeys(("sda", "sdb", "sdc", "sdd", "nvme0n1"), "disk"),
+        "md0": "md",
+        "loop0": "loop",
+    }
+    assert (devices["md0"].md_level, devices["md0"].scheduler) == ("raid0", "none")
+    assert (devices["sda"].vendor, devices["sda"].nr_requests) == ("LAB", 256)
+    assert devices["sda"].diskseq is None
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *(("dm-3", "dm"), ("md127", "md"), ("md_home", "md"), ("loop12", "loop")),
+        *(("ram0", "ram"), ("zram0", "zram"), ("sr0", "rom"), ("nbd7", "nbd")),
+        *(("sda", "disk"), ("nvme0n1", "disk"), ("xvdf", "disk"), ("mmcblk0", "disk")),
+    ],
+)
+def test_the_kind_by_name(name, kind):
+    assert known(name, size="8").kind == kind
+
+
+def test_a_name_that_sysfs_says_nothing_of_is_of_no_known_kind():
+    assert known("sda1").kind == ""
+
+
+def test_a_partition_known_only_as_such_has_its_kind_and_disk():
+    device = sysblock.parse(Static(partitions={"sda1": "sda"}))["sda1"]
+
+    assert (device.kind, device.partition_of) == ("partition", "sda")
+    assert device.size_bytes is None
+
+
+def test_an_attribute_that_is_no_number_is_unknown():
+    device = known("sda", size="many", dev="8", diskseq="-1", queue__rotational="maybe")
+
+    assert (device.size_bytes, device.device) == (None, None)
+    assert (device.diskseq, device.rotational) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("column", "other"),
+    [
+        ("diskseq", 8),
+        ("serial", "B"),
+        ("wwid", "naa.2"),
+        ("scsi_address", (1, 0, 0, 4)),
+        ("nvme_namespace", 3),
+    ],
+)
+def test_another_disk_under_the_same_name_has_another_identity(column, other):
+    disk = replace(
+        known("sda", diskseq="7", serial="A", wwid="naa.1", nsid="2", size="8"),
+        scsi_address=(1, 0, 0, 3),
+    )
+
+    assert sysblock.identity(replace(disk, **{column: other})) != sysblock.identity(disk)
+
+
+def test_a_disk_grown_in_place_keeps_its_identity():
+    disk = known("sda", diskseq="7", size="8")
+
+    assert sysblock.identity(replace(disk, size_bytes=8192)) == sysblock.identity(disk)
+
+
+def test_size_tells_disks_apart_where_nothing_better_is_known():
+    assert sysblock.identity(known("sda", size="8")) != sysblock.identity(known("sda", size="9"))
+
+
+def test_a_disk_nothing_is_known_of_has_no_identity():
+    assert sysblock.identity(known("sda")) == ""
+
+
+ODD = st.sampled_from([None, 7, "", "7", "7:", "1:2:3:4", "[x", ["sda"], [None], {}, "\x00", "٣"])
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["sda", "md0", "", "nvme0n1p1"]),
+        st.dictionaries(
+            st.sampled_from([*sysblock.ATTRIBUTES, "device", "slaves"]), ODD, max_size=6
+        ),
+    )
+)
+def test_whatever_a_recording_says_of_a_device_it_is_parsed(block):
+    devices = sysblock.parse(Static(block=block))
+
+    assert devices.keys() == block.keys()
+    assert all(isinstance(sysblock.identity(device), str) for device in devices.values())
