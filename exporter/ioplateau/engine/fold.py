@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ioplateau.engine.disks import Disks
+from ioplateau.engine.hearsay import Hearsay
 from ioplateau.engine.interfaces import Interfaces
 from ioplateau.engine.nfs import Nfs
 from ioplateau.engine.settings import EngineSettings
@@ -67,6 +68,7 @@ class Engine:
         self._meters: dict[tuple[BudgetKey, Dimension, Direction], Meter] = {}
         self._learned: dict[tuple[BudgetKey, Dimension, Direction], Limit] = {}
         self._clock = FlowClock()
+        self._hearsay = Hearsay()
 
     def configure(self, settings: EngineSettings) -> None:
         """Take new settings from the next tick on; nothing measured is lost."""
@@ -79,7 +81,10 @@ class Engine:
         elapsed = self._elapsed(snapshot)
         flows = self._measure(snapshot, gap=elapsed is None)
         budgets = self._budgets(snapshot).budgets
-        verdicts = self._judge.observe(snapshot.mono, elapsed, budgets, flows, None)
+        witness = self._hearsay.witness(
+            self._nfs.news(self._tcp, _slot_limit(snapshot.static)), self._machine.memory
+        )
+        verdicts = self._judge.observe(snapshot.mono, elapsed, budgets, flows, witness)
         self._last, self._ticks = snapshot, self._ticks + 1
         return self._state(snapshot, elapsed, flows, verdicts)
 
@@ -158,6 +163,7 @@ class Engine:
         if blob is not None:
             found, rejects = sockets.parse(blob)
             self._tcp = found
+            self._hearsay.hear_sockets(snapshot.read_at("tcp"), found)
             self._book(snapshot, "sockets", "tcp", "", rejects)
         elif (why := snapshot.failed.get("tcp")) is not None:
             self._tcp = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from ioplateau.engine.hearsay import ClientNews
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.judge import ticks
 from ioplateau.judge.budgets import FlowKey
@@ -165,9 +166,6 @@ class Nfs:
             last = superblock.history.last
             client = by_key[superblock.label]
             key = superblock.client
-            # v4.1 and newer wait for session slots, whose number the kernel does not show.
-            is_table = key.version in ("3", "4.0") and slot_limit is not None
-            connections = len(client.history.last[1]) if client.history.last else 1
             found.append(
                 NfsFlow(
                     superblock.label,
@@ -175,10 +173,25 @@ class Nfs:
                     client.mounts[0],
                     key.server,
                     key.version,
-                    slot_limit * max(connections, 1) if is_table and slot_limit else None,
+                    _slots(client, slot_limit),
                 )
             )
         return found
+
+    def news(
+        self, tcp: tuple[TcpSocket, ...] | None, slot_limit: int | None
+    ) -> dict[str, ClientNews]:
+        """What this tick showed of each client, by the label of its budgets."""
+        return {
+            client.mounts[0]: ClientNews(
+                client.history.last[1],
+                client.history.tick,
+                _slots(client, slot_limit),
+                _sockets_of(client, tcp) or (),
+            )
+            for client in self._clients.values()
+            if client.history.last is not None
+        }
 
     def mount_states(self) -> dict[str, NfsMountState]:
         return {
@@ -231,6 +244,14 @@ def _free_label(mount: Mount, taken: set[str]) -> str:
         number += 1
         label = f"{mount.mount_point}#{number}"
     return label
+
+
+def _slots(client: _Client, slot_limit: int | None) -> int | None:
+    """Calls the client may have outstanding, where the kernel tells."""
+    # v4.1 and newer wait for session slots, whose number the kernel does not show.
+    if slot_limit is None or client.key.version not in {"3", "4.0"} or client.history.last is None:
+        return None
+    return slot_limit * max(len(client.history.last[1]), 1)
 
 
 def _went_back(before: tuple[Connection, ...], now: tuple[Connection, ...]) -> bool:

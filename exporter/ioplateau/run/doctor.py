@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
+from ioplateau.engine import Engine
 from ioplateau.measure.snapshot import (
     DISKSTATS,
     MEMINFO,
@@ -14,6 +16,9 @@ from ioplateau.measure.snapshot import (
     STAT,
     Snapshot,
 )
+from ioplateau.run.clock import SystemClock
+from ioplateau.run.sampler import Sampler
+from ioplateau.run.serve import NfsSockets, ServeSettings
 from ioplateau.state import State
 
 
@@ -41,6 +46,27 @@ WANTED = (
     (MEMINFO, "dirty pages", "mount procfs with subset=pid off (systemd: ProcSubset=all)", False),
     (STAT, "CPU steal and iowait", "mount procfs with subset=pid off", False),
 )
+
+
+def look(
+    settings: ServeSettings, sampler_for: Callable[[ServeSettings, SystemClock], Sampler]
+) -> tuple[Finding, ...]:
+    """Two ticks of this machine, half a second apart, and what they show."""
+    sampler = sampler_for(settings, SystemClock())
+    engine = Engine(settings.engine)
+    first = sampler.take()
+    NfsSockets(sampler, settings.nfs_ports)(engine.observe(first), first)
+    sampler.look_again()
+    time.sleep(0.5)
+    snapshot = sampler.take()
+    state = engine.observe(snapshot)
+    # What is read seldom was read by the first tick.
+    seen = replace(
+        snapshot,
+        texts={**first.texts, **snapshot.texts},
+        took={**first.took, **snapshot.took},
+    )
+    return examine(seen, state)
 
 
 def examine(snapshot: Snapshot, state: State) -> tuple[Finding, ...]:

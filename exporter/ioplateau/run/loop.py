@@ -11,6 +11,7 @@ import threading
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from ioplateau.engine import Engine
 from ioplateau.measure.snapshot import Snapshot
@@ -18,22 +19,28 @@ from ioplateau.run.clock import Clock, Grid
 from ioplateau.run.logs import event
 from ioplateau.run.sampler import Sampler
 from ioplateau.state import SourceState, State
+from ioplateau.tell.metrics_self import TICK_BOUNDS
 
 LOG = logging.getLogger(__name__)
-
-# Upper bounds of the tick histogram, seconds: from a quiet VM to a second that is gone.
-TICK_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
-
 
 @dataclass(slots=True)
 class TickTimes:
     """How long ticks took: a histogram."""
 
-    counts: list[int] = field(default_factory=lambda: [0] * (len(TICK_BUCKETS) + 1))
+    counts: list[int] = field(default_factory=lambda: [0] * (len(TICK_BOUNDS) + 1))
     seconds: float = 0.0
 
+    @property
+    def cumulative(self) -> tuple[int, ...]:
+        """Ticks at or below each bound."""
+        return tuple(accumulate(self.counts[:-1]))
+
+    @property
+    def ticks(self) -> int:
+        return sum(self.counts)
+
     def add(self, seconds: float) -> None:
-        self.counts[bisect_left(TICK_BUCKETS, seconds)] += 1
+        self.counts[bisect_left(TICK_BOUNDS, seconds)] += 1
         self.seconds += seconds
 
 

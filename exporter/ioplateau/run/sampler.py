@@ -7,6 +7,7 @@ new one reads the rest, and the source is reported as not answering until the re
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -53,10 +54,12 @@ class Source:
 class SamplerSettings:
     """answer_seconds: how long one tick waits for its sources; half the shortest usual
     interval, so that one dead source cannot make a tick late. static_seconds: how often the
-    machine's shape is looked at again although nothing says that it changed.
+    machine's shape is looked at again although nothing says that it changed;
+    first_look_seconds: how long the first tick waits for it.
     """
 
     answer_seconds: float = 0.4
+    first_look_seconds: float = 2.0
     static_seconds: float = 60.0
 
 
@@ -102,6 +105,8 @@ class Sampler:
         self._reader = _Reader(clock, self._stuck)
         self._static = Static()
         self._static_due = float("-inf")
+        self._look_thread: threading.Thread | None = None
+        self._looked: deque[Static] = deque(maxlen=1)
         self._documents: Mapping[str, str] = {}
 
     def add(self, source: Source) -> None:
@@ -123,12 +128,8 @@ class Sampler:
         """Read what is due. Never raises for a source and never waits long for one."""
         mono, wall, boot = self._clock.mono(), self._clock.wall(), self._clock.boot()
         gathered = _Gathered()
-        self._gather([*self._static_work(mono), *self._work(mono)], gathered)
-        shape = gathered.blobs.pop(_STATIC, None)
-        if isinstance(shape, Static):
-            self._static = _keep_same(self._static, replace(shape, documents=self._documents))
-        gathered.at.pop(_STATIC, None)
-        gathered.took.pop(_STATIC, None)
+        self._look(mono)
+        self._gather(self._work(mono), gathered)
         return Snapshot(
             mono=mono,
             mono_end=self._clock.mono(),
@@ -156,12 +157,27 @@ class Sampler:
             due.append(source)
         return due
 
-    def _static_work(self, now: float) -> list[Source]:
+    def _look(self, now: float) -> None:
+        """Keep the static part current, off the tick: asking a disk who it is can be as slow
+        as the disk. Only the first look is waited for, so that the first tick knows names."""
         has_table = self._static.mountinfo is not None
-        if now < self._static_due and not (has_table and self._host.mounts_changed(MOUNTINFO)):
-            return []
-        self._static_due = now + self._settings.static_seconds
-        return [Source(_STATIC, lambda: read_static(self._host))]
+        due = now >= self._static_due or (has_table and self._host.mounts_changed(MOUNTINFO))
+        if due and (self._look_thread is None or not self._look_thread.is_alive()):
+            is_first = self._look_thread is None
+            self._static_due = now + self._settings.static_seconds
+            last = self._static
+            self._look_thread = threading.Thread(
+                target=lambda: self._looked.append(read_static(self._host, last)),
+                name="look",
+                daemon=True,
+            )
+            self._look_thread.start()
+            if is_first:
+                self._look_thread.join(self._settings.first_look_seconds)
+        if self._looked:
+            found = replace(self._looked.pop(), documents=self._documents)
+            if found != self._static:  # the same object means that nothing changed
+                self._static = found
 
     def _gather(self, work: list[Source], gathered: _Gathered) -> None:
         deadline = self._clock.mono() + self._settings.answer_seconds
@@ -187,9 +203,6 @@ class Sampler:
             self._reader = _Reader(self._clock, self._stuck)
             todo = todo[todo.index(hung) + 1 :]
             deadline = self._clock.mono() + self._settings.answer_seconds
-
-
-_STATIC = "static"
 
 
 class _Task:
@@ -283,34 +296,29 @@ class _Reader:
         return False
 
 
-def _keep_same(before: Static, now: Static) -> Static:
-    """The old object if nothing changed, so that others can compare with `is`."""
-    return before if before == now else now
-
-
-def read_static(host: Host) -> Static:
-    """The machine's shape: block devices, mounts, and a few small files."""
-    facts = {}
-    for path in FACTS:
-        try:
-            facts[path] = host.read_once(path).decode("utf-8", "replace").strip()
-        except OSError:
-            continue
-    try:
-        names = host.list("/sys/block")
-    except OSError:
-        names = ()
-    block, slaves, holders, partitions = sysblock.read(host, names)
+def read_static(host: Host, last: Static | None = None) -> Static:
+    """The machine's shape: block devices, mounts, and a few small files. Raises nothing."""
+    facts = {path: text.strip() for path in FACTS if (text := _said(host, path)) is not None}
+    lines = (_said(host, DISKSTATS) or "").splitlines()
+    names = [words[2] for line in lines if len(words := line.split(None, 3)) > 2]
+    tree = sysblock.read(host, names, last.block if last is not None else None)
     try:
         mounts: bytes | None = host.read(MOUNTINFO)
     except OSError:
         mounts = None
     return Static(
         kernel=facts.get("/proc/sys/kernel/osrelease", ""),
-        block=block,
-        slaves=slaves,
-        holders=holders,
-        partitions=partitions,
+        block=tree.block,
+        slaves=tree.slaves,
+        holders=tree.holders,
+        partitions=tree.partitions,
         mountinfo=mounts,
         files=facts,
     )
+
+
+def _said(host: Host, path: str) -> str | None:
+    try:
+        return host.read_once(path).decode("utf-8", "replace")
+    except OSError:
+        return None

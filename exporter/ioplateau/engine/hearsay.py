@@ -1,0 +1,113 @@
+"""What the judge hears besides the flows: the clients' queues, TCP's own limits, dirty pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ioplateau.judge.witness import ClientWitness, Witness
+from ioplateau.measure.delta import Span
+from ioplateau.measure.meminfo import Memory
+from ioplateau.measure.mountstats import Connection
+from ioplateau.measure.sockets import TcpSocket
+
+# A socket by its four words: local and remote address and port.
+Name = tuple[str, int, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientNews:
+    """One NFS client at this tick. tick: its connections over the tick; None: no unbroken story."""
+
+    now: tuple[Connection, ...]
+    tick: Span[tuple[Connection, ...]] | None
+    slot_limit: int | None  # of all its connections together; None: the kernel does not tell
+    sockets: tuple[TcpSocket, ...]
+
+
+class Hearsay:
+    """Remembers the last socket readings, to say what share of the time TCP was held back."""
+
+    def __init__(self) -> None:
+        self._before: dict[Name, tuple[float, TcpSocket]] = {}
+        self._held: dict[Name, tuple[float, float]] = {}  # sender, receiver limited ratio
+
+    def hear_sockets(self, at: float, sockets: Iterable[TcpSocket]) -> None:
+        """A fresh reading of the NFS sockets."""
+        now = {_name(socket): (at, socket) for socket in sockets}
+        self._held = {}
+        for name, (_, socket) in now.items():
+            before = self._before.get(name)
+            if before is not None and at > before[0]:
+                elapsed = at - before[0]
+                self._held[name] = (
+                    _share(
+                        before[1].sender_limited_microseconds,
+                        socket.sender_limited_microseconds,
+                        elapsed,
+                    ),
+                    _share(
+                        before[1].receiver_limited_microseconds,
+                        socket.receiver_limited_microseconds,
+                        elapsed,
+                    ),
+                )
+        self._before = now
+
+    def witness(self, clients: Mapping[str, ClientNews], memory: Memory | None) -> Witness:
+        """Everything of this tick, by client label."""
+        return Witness(
+            clients={label: self._client(news) for label, news in clients.items()},
+            dirty_bytes=memory.dirty_bytes if memory is not None else None,
+            writeback_bytes=memory.writeback_bytes if memory is not None else None,
+        )
+
+    def _client(self, news: ClientNews) -> ClientWitness:
+        span = news.tick
+        if span is None:
+            return ClientWitness(connections=len(news.now), slot_limit=news.slot_limit)
+        sends = _growth(span, lambda one: one.sends)
+        receives = _growth(span, lambda one: one.receives)
+        backlog = _growth(span, lambda one: one.backlog_sum)
+        idle = [one.idle_seconds for one in news.now if one.idle_seconds is not None]
+        held = [self._held[name] for name in map(_name, news.sockets) if name in self._held]
+        return ClientWitness(
+            connections=len(news.now),
+            slot_limit=news.slot_limit,
+            backlog=max(backlog, 0) / sends if sends > 0 else None,
+            on_wire=max(sum(one.sends - one.receives for one in news.now), 0),
+            sends_per_second=max(sends, 0) / span.elapsed_seconds,
+            receives_per_second=max(receives, 0) / span.elapsed_seconds,
+            idle_seconds=float(min(idle)) if idle else None,
+            sender_limited_ratio=_mean([sender for sender, _ in held]),
+            receiver_limited_ratio=_mean([receiver for _, receiver in held]),
+            rtt_growth=_rtt_growth(news.sockets),
+        )
+
+
+def _name(socket: TcpSocket) -> Name:
+    return (socket.local_address, socket.local_port, socket.remote_address, socket.remote_port)
+
+
+def _growth(span: Span[tuple[Connection, ...]], value: Callable[[Connection], int]) -> int:
+    return sum(map(value, span.after)) - sum(map(value, span.before))
+
+
+def _share(before: int | None, after: int | None, elapsed_seconds: float) -> float:
+    if before is None or after is None:
+        return 0.0
+    return min(max(after - before, 0) / 1e6 / elapsed_seconds, 1.0)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _rtt_growth(sockets: Iterable[TcpSocket]) -> float | None:
+    """How far TCP's smoothed round trip stands above its minimum, on the worst connection."""
+    growths = [
+        socket.rtt_microseconds / socket.min_rtt_microseconds
+        for socket in sockets
+        if socket.rtt_microseconds and socket.min_rtt_microseconds
+    ]
+    return max(growths, default=None)

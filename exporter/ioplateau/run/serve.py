@@ -1,0 +1,237 @@
+"""The daemon: the loop in the main thread, the web server beside it, signals and systemd."""
+
+from __future__ import annotations
+
+import logging
+import platform
+import resource
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from ioplateau import __version__
+from ioplateau.engine import Engine, EngineSettings
+from ioplateau.measure import interfaces
+from ioplateau.measure.host import Host
+from ioplateau.measure.snapshot import Snapshot
+from ioplateau.run.clock import SystemClock
+from ioplateau.run.http1 import Handler, Request, Response, text
+from ioplateau.run.logs import event
+from ioplateau.run.loop import Loop
+from ioplateau.run.sampler import Sampler, Source
+from ioplateau.run.sampler import files as kernel_files
+from ioplateau.run.systemd import Systemd
+from ioplateau.run.web import WebServer, WebSettings
+from ioplateau.state import State
+from ioplateau.tell import page
+from ioplateau.tell.metrics_self import SelfStats
+from ioplateau.tell.prometheus import Exposition
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PathSettings:
+    """Where the machine's files lie: elsewhere in a container."""
+
+    rootfs: str = "/"
+    procfs: str | None = None
+    sysfs: str | None = None
+
+    def host(self) -> Host:
+        return Host(Path(self.rootfs), procfs=self.procfs, sysfs=self.sysfs)
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """Everything `serve` needs."""
+
+    web: WebSettings = field(default_factory=WebSettings)
+    engine: EngineSettings = field(default_factory=EngineSettings)
+    paths: PathSettings = field(default_factory=PathSettings)
+    per_connection: bool = False
+    nfs_ports: tuple[int, ...] = (2049,)
+
+
+class ReloadError(Exception):
+    """New settings that cannot be had; the old ones stay. One sentence a line."""
+
+
+def sampler_for(settings: ServeSettings, clock: SystemClock) -> Sampler:
+    """A sampler of every source that costs little; the sockets join when an NFS mount exists."""
+    host = settings.paths.host()
+    links = Source("interfaces", interfaces.links, every_seconds=60.0)
+    return Sampler(host, clock, (*kernel_files(host), links))
+
+
+class NfsSockets:
+    """Adds the socket diagnostics to a sampler once there is an NFS mount."""
+
+    def __init__(self, sampler: Sampler, ports: tuple[int, ...]) -> None:
+        self._sampler = sampler
+        self._ports = ports
+        self._is_added = False
+
+    def __call__(self, state: State, snapshot: Snapshot) -> None:  # noqa: ARG002
+        if state.mounts and not self._is_added:
+            self._is_added = True
+            self._sampler.add(_sockets(self._ports))
+
+
+def _sockets(ports: tuple[int, ...]) -> Source:
+    from ioplateau.measure.sockets import SocketDiagnostics
+
+    diagnostics: list[SocketDiagnostics] = []
+
+    def read() -> object:
+        # Made on the reader's thread: importing pyroute2 takes 0.4 s, off the tick.
+        if not diagnostics:
+            diagnostics.append(SocketDiagnostics(ports))
+        return diagnostics[0].read()
+
+    return Source("tcp", read)
+
+
+def serve(settings: ServeSettings, reload: Callable[[], ServeSettings]) -> int:
+    """Run until SIGTERM or SIGINT. `reload` gives new settings on SIGHUP or raises ReloadError.
+
+    Raises OSError with a sentence for an address that cannot be had.
+    """
+    daemon = Daemon(settings, reload)
+    daemon.run()
+    return 0
+
+
+class Daemon:
+    """The parts, and what connects them."""
+
+    def __init__(self, settings: ServeSettings, reload: Callable[[], ServeSettings]) -> None:
+        self._settings = settings
+        self._reload = reload
+        self._wants_reload = False
+        self._clock = SystemClock()
+        self._started = self._clock.wall()
+        self._scrapes = 0
+        sampler = sampler_for(settings, self._clock)
+        self._nfs_sockets = NfsSockets(sampler, settings.nfs_ports)
+        self._systemd = Systemd.from_environment()
+        self._engine = Engine(settings.engine)
+        self._loop = Loop(
+            sampler,
+            self._engine,
+            self._clock,
+            settings.engine.interval_seconds,
+            self._after_tick,
+        )
+        self._exposition = Exposition(self._itself, per_connection=settings.per_connection)
+        self._web = WebServer(settings.web.listen_addresses, self._routes(), settings.web)
+
+    def run(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_stop)
+        signal.signal(signal.SIGHUP, self._on_reload)
+        with self._web.start():
+            event(
+                LOG,
+                logging.INFO,
+                "listening",
+                addresses=",".join(self._web.addresses),
+                version=__version__,
+                interval_seconds=self._settings.engine.interval_seconds,
+            )
+            self._loop.run()
+            self._systemd.stopping()
+        event(LOG, logging.INFO, "stopped", skipped_ticks=self._loop.skipped)
+
+    def _on_stop(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        self._loop.stop()
+
+    def _on_reload(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        self._wants_reload = True  # done between two ticks, not inside one
+
+    def _after_tick(self, state: State, snapshot: Snapshot) -> None:
+        self._nfs_sockets(state, snapshot)
+        if state.ticks == 1:
+            self._systemd.ready()
+        self._systemd.alive(page.headline(state))
+        if self._wants_reload:
+            self._wants_reload = False
+            self._take_new_settings()
+
+    def _take_new_settings(self) -> None:
+        self._systemd.reloading()
+        try:
+            fresh = self._reload()
+        except ReloadError as error:
+            for line in str(error).splitlines():
+                event(LOG, logging.ERROR, "configuration not taken, the old one stays", why=line)
+        else:
+            if (fresh.web, fresh.paths, fresh.engine.interval_seconds) != (
+                self._settings.web,
+                self._settings.paths,
+                self._settings.engine.interval_seconds,
+            ):
+                event(
+                    LOG,
+                    logging.WARNING,
+                    "addresses, paths and the interval change with a restart only",
+                )
+            self._settings = fresh
+            self._engine.configure(fresh.engine)
+            event(LOG, logging.INFO, "configuration reloaded", limits=len(fresh.engine.limits))
+        self._systemd.ready()
+
+    def _itself(self) -> SelfStats:
+        process = interfaces.own_process()
+        times = self._loop.times
+        return SelfStats(
+            version=__version__,
+            python=platform.python_version(),
+            tick_counts=times.cumulative,
+            ticks=times.ticks,
+            tick_seconds=times.seconds,
+            ticks_skipped=self._loop.skipped,
+            scrapes=self._scrapes,
+            start_time_seconds=process.start_time_seconds,
+            cpu_seconds=process.cpu_seconds,
+            resident_bytes=process.resident_bytes,
+            open_descriptors=process.open_descriptors,
+            max_descriptors=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+        )
+
+    def _routes(self) -> dict[str, Handler]:
+        return {
+            "/": self._landing,
+            self._settings.web.telemetry_path: self._metrics,
+            "/-/healthy": lambda request: text(200, "ioplateau is healthy."),  # noqa: ARG005
+            "/-/ready": self._ready,
+        }
+
+    def _ready(self, request: Request) -> Response:  # noqa: ARG002
+        if self._loop.state is None:
+            return text(503, "ioplateau has not finished its first tick yet.")
+        return text(200, "ioplateau is ready.")
+
+    def _metrics(self, request: Request) -> Response:
+        state = self._loop.state
+        if state is None:
+            return text(503, "ioplateau has not finished its first tick yet.")
+        self._scrapes += 1
+        answer = self._exposition.answer(
+            state, request.headers.get("accept", ""), request.headers.get("accept-encoding", "")
+        )
+        headers = {"Vary": "Accept, Accept-Encoding"}
+        if answer.content_encoding:
+            headers["Content-Encoding"] = answer.content_encoding
+        return Response(200, answer.content_type, answer.body, headers)
+
+    def _landing(self, request: Request) -> Response:  # noqa: ARG002
+        links = (
+            (self._settings.web.telemetry_path, "Metrics"),
+            ("/-/healthy", "Health"),
+            ("/-/ready", "Readiness"),
+        )
+        body = page.page(self._loop.state, version=__version__, links=links)
+        return Response(200, "text/html; charset=utf-8", body)

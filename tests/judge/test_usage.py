@@ -1,0 +1,95 @@
+"""Shares of limits, peaks and counters."""
+
+from ioplateau.judge.budgets import (
+    Budget,
+    BudgetKey,
+    Dimension,
+    Direction,
+    FlowKey,
+    Kind,
+    Verdict,
+    Word,
+)
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.usage import FlowClock, Meter, WindowPeak, drawn, is_throttled_at
+
+SDA, SDB = FlowKey("disk", "sda"), FlowKey("disk", "sdb")
+VM = BudgetKey(Kind.VM_UNCACHED, "vm")
+
+
+def tick(read=0.0, write=0.0):
+    return FlowTick(1.0, read_operations_per_second=read, write_operations_per_second=write)
+
+
+def test_a_budget_draws_what_its_members_draw():
+    flows = {SDA: tick(read=100, write=10), SDB: tick(read=30)}
+    budget = Budget(VM, (SDA, SDB))
+
+    assert drawn(budget, flows, Dimension.IOPS, Direction.TOTAL) == 140
+    assert drawn(budget, flows, Dimension.IOPS, Direction.READ) == 130
+    assert drawn(budget, flows, Dimension.IOPS, Direction.WRITE) == 10
+
+
+def test_a_sum_with_an_unknown_member_is_unknown():
+    assert (
+        drawn(
+            Budget(VM, (SDA, SDB)), {SDA: tick(read=1), SDB: None}, Dimension.IOPS, Direction.TOTAL
+        )
+        is None
+    )
+
+
+def test_utilization_is_the_mean_over_the_window_and_the_peak_its_highest_tick():
+    meter = Meter(window_seconds=10.0)
+    for at in range(30):
+        meter.observe(float(at), 1.0, 900.0 if at == 25 else 100.0, throttled=False)
+    used = meter.used(29.0, 1000.0)
+
+    assert used.utilization == (9 * 100.0 + 900.0) / 10 / 1000
+    assert used.peak == 0.9
+
+
+def test_a_peak_is_forgotten_after_its_time():
+    peak = WindowPeak(60.0)
+    peak.add(0.0, 9.0)
+    peak.add(50.0, 5.0)
+
+    assert peak.peak(60.0) == 9.0
+    assert peak.peak(61.0) == 5.0
+    assert peak.peak(111.0) is None
+
+
+def test_throttled_time_and_episodes_only_grow():
+    meter = Meter(window_seconds=10.0)
+    for at, throttled in enumerate([False, True, True, False, True]):
+        meter.observe(float(at), 1.0, 1.0, throttled=throttled)
+    used = meter.used(4.0, None)
+
+    assert (used.throttled_seconds, used.episodes) == (3.0, 2)
+    assert used.utilization is None
+
+
+def test_a_gap_is_no_throttled_time():
+    meter = Meter(window_seconds=10.0)
+    meter.observe(0.0, 1.0, 1.0, throttled=True)
+    meter.observe(500.0, None, None, throttled=True)
+
+    assert meter.used(500.0, 1.0).throttled_seconds == 1.0
+
+
+def test_a_verdict_throttles_the_limit_it_names_and_no_other():
+    verdict = Verdict(VM, Word.THROTTLED, 0.0, Dimension.IOPS)
+
+    assert is_throttled_at(verdict, Dimension.IOPS, Direction.TOTAL)
+    assert not is_throttled_at(verdict, Dimension.THROUGHPUT, Direction.TOTAL)
+    assert not is_throttled_at(verdict, Dimension.IOPS, Direction.READ)
+
+
+def test_flows_suffer_for_as_long_as_their_budget_is_throttled():
+    clock = FlowClock()
+    verdict = Verdict(VM, Word.THROTTLED, 0.0, Dimension.IOPS, sufferers=(SDA,))
+    clock.observe(1.0, {VM: verdict})
+    clock.observe(None, {VM: verdict})
+    clock.observe(2.0, {VM: verdict})
+
+    assert clock.seconds == {(SDA, VM, Dimension.IOPS): 3.0}

@@ -1,0 +1,139 @@
+"""Recordings: what is written reads back to the same, and damage costs only itself."""
+
+import gzip
+import json
+from dataclasses import replace
+
+import pytest
+
+from ioplateau.measure.snapshot import DISKSTATS, Snapshot, Static
+from ioplateau.run import recording
+from ioplateau.run.recording import RecordingError, Writer
+
+STATIC = Static(
+    kernel="6.1.0",
+    block={"sda": {"size": "2048"}},
+    slaves={"md0": ("sda",)},
+    partitions={"sda1": "sda"},
+    mountinfo=b"22 1 0:5 / /odd\xff rw - nfs srv:/a rw\n",
+    files={"/proc/sys/kernel/osrelease": "6.1.0"},
+    documents={"azure/instance": "{}"},
+)
+
+
+def snapshot(mono, **parts):
+    return Snapshot(
+        mono=mono, mono_end=mono + 0.1, wall=1e9 + mono, boot=mono, static=STATIC, **parts
+    )
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(*snapshots, hz=1.0):
+        path = tmp_path / "made.jsonl.gz"
+        with path.open("wb") as file:
+            writer = Writer(file, hz)
+            for one in snapshots:
+                writer.write(one)
+            writer.close()
+        return path
+
+    return write
+
+
+def test_a_snapshot_reads_back_as_it_was_written(written):
+    first = snapshot(
+        0.1 + 0.2,
+        texts={DISKSTATS: b"not \xff utf-8"},
+        at={DISKSTATS: 0.31},
+        took={DISKSTATS: 1e-5},
+        failed={"/proc/stat": "gone"},
+        blobs={"tcp": [{"rtt": 1}]},
+    )
+    header, snapshots = recording.read(written(first, hz=4.0))
+
+    assert header.hz == 4.0
+    assert list(snapshots) == [first]
+
+
+def test_a_changed_shape_travels_with_its_snapshot(written):
+    changed = replace(STATIC, kernel="6.2.0")
+    path = written(
+        snapshot(1.0),
+        replace(snapshot(2.0), static=changed),
+        replace(snapshot(3.0), static=changed),
+    )
+    _, snapshots = recording.read(path)
+    kernels = [(one.mono, one.static.kernel) for one in snapshots]
+
+    assert kernels == [(1.0, "6.1.0"), (2.0, "6.2.0"), (3.0, "6.2.0")]
+
+
+def test_an_unchanged_shape_is_one_object(written):
+    _, snapshots = recording.read(written(snapshot(1.0), snapshot(2.0)))
+    first, second = snapshots
+
+    assert first.static is second.static
+
+
+def test_a_recording_cut_off_by_a_crash_gives_what_was_complete(written, tmp_path):
+    path = written(*(snapshot(float(n), texts={DISKSTATS: b"x" * 999}) for n in range(20)))
+    cut = tmp_path / "cut.gz"
+    cut.write_bytes(path.read_bytes()[:-40])
+    _, snapshots = recording.read(cut)
+
+    assert 15 <= len(list(snapshots)) <= 20
+
+
+def test_a_damaged_line_costs_that_line(tmp_path):
+    path = tmp_path / "odd.gz"
+    lines = [
+        {"header": 1, "hz": 1, "static": {}},
+        {"mono": 1.0},
+        "garbage",
+        {"no": "mono"},
+        {"mono": 2.0},
+    ]
+    path.write_bytes(gzip.compress("\n".join(map(json.dumps, lines)).encode() + b"\n{half"))
+    _, snapshots = recording.read(path)
+
+    assert [one.mono for one in snapshots] == [1.0, 2.0]
+
+
+def test_members_kept_within_block_are_understood(tmp_path):
+    path = tmp_path / "other.gz"
+    static = {
+        "block": {"md0": {"size": "8", "slaves": ["sda", "sdb"], "holders": []}},
+        "rpc_sysctl": {"tcp_max_slot_table_entries": "2"},
+    }
+    path.write_bytes(
+        gzip.compress(json.dumps({"header": 1, "hz": 1, "static": static}).encode() + b"\n")
+    )
+    header, _ = recording.read(path)
+
+    assert header.static.slaves == {"md0": ("sda", "sdb")}
+    assert header.static.block["md0"] == {"size": "8"}
+    assert header.static.files["/proc/sys/sunrpc/tcp_max_slot_table_entries"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "empty"),
+        (b"plain text, not gzip", "ot a gzipped file"),
+        (gzip.compress(b"not json\n"), "no recording's header"),
+        (gzip.compress(b'{"mono": 1}\n'), "no 'header' key"),
+        (gzip.compress(b"[]\n"), "no recording's header"),
+    ],
+)
+def test_what_is_no_recording_is_said_in_a_sentence(tmp_path, content, sentence):
+    path = tmp_path / "no.gz"
+    path.write_bytes(content)
+
+    with pytest.raises(RecordingError, match=sentence):
+        recording.read(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(RecordingError, match=r"gone\.gz: No such file"):
+        recording.read(tmp_path / "gone.gz")

@@ -1,0 +1,148 @@
+"""The sampler on a directory that looks like a machine, and on sources that hang."""
+
+import os
+import threading
+
+import pytest
+
+from ioplateau.measure.host import Host
+from ioplateau.measure.snapshot import DISKSTATS, MEMINFO, MOUNTSTATS
+from ioplateau.run.clock import Grid, SystemClock
+from ioplateau.run.sampler import Sampler, SamplerSettings, Source, files
+
+LINE = b"   8       0 sda 1 0 8 1 2 0 16 2 0 3 3 0 0 0 0 0 0\n"
+
+
+@pytest.fixture
+def machine(tmp_path):
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/net").mkdir()
+    (tmp_path / "proc/pressure").mkdir()
+    (tmp_path / "sys/block/sda").mkdir(parents=True)
+    (tmp_path / "sys/block/sda/size").write_text("2048\n")
+    (tmp_path / "sys/class/block").mkdir(parents=True)
+    (tmp_path / "sys/class/block/sda").symlink_to("../../block/sda")
+    (tmp_path / "proc/diskstats").write_bytes(LINE)
+    (tmp_path / "proc/self/mountstats").write_bytes(b"")
+    (tmp_path / "proc/self/mountinfo").write_bytes(b"22 1 8:1 / / rw - ext4 /dev/sda1 rw\n")
+    (tmp_path / "proc/meminfo").write_bytes(b"Dirty: 4 kB\n")
+    return tmp_path
+
+
+def sampler(machine, **settings):
+    return Sampler(Host(machine), SystemClock(), settings=SamplerSettings(**settings))
+
+
+def test_a_snapshot_holds_the_text_of_every_source_with_its_own_time(machine):
+    snapshot = sampler(machine).take()
+
+    assert snapshot.texts[DISKSTATS] == LINE
+    assert snapshot.mono <= snapshot.at[DISKSTATS] <= snapshot.mono_end
+    assert snapshot.took[DISKSTATS] >= 0
+
+
+def test_a_missing_source_is_a_reason_and_costs_only_itself(machine):
+    snapshot = sampler(machine).take()
+
+    assert snapshot.failed["/proc/pressure/io"] == "/proc/pressure/io: No such file or directory"
+    assert snapshot.texts[DISKSTATS] == LINE
+
+
+def test_the_first_snapshot_knows_the_shape_of_the_machine(machine):
+    snapshot = sampler(machine).take()
+
+    assert snapshot.static.block["sda"]["size"] == "2048"
+    assert snapshot.static.mountinfo is not None
+
+
+def test_the_static_part_stays_the_same_object_while_nothing_changes(machine):
+    reader = sampler(machine, static_seconds=0.0)
+    first = reader.take().static
+    for _ in range(5):
+        again = reader.take().static
+
+    assert again is first
+
+
+def test_a_source_that_hangs_is_left_behind_and_the_others_are_read(machine):
+    hanging = machine / "proc/self/mountstats"
+    hanging.unlink()
+    os.mkfifo(hanging)  # open() blocks until somebody writes
+    reader = sampler(machine, answer_seconds=0.2)
+    first = reader.take()
+    second = reader.take()
+
+    assert "no answer within 0.2 s" in first.failed[MOUNTSTATS]
+    assert first.texts[DISKSTATS] == LINE
+    assert first.texts[MEMINFO]  # comes after the one that hangs
+    assert "still hangs" in second.failed[MOUNTSTATS]
+    assert second.texts[DISKSTATS] == LINE
+
+
+def test_a_source_that_answers_again_is_read_again(machine):
+    answer = threading.Event()
+
+    def slow():
+        answer.wait()
+        return b"late"
+
+    host = Host(machine)
+    sources = (Source("/slow", slow), *files(host))
+    reader = Sampler(host, SystemClock(), sources, SamplerSettings(answer_seconds=0.1))
+    hung = reader.take()
+    answer.set()
+    seen = [reader.take().texts.get("/slow") for _ in range(200)]
+
+    assert "no answer" in hung.failed["/slow"]
+    assert seen[-1] == b"late"
+
+
+def test_two_hanging_sources_cost_two_waits_and_no_more(machine):
+    gate = threading.Event()
+    host = Host(machine)
+    sources = (
+        Source("/one", gate.wait),
+        Source("/two", gate.wait),
+        *files(host),
+    )
+    reader = Sampler(host, SystemClock(), sources, SamplerSettings(answer_seconds=0.1))
+    snapshot = reader.take()
+    gate.set()
+
+    assert set(snapshot.failed) >= {"/one", "/two"}
+    assert snapshot.texts[DISKSTATS] == LINE
+
+
+def test_a_defect_in_one_source_is_a_reason_too(machine):
+    host = Host(machine)
+    sources = (Source("odd", lambda: 1 / 0), *files(host))
+    snapshot = Sampler(host, SystemClock(), sources).take()
+
+    assert "ZeroDivisionError" in snapshot.failed["odd"]
+    assert snapshot.texts[DISKSTATS] == LINE
+
+
+def test_a_source_with_a_cadence_is_read_when_due(machine):
+    host = Host(machine)
+    reads = []
+    source = Source("seldom", lambda: reads.append(1) or len(reads), every_seconds=3600)
+    reader = Sampler(host, SystemClock(), (source,))
+    first, second = reader.take(), reader.take()
+
+    assert first.blobs == {"seldom": 1}
+    assert second.blobs == {}
+
+
+def test_ticks_lie_on_the_grid():
+    grid = Grid(100.0, 1.0)
+
+    assert [grid.next(100.0), grid.next(100.2), grid.next(101.1)] == [100.0, 101.0, 102.0]
+
+
+def test_late_ticks_are_skipped_and_counted_never_caught_up():
+    grid = Grid(100.0, 1.0)
+    grid.next(100.0)
+
+    assert grid.next(104.3) == 104.0
+    assert grid.skipped == 3
+    assert grid.next(104.4) == 105.0
