@@ -1,0 +1,280 @@
+"""NFS clients as rows: all connections to one server for one version, and the kernel's TCP figures.
+
+Series per connection multiply by nconnect, so they are told on request only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from ioplateau.measure import mountstats
+from ioplateau.measure.mountstats import ClientRates, Connection, ConnectionRates
+from ioplateau.measure.sockets import TcpSocket
+from ioplateau.state import NfsClientState
+from ioplateau.tell.rows import Labels, Scene, Table, counter, gauge, info
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    state: NfsClientState
+    rates: ClientRates | None  # over the rate window
+    per_connection: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OneConnection:
+    now: Connection
+    rates: ConnectionRates | None
+
+
+def clients(scene: Scene) -> Iterator[Client]:
+    for _, state in sorted(scene.state.clients.items()):
+        span = state.window
+        rates = (
+            mountstats.client_rates(span.before, span.after, span.elapsed_seconds) if span else None
+        )
+        yield Client(state, rates, scene.per_connection)
+
+
+def _named(client: Client) -> Labels:
+    key = client.state.key
+    return (key.server, key.version, key.protocol)
+
+
+def _whole(client: Client) -> Iterable[tuple[Labels, Client]]:
+    yield _named(client), client
+
+
+def _described(client: Client) -> Iterable[tuple[Labels, Client]]:
+    yield (*_named(client), client.state.address), client
+
+
+def _sockets(client: Client) -> Iterator[tuple[Labels, tuple[TcpSocket, ...]]]:
+    if client.state.sockets is not None:
+        yield _named(client), client.state.sockets
+
+
+def _connections(client: Client) -> Iterator[tuple[Labels, OneConnection]]:
+    if not client.per_connection:
+        return
+    rates = client.rates.connections if client.rates else ()
+    for number, now in enumerate(client.state.now):
+        recent = rates[number] if number < len(rates) else None
+        yield (*_named(client), str(number)), OneConnection(now, recent)
+
+
+def _sum(
+    sockets: Iterable[TcpSocket], value: Callable[[TcpSocket], int | None], divisor: float = 1
+) -> float | None:
+    known = [number for one in sockets if (number := value(one)) is not None]
+    return sum(known) / divisor if known else None
+
+
+def _most(sockets: Iterable[TcpSocket], value: Callable[[TcpSocket], int | None]) -> int | None:
+    return max((number for one in sockets if (number := value(one)) is not None), default=None)
+
+
+def _least(sockets: Iterable[TcpSocket], value: Callable[[TcpSocket], int | None]) -> int | None:
+    return min((number for one in sockets if (number := value(one)) is not None), default=None)
+
+
+def _from_micro(microseconds: int | None) -> float | None:
+    return None if microseconds is None else microseconds / 1e6
+
+
+def _window_bytes(one: TcpSocket) -> int | None:
+    if one.congestion_window is None or one.segment_bytes is None:
+        return None
+    return one.congestion_window * one.segment_bytes
+
+
+def _congestion_limited(one: TcpSocket) -> int | None:
+    # tcp_get_info_chrono_stats(): busy is all the time with data to send; what neither the
+    # receiver's window nor our buffer held back, the congestion window paced.
+    busy, receiver = one.busy_microseconds, one.receiver_limited_microseconds
+    sender = one.sender_limited_microseconds
+    if busy is None or receiver is None or sender is None:
+        return None
+    return max(busy - receiver - sender, 0)
+
+
+def _reconnects(connections: Iterable[Connection]) -> int | None:
+    known = [one.connects for one in connections if one.connects is not None]
+    return sum(max(connects - 1, 0) for connects in known) if known else None
+
+
+CLIENTS: Table[Client, Client] = Table(
+    "NFS clients",
+    ("server", "version", "protocol"),
+    clients,
+    _whole,
+    (
+        gauge("nfs_connections", "Connections to the server.", lambda c: len(c.state.now)),
+        gauge("nfs_client_mounts", "Superblocks that share them.", lambda c: len(c.state.mounts)),
+        counter(
+            "nfs_client_requests_total",
+            "Requests sent, over all connections.",
+            lambda c: sum(one.sends for one in c.state.now),
+        ),
+        counter(
+            "nfs_client_replies_total",
+            "Replies received, over all connections.",
+            lambda c: sum(one.receives for one in c.state.now),
+        ),
+        counter(
+            "nfs_client_unmatched_replies_total",
+            "Replies nobody waited for, as after a retransmission.",
+            lambda c: sum(one.bad_xids for one in c.state.now),
+        ),
+        counter(
+            "nfs_client_reconnects_total",
+            "Connections made anew after the first.",
+            lambda c: _reconnects(c.state.now),
+        ),
+        counter(
+            "nfs_client_backlog_requests_total",
+            "Requests found waiting for a slot, added up at every send; divide by the growth of requests sent.",
+            lambda c: sum(one.backlog_sum for one in c.state.now),
+        ),
+        gauge(
+            "nfs_client_requests_per_second",
+            "Requests sent per second over the rate window.",
+            lambda c: c.rates.calls_per_second if c.rates else None,
+        ),
+        gauge(
+            "nfs_client_backlog_length",
+            "Mean requests waiting for a slot when one was sent, over the rate window.",
+            lambda c: c.rates.mean_backlog if c.rates else None,
+        ),
+        gauge(
+            "nfs_client_wire_length",
+            "Mean requests on the wire of one connection when one was sent, over the rate window.",
+            lambda c: c.rates.mean_requests if c.rates else None,
+        ),
+        gauge(
+            "nfs_client_requests_on_wire",
+            "Requests sent and not answered at the last tick.",
+            lambda c: sum(max(one.sends - one.receives, 0) for one in c.state.now),
+        ),
+        gauge(
+            "nfs_client_slots_used_peak",
+            "Most slots ever in use on one connection; the kernel never lowers it.",
+            lambda c: max(
+                (n for one in c.state.now if (n := one.max_slots) is not None), default=None
+            ),
+        ),
+        gauge(
+            "nfs_client_slots_limit",
+            "Slots a connection may use (sunrpc.tcp_max_slot_table_entries); not known for v4.1 and newer.",
+            lambda c: c.state.slot_limit,
+        ),
+        gauge(
+            "nfs_client_busiest_connection_ratio",
+            "Share of the busiest connection in the requests of the rate window; 1/n is perfect balance.",
+            lambda c: c.rates.busiest_ratio if c.rates else None,
+        ),
+    ),
+)
+
+TCP: Table[Client, tuple[TcpSocket, ...]] = Table(
+    "NFS clients, TCP",
+    ("server", "version", "protocol"),
+    clients,
+    _sockets,
+    (
+        gauge("nfs_tcp_sockets", "Sockets the kernel told us of.", len),
+        gauge(
+            "nfs_tcp_rtt_seconds",
+            "Smoothed round trip of the slowest connection.",
+            lambda s: _from_micro(_most(s, lambda one: one.rtt_microseconds)),
+        ),
+        gauge(
+            "nfs_tcp_min_rtt_seconds",
+            "Fastest round trip seen: the network without queues.",
+            lambda s: _from_micro(_least(s, lambda one: one.min_rtt_microseconds)),
+        ),
+        gauge(
+            "nfs_tcp_congestion_window_bytes",
+            "Smallest congestion window of the connections.",
+            lambda s: _least(s, _window_bytes),
+        ),
+        gauge(
+            "nfs_tcp_delivery_rate_bytes_per_second",
+            "Rate at which sent data last arrived, summed over connections.",
+            lambda s: _sum(s, lambda one: one.delivery_rate_bytes_per_second),
+        ),
+        gauge(
+            "nfs_tcp_receive_queue_bytes",
+            "Bytes received that the NFS client has not taken yet.",
+            lambda s: sum(one.receive_queue_bytes for one in s),
+        ),
+        gauge(
+            "nfs_tcp_send_queue_bytes",
+            "Bytes the NFS client sent that the server has not confirmed.",
+            lambda s: sum(one.send_queue_bytes for one in s),
+        ),
+        counter(
+            "nfs_tcp_retransmits_total",
+            "Segments sent again, of the connections that are open.",
+            lambda s: _sum(s, lambda one: one.retransmits),
+        ),
+        counter(
+            "nfs_tcp_busy_seconds_total",
+            "Time with data to send, summed over connections.",
+            lambda s: _sum(s, lambda one: one.busy_microseconds, 1e6),
+        ),
+        counter(
+            "nfs_tcp_receiver_limited_seconds_total",
+            "Time the server's receive window held sending back.",
+            lambda s: _sum(s, lambda one: one.receiver_limited_microseconds, 1e6),
+        ),
+        counter(
+            "nfs_tcp_sender_limited_seconds_total",
+            "Time our own send buffer held sending back.",
+            lambda s: _sum(s, lambda one: one.sender_limited_microseconds, 1e6),
+        ),
+        counter(
+            "nfs_tcp_congestion_limited_seconds_total",
+            "Time with data to send that only the congestion window, that is the network, held back.",
+            lambda s: _sum(s, _congestion_limited, 1e6),
+        ),
+    ),
+)
+
+IDENTITY: Table[Client, Client] = Table(
+    "NFS clients, what they are",
+    ("server", "version", "protocol", "address"),
+    clients,
+    _described,
+    (info("nfs_client_info", "Where the server's name led."),),
+)
+
+CONNECTIONS: Table[Client, OneConnection] = Table(
+    "NFS connections, on request",
+    ("server", "version", "protocol", "connection"),
+    clients,
+    _connections,
+    (
+        counter("nfs_connection_requests_total", "Requests sent.", lambda c: c.now.sends),
+        counter("nfs_connection_replies_total", "Replies received.", lambda c: c.now.receives),
+        counter("nfs_connection_connects_total", "Times connected.", lambda c: c.now.connects),
+        gauge(
+            "nfs_connection_requests_per_second",
+            "Requests sent per second over the rate window.",
+            lambda c: c.rates.sends_per_second if c.rates else None,
+        ),
+        gauge(
+            "nfs_connection_backlog_length",
+            "Mean requests waiting for a slot when one was sent, over the rate window.",
+            lambda c: c.rates.mean_backlog if c.rates else None,
+        ),
+        gauge(
+            "nfs_connection_requests_on_wire",
+            "Requests sent and not answered at the last tick.",
+            lambda c: max(c.now.sends - c.now.receives, 0),
+        ),
+    ),
+)
+
+TABLES = (CLIENTS, TCP, IDENTITY, CONNECTIONS)

@@ -1,0 +1,292 @@
+"""NFS as rows: I/O by superblock, connections by client. Source: /proc/self/mountstats, tcp_info.
+
+A superblock's counters repeat in each of its mounts, so it is told once, under its first mount
+point; a client's connections repeat in each of its superblocks, so they are told by client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from ioplateau.measure import mountstats
+from ioplateau.measure.mountstats import MountRates, Operation, OperationRates
+from ioplateau.state import NfsMountState
+from ioplateau.tell.rows import Labels, Scene, Table, counter, gauge, info
+
+# What counts against a volume's limits: told in full. READ_PLUS replaces READ on some v4.2.
+DATA = ("READ", "READ_PLUS", "WRITE")
+# Mounting and lease upkeep: the client's own calls, repeated in each of its superblocks.
+UPKEEP = frozenset(
+    {
+        "NULL",
+        "FSINFO",
+        "PATHCONF",
+        "SERVER_CAPS",
+        "LOOKUP_ROOT",
+        "SECINFO_NO_NAME",
+        "FSID_PRESENT",
+        "EXCHANGE_ID",
+        "CREATE_SESSION",
+        "BIND_CONN_TO_SESSION",
+        "DESTROY_SESSION",
+        "DESTROY_CLIENTID",
+        "SETCLIENTID",
+        "SETCLIENTID_CONFIRM",
+        "RECLAIM_COMPLETE",
+        "GET_LEASE_TIME",
+        "SEQUENCE",
+        "RENEW",
+    }
+)
+# Positions in mountstats' events and bytes: include/linux/nfs_iostat.h.
+CONGESTION_WAIT, DELAY = 18, 24
+SERVER_READ, SERVER_WRITE = 4, 5
+
+
+@dataclass(frozen=True, slots=True)
+class NfsMount:
+    state: NfsMountState
+    rates: MountRates | None  # over the rate window
+
+
+@dataclass(frozen=True, slots=True)
+class NfsOperation:
+    """One kind of call of one superblock."""
+
+    now: Operation
+    rates: OperationRates | None  # None: unknown, or no call completed in the rate window
+    is_data: bool
+    is_upkeep: bool
+    is_watched: bool  # rates are known, be they zero
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """READ and WRITE bytes on the wire without headers: what a volume's limit counts."""
+
+    total_bytes: int | None
+    bytes_per_second: float | None
+
+
+def mounts(scene: Scene) -> Iterator[NfsMount]:
+    for _, state in sorted(scene.state.mounts.items()):
+        span = state.window
+        rates = mountstats.rates(span.before, span.after, span.elapsed_seconds) if span else None
+        yield NfsMount(state, rates)
+
+
+def _whole(mount: NfsMount) -> Iterable[tuple[Labels, NfsMount]]:
+    yield (mount.state.mount,), mount
+
+
+def _by_operation(mount: NfsMount) -> Iterator[tuple[Labels, NfsOperation]]:
+    recent = mount.rates.operations if mount.rates else {}
+    for name, now in sorted(mount.state.now.operations.items()):
+        if not now.operations and not now.transmissions:
+            continue
+        is_data = name in DATA
+        yield (
+            (mount.state.mount, name),
+            NfsOperation(
+                now, recent.get(name), is_data, name in UPKEEP, is_data and mount.rates is not None
+            ),
+        )
+
+
+def _by_direction(mount: NfsMount) -> Iterator[tuple[Labels, Payload]]:
+    moved, rates, name = mount.state.now.bytes, mount.rates, mount.state.mount
+    yield (
+        (name, "read"),
+        Payload(_nth(moved, SERVER_READ), rates.read_bytes_per_second if rates else None),
+    )
+    yield (
+        (name, "write"),
+        Payload(_nth(moved, SERVER_WRITE), rates.write_bytes_per_second if rates else None),
+    )
+
+
+def _described(mount: NfsMount) -> Iterator[tuple[Labels, NfsMount]]:
+    now, entry = mount.state.now, mount.state.entry
+    options = now.options
+    server, _, export = now.device.partition(":/")
+    version = options.get("vers") or now.rpc_program.partition("/")[2]
+    yield (
+        (
+            mount.state.mount,
+            server,
+            "/" + export,
+            entry.super_options.get("addr", "") if entry else "",
+            version,
+            options.get("proto", ""),
+            # The option says what was asked for; the lines say what is in force.
+            str(len(now.connections)),
+            options.get("rsize", ""),
+            options.get("wsize", ""),
+            next((kind for kind in ("hard", "softerr", "soft") if kind in options), ""),
+            options.get("sec", "") or now.security,
+        ),
+        mount,
+    )
+
+
+def _nth(numbers: tuple[int, ...], position: int) -> int | None:
+    # Older kernels print fewer columns: absent is unknown.
+    return numbers[position] if position < len(numbers) else None
+
+
+def _fault(operation: NfsOperation, number: int | None) -> int | None:
+    # Of metadata calls only faults that ever happened: twenty quiet calls a mount add up.
+    return number if number or operation.is_data else None
+
+
+def _rate(operation: NfsOperation, value: Callable[[OperationRates], float]) -> float | None:
+    # A watched operation that completed nothing has a rate, and it is zero.
+    if not operation.is_watched:
+        return None
+    return value(operation.rates) if operation.rates else 0.0
+
+
+OPERATIONS: Table[NfsMount, NfsOperation] = Table(
+    "NFS superblocks, by operation",
+    ("mount", "operation"),
+    mounts,
+    _by_operation,
+    (
+        counter(
+            "nfs_operations_total",
+            "Calls completed; of every operation ever used.",
+            lambda o: o.now.operations,
+        ),
+        counter(
+            "nfs_operation_execute_seconds_total",
+            "Time calls took in full, waiting on the client included; not of mounting and lease upkeep.",
+            lambda o: None if o.is_upkeep else o.now.execute_milliseconds / 1000,
+        ),
+        counter(
+            "nfs_operation_rtt_seconds_total",
+            "Time calls were on the wire and in the server; not of mounting and lease upkeep.",
+            lambda o: None if o.is_upkeep else o.now.rtt_milliseconds / 1000,
+        ),
+        counter(
+            "nfs_operation_queue_seconds_total",
+            "Time calls waited on the client for a slot or the connection; of reads and writes.",
+            lambda o: max(o.now.queue_milliseconds, 0) / 1000 if o.is_data else None,
+        ),
+        counter(
+            "nfs_bytes_total",
+            "Bytes sent and received with headers; of reads and writes.",
+            lambda o: o.now.bytes_sent + o.now.bytes_received if o.is_data else None,
+        ),
+        counter(
+            "nfs_retransmissions_total",
+            "Calls sent again; of reads and writes, and of others once it happened.",
+            lambda o: _fault(o, max(o.now.transmissions - o.now.operations, 0)),
+        ),
+        counter(
+            "nfs_timeouts_total",
+            "Major timeouts; of reads and writes, and of others once it happened.",
+            lambda o: _fault(o, o.now.timeouts),
+        ),
+        counter(
+            "nfs_errors_total",
+            "Calls that ended in an error, a harmless 'no such file' included; of reads and writes, and of others once it happened.",
+            lambda o: _fault(o, o.now.errors),
+        ),
+        gauge(
+            "nfs_operations_per_second",
+            "Calls completed per second over the rate window (nfsiostat ops/s); of reads and writes.",
+            lambda o: _rate(o, lambda r: r.operations_per_second),
+        ),
+        gauge(
+            "nfs_bytes_per_second",
+            "Bytes per second over the rate window with headers (nfsiostat kB/s); of reads and writes.",
+            lambda o: _rate(o, lambda r: r.bytes_sent_per_second + r.bytes_received_per_second),
+        ),
+        gauge(
+            "nfs_rtt_seconds",
+            "Mean time a call was on the wire and in the server over the rate window (nfsiostat avg RTT); none if none completed.",
+            lambda o: o.rates.rtt_seconds if o.rates and o.is_data else None,
+        ),
+        gauge(
+            "nfs_await_seconds",
+            "Mean time a call took over the rate window, waiting on the client included (nfsiostat avg exe); none if none completed.",
+            lambda o: o.rates.execute_seconds if o.rates and o.is_data else None,
+        ),
+        gauge(
+            "nfs_queue_length",
+            "Mean calls outstanding over the rate window, on the wire and waiting; of reads and writes.",
+            lambda o: _rate(o, lambda r: r.outstanding),
+        ),
+    ),
+)
+
+PAYLOAD: Table[NfsMount, Payload] = Table(
+    "NFS superblocks, payload",
+    ("mount", "direction"),
+    mounts,
+    _by_direction,
+    (
+        counter(
+            "nfs_payload_bytes_total",
+            "File content read from or written to the server, headers left out; compare with a volume's limit.",
+            lambda p: p.total_bytes,
+        ),
+        gauge(
+            "nfs_payload_bytes_per_second",
+            "File content per second over the rate window, headers left out.",
+            lambda p: p.bytes_per_second,
+        ),
+    ),
+)
+
+SUPERBLOCKS: Table[NfsMount, NfsMount] = Table(
+    "NFS superblocks",
+    ("mount",),
+    mounts,
+    _whole,
+    (
+        gauge(
+            "nfs_mount_age_seconds",
+            "Time since it was mounted; it falls when the counters start anew.",
+            lambda m: m.state.now.age_seconds,
+        ),
+        counter(
+            "nfs_server_delays_total",
+            "How often the server answered 'busy, come back later' (JUKEBOX, DELAY).",
+            lambda m: _nth(m.state.now.events, DELAY),
+        ),
+        counter(
+            "nfs_congestion_waits_total",
+            "How often a writer had to wait because too much was on its way to the server.",
+            lambda m: _nth(m.state.now.events, CONGESTION_WAIT),
+        ),
+    ),
+)
+
+IDENTITY: Table[NfsMount, NfsMount] = Table(
+    "NFS superblocks, what they are",
+    (
+        "mount",
+        "server",
+        "export",
+        "address",
+        "version",
+        "protocol",
+        "nconnect",
+        "rsize",
+        "wsize",
+        "recovery",
+        "sec",
+    ),
+    mounts,
+    _described,
+    (
+        info(
+            "nfs_mount_info",
+            "How it is mounted: nconnect is the number of connections in force, recovery is hard or soft.",
+        ),
+    ),
+)
+
+TABLES = (OPERATIONS, PAYLOAD, SUPERBLOCKS, IDENTITY)

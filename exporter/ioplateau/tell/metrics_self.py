@@ -1,0 +1,162 @@
+"""The daemon itself as rows: is what it says complete, is it on time, what does it cost.
+
+Sources are part of the state; the running process is not, so a replay leaves it out and gives
+the same exposition on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ioplateau.state import SourceState, State
+from ioplateau.tell.rows import Histogram, Labels, Scene, Table, counter, gauge, histogram, info
+
+# A tick takes 1 ms on a small machine; beyond one second it is late at the default interval.
+TICK_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class SelfStats:
+    """The running process; counters since it started. None: this system does not say.
+
+    tick_counts: ticks that took at most so long, one number for each of TICK_BOUNDS.
+    """
+
+    version: str
+    python: str
+    tick_counts: tuple[int, ...]
+    ticks: int
+    tick_seconds: float  # spent in ticks
+    ticks_skipped: int
+    scrapes: int
+    start_time_seconds: float  # UNIX time
+    cpu_seconds: float
+    resident_bytes: int | None = None
+    virtual_bytes: int | None = None
+    open_descriptors: int | None = None
+    max_descriptors: int | None = None
+
+
+def states(scene: Scene) -> Iterable[State]:
+    return (scene.state,)
+
+
+def sources(scene: Scene) -> Iterator[SourceState]:
+    for _, source in sorted(scene.state.sources.items()):
+        yield source
+
+
+def processes(scene: Scene) -> Iterable[SelfStats]:
+    return () if scene.itself is None else (scene.itself,)
+
+
+def _state(state: State) -> Iterable[tuple[Labels, State]]:
+    yield (), state
+
+
+def _source(source: SourceState) -> Iterable[tuple[Labels, SourceState]]:
+    yield (source.name,), source
+
+
+def _process(process: SelfStats) -> Iterable[tuple[Labels, SelfStats]]:
+    yield (), process
+
+
+def _build(process: SelfStats) -> Iterable[tuple[Labels, SelfStats]]:
+    yield (process.version, process.python), process
+
+
+SOURCES: Table[SourceState, SourceState] = Table(
+    "Sources",
+    ("source",),
+    sources,
+    _source,
+    (
+        gauge(
+            "source_up",
+            "1 if the source could be read and understood at its last turn; the log says why not.",
+            lambda s: s.up,
+        ),
+        counter(
+            "source_seconds_total",
+            "Time spent reading and understanding the source.",
+            lambda s: s.seconds,
+        ),
+        counter(
+            "parse_rejects_total",
+            "Lines or records left out because they were not understood.",
+            lambda s: s.rejects,
+        ),
+    ),
+)
+
+SAMPLING: Table[State, State] = Table(
+    "Sampling",
+    (),
+    states,
+    _state,
+    (
+        counter("ticks_total", "Ticks observed.", lambda s: s.ticks),
+        gauge(
+            "last_tick_timestamp_seconds",
+            "UNIX time of the tick these numbers are from; old means that sampling stands still.",
+            lambda s: s.wall,
+        ),
+        gauge("sampling_interval_seconds", "Time between two ticks.", lambda s: s.interval_seconds),
+    ),
+)
+
+BUILD: Table[SelfStats, SelfStats] = Table(
+    "Build",
+    ("version", "python"),
+    processes,
+    _build,
+    (info("build_info", "Which version runs, on which Python."),),
+)
+
+DAEMON: Table[SelfStats, SelfStats] = Table(
+    "Daemon",
+    (),
+    processes,
+    _process,
+    (
+        histogram(
+            "tick_seconds",
+            "Time a tick took: reading, parsing and judging.",
+            lambda p: Histogram(TICK_BOUNDS, p.tick_counts, p.ticks, p.tick_seconds),
+        ),
+        counter(
+            "ticks_skipped_total",
+            "Ticks left out because the one before took too long or the machine slept.",
+            lambda p: p.ticks_skipped,
+        ),
+        counter("scrapes_total", "Scrapes answered.", lambda p: p.scrapes),
+    ),
+)
+
+PROCESS: Table[SelfStats, SelfStats] = Table(
+    "Process",
+    (),
+    processes,
+    _process,
+    (
+        counter("process_cpu_seconds_total", "CPU time of the daemon.", lambda p: p.cpu_seconds),
+        gauge("process_resident_memory_bytes", "Memory of the daemon.", lambda p: p.resident_bytes),
+        gauge(
+            "process_virtual_memory_bytes",
+            "Address space of the daemon.",
+            lambda p: p.virtual_bytes,
+        ),
+        gauge(
+            "process_start_time_seconds",
+            "UNIX time at which the daemon started.",
+            lambda p: p.start_time_seconds,
+        ),
+        gauge("process_open_fds", "Open file descriptors.", lambda p: p.open_descriptors),
+        gauge("process_max_fds", "File descriptors allowed.", lambda p: p.max_descriptors),
+    ),
+    prefix="",  # the names every Prometheus client uses
+)
+
+TABLES = (SOURCES, SAMPLING, BUILD, DAEMON, PROCESS)

@@ -1,0 +1,142 @@
+"""Numbers as people say them: three figures at most, with a unit, and "unknown" for unknown.
+
+Throughput is in decimal megabytes, as clouds sell it; sizes are in binary ones, as disks have
+them. And text that can be shown, whatever bytes it came from.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from ioplateau.judge.budgets import Dimension, Direction, Kind, Word
+
+UNKNOWN = "unknown"
+
+KINDS = {
+    Kind.DISK: "disk",
+    Kind.STRIPE: "stripe",
+    Kind.VM_UNCACHED: "VM, uncached disks",
+    Kind.VM_CACHED: "VM, cached disks",
+    Kind.VM_ULTRA: "VM, Ultra and Premium SSD v2 disks",
+    Kind.VM_NETWORK: "VM, network",
+    Kind.VOLUME: "NFS volume",
+    Kind.NFS_SLOTS: "NFS slots",
+    Kind.NFS_CONNECTION: "NFS connection",
+    Kind.CGROUP: "control group",
+}
+
+WORDS = {
+    Word.IDLE: "idle",
+    Word.HEALTHY: "healthy",
+    Word.APP_LIMITED: "limited by the application",
+    Word.LATENCY_BOUND: "bound by latency",
+    Word.THROTTLED: "throttled",
+    Word.SATURATED: "saturated",
+    Word.STALLED: "stalled",
+    Word.AFFECTED: "held back by another",
+    Word.UNKNOWN: "unknown",
+}
+
+DECIMAL = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+TIMES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+def amount(dimension: Dimension, value: float | None) -> str:
+    """What a limit or a rate of this dimension says: "500 IOPS", "96 MB/s", "64 slots"."""
+    match dimension:
+        case Dimension.IOPS:
+            return operations_per_second(value)
+        case Dimension.THROUGHPUT:
+            return bytes_per_second(value)
+        case Dimension.SLOTS:
+            return UNKNOWN if value is None else f"{count(value)} slots"
+
+
+def operations_per_second(value: float | None) -> str:
+    """12800 -> "12,800 IOPS"."""
+    return UNKNOWN if value is None else f"{count(value)} IOPS"
+
+
+def bytes_per_second(value: float | None) -> str:
+    """96e6 -> "96 MB/s"."""
+    if value is None:
+        return UNKNOWN
+    for size, letter in DECIMAL:
+        if abs(value) >= size:
+            return f"{figures(value / size)} {letter}B/s"
+    return f"{figures(value)} B/s"
+
+
+def size(value: float | None) -> str:
+    """65536 -> "64 KiB"."""
+    if value is None:
+        return UNKNOWN
+    for unit_bytes, unit in BINARY:
+        if abs(value) >= unit_bytes:
+            return f"{figures(value / unit_bytes)} {unit}"
+    return f"{figures(value)} B"
+
+
+def seconds(value: float | None) -> str:
+    """A latency: 0.031 -> "31 ms"."""
+    if value is None:
+        return UNKNOWN
+    for scale, unit in ((1, "s"), (1e-3, "ms")):
+        # 999.6 us is a millisecond to three figures.
+        if abs(value) >= scale * 0.9995:
+            return f"{figures(value / scale)} {unit}"
+    return f"{figures(value / 1e-6)} µs"
+
+
+def duration(value: float | None) -> str:
+    """A time on the clock, in its two largest units: 7800 -> "2 h 10 min"."""
+    if value is None:
+        return UNKNOWN
+    whole = max(round(value), 0)
+    for (large, large_unit), (small, small_unit) in pairwise(TIMES):
+        if whole >= large:
+            rest = whole % large // small
+            return f"{whole // large} {large_unit}" + (f" {rest} {small_unit}" if rest else "")
+    return f"{whole} s"
+
+
+def share(value: float | None) -> str:
+    """A ratio: 0.973 -> "97 %"."""
+    return UNKNOWN if value is None else f"{value * 100:.0f} %"
+
+
+def count(value: float) -> str:
+    """A number with thousands apart; a small one keeps its fraction: 12800 -> "12,800"."""
+    return figures(value) if abs(value) < 100 else f"{value:,.0f}"
+
+
+def figures(value: float) -> str:
+    """Three figures, without trailing zeros: 1.5, 96, 1,024."""
+    if abs(value) >= 99.95:
+        return f"{value:,.0f}"
+    digits = 1 if abs(value) >= 9.995 else 2
+    return f"{value:.{digits}f}".rstrip("0").rstrip(".")
+
+
+def limit(dimension: Dimension, direction: Direction, value: float | None) -> str:
+    """A ceiling: "500 IOPS", "134 MB/s of reads"."""
+    one_way = {Direction.READ: " of reads", Direction.WRITE: " of writes", Direction.TOTAL: ""}
+    return amount(dimension, value) + (one_way[direction] if value is not None else "")
+
+
+def valid(value: str) -> str:
+    """Text that UTF-8 can carry.
+
+    A byte that was no text is shown by its number: two paths that differ in one stay two.
+    """
+    if value.isascii():
+        return value
+    return "".join(_shown(letter) for letter in value)
+
+
+def _shown(letter: str) -> str:
+    code = ord(letter)
+    if 0xDC80 <= code <= 0xDCFF:  # surrogateescape, PEP 383
+        return f"\\x{code - 0xDC00:02x}"
+    return "\N{REPLACEMENT CHARACTER}" if 0xD800 <= code <= 0xDFFF else letter

@@ -1,0 +1,45 @@
+"""docs/metrics.md, written from the tables: python -m ioplateau.tell.reference > docs/metrics.md."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from ioplateau.tell.prometheus import TABLES
+from ioplateau.tell.rows import Row, Table
+
+HEAD = """\
+# Metrics
+
+Everything `/metrics` tells. This page is made from the tables in `exporter/ioplateau/tell/`;
+`python -m ioplateau.tell.reference` writes it anew.
+
+Units are base units and stand in the name: seconds, bytes, ratios from 0 to 1. Names that end in
+`_total` only grow, so a missed scrape loses nothing; the other numbers are of the last tick or a
+mean over the rate window (15 s by default, so that usual scrapes leave no time out). What is not
+known has no sample: an absent series is not zero.
+"""
+
+
+def text() -> str:
+    """The page."""
+    return HEAD + "".join(part for table in TABLES for part in _section(table))
+
+
+def _section(table: Table[Any, Any]) -> Iterator[str]:
+    yield f"\n## {table.title}\n\n"
+    labels = ", ".join(f"`{label}`" for label in table.labels)
+    yield f"Labels: {labels}\n\n" if labels else "No labels.\n\n"
+    yield "| Metric | Type | Unit | What it says |\n| --- | --- | --- | --- |\n"
+    for row in table.rows:
+        yield _line(table.prefix, row)
+
+
+def _line(prefix: str, row: Row[Any]) -> str:
+    unit = row.unit.replace("_per_second", "/s")
+    return f"| `{prefix}{row.name}` | {row.type} | {unit} | {row.help} |\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(text())
