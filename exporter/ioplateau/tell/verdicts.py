@@ -1,0 +1,46 @@
+"""The verdicts of one state as a line of JSON: what `replay --format json` prints a snapshot."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from ioplateau.state import BudgetState, State
+
+
+def line(state: State) -> str:
+    """One JSON object without a newline; every budget, in the order of kind and name.
+
+    Times in seconds (`since` on the same clock as `mono`), limits in operations or bytes per
+    second or slots, shares from 0 to 1; null for what is not known. Bytes of a mount point that
+    are no text stay lone surrogates, as in the recording.
+    """
+    budgets = [_budget(budget) for _, budget in sorted(state.budgets.items())]
+    return json.dumps(
+        {"mono": state.mono, "wall": state.wall, "budgets": budgets},
+        separators=(",", ":"),
+        allow_nan=False,
+    )
+
+
+def _budget(budget: BudgetState) -> dict[str, Any]:
+    verdict = budget.verdict
+    return {
+        "kind": budget.budget.key.kind,
+        "name": budget.budget.key.name,
+        "verdict": verdict.word,
+        "dimension": verdict.dimension,
+        "direction": verdict.direction,
+        "limit": _number(verdict.limit),
+        "origin": verdict.origin,
+        "since": verdict.since,
+        "utilization": _number(verdict.utilization),
+        "demand": _number(verdict.demand),
+        "evidence": {key: _number(value) for key, value in verdict.evidence.items()},
+    }
+
+
+def _number(value: float | str | None) -> float | str | None:
+    # JSON has no infinity: programs that read these lines would stop at one.
+    return None if isinstance(value, float) and not math.isfinite(value) else value
