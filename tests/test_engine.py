@@ -1,0 +1,220 @@
+"""The fold, from raw text to state."""
+
+from dataclasses import replace
+
+from ioplateau.engine import Engine, EngineSettings
+from ioplateau.judge.budgets import BudgetKey, Kind, Word
+from ioplateau.judge.limits import ConfiguredLimit
+from ioplateau.measure.snapshot import DISKSTATS, MOUNTSTATS, NETDEV, Snapshot, Static
+
+SDA = BudgetKey(Kind.DISK, "sda")
+STATIC = Static(block={"sda": {"size": "2048", "dev": "8:0"}})
+
+
+def line(reads, *, name="sda", milliseconds=0, in_flight=0):
+    return (
+        f"   8       0 {name} {reads} 0 {reads * 8} {milliseconds} 0 0 0 0 "
+        f"{in_flight} {milliseconds} {milliseconds} 0 0 0 0 0 0\n"
+    ).encode()
+
+
+def snapshot(mono, text=b"", *, boot=None, static=STATIC, **parts):
+    texts = {DISKSTATS: text} if text else {}
+    return Snapshot(
+        mono=mono,
+        mono_end=mono,
+        wall=1e9 + mono,
+        boot=mono if boot is None else boot,
+        static=static,
+        texts={**texts, **parts.pop("texts", {})},
+        **parts,
+    )
+
+
+def engine(**settings):
+    return Engine(EngineSettings(**settings))
+
+
+def test_the_first_tick_knows_disks_but_no_rates():
+    state = engine().observe(snapshot(1.0, line(10)))
+
+    assert state.disks["sda"].now.reads == 10
+    assert state.disks["sda"].window is None
+    assert state.budgets[SDA].verdict.word is Word.UNKNOWN
+
+
+def test_a_window_spans_the_rate_window_and_no_more():
+    fold = engine(rate_window_seconds=5.0)
+    for second in range(12):
+        state = fold.observe(snapshot(float(second), line(second * 100)))
+    window = state.disks["sda"].window
+
+    assert window is not None
+    assert window.elapsed_seconds == 5.0
+    assert window.after.reads - window.before.reads == 500
+
+
+def test_rates_divide_by_the_sources_own_time():
+    fold = engine()
+    fold.observe(snapshot(1.0, line(0), at={DISKSTATS: 1.2}))
+    state = fold.observe(snapshot(2.0, line(100), at={DISKSTATS: 2.6}))
+
+    assert abs(state.disks["sda"].window.elapsed_seconds - 1.4) < 1e-9
+
+
+def test_a_gap_gives_no_rates_and_the_story_begins_anew():
+    fold = engine()
+    fold.observe(snapshot(1.0, line(0)))
+    fold.observe(snapshot(2.0, line(100)))
+    state = fold.observe(snapshot(22.0, line(200)))
+
+    assert state.disks["sda"].window is None
+    assert state.disks["sda"].now.reads == 200
+
+
+def test_a_suspend_that_only_the_boot_clock_saw_is_a_gap_too():
+    fold = engine()
+    fold.observe(snapshot(1.0, line(0), boot=1.0))
+    state = fold.observe(snapshot(2.0, line(100), boot=600.0))
+
+    assert state.disks["sda"].window is None
+
+
+def test_one_missed_tick_is_no_gap():
+    fold = engine()
+    fold.observe(snapshot(1.0, line(0)))
+    state = fold.observe(snapshot(3.0, line(100)))
+
+    assert state.disks["sda"].window.elapsed_seconds == 2.0
+
+
+def test_counters_that_fell_are_a_new_disk():
+    fold = engine()
+    fold.observe(snapshot(1.0, line(100)))
+    fold.observe(snapshot(2.0, line(200)))
+    state = fold.observe(snapshot(3.0, line(5)))
+
+    assert state.disks["sda"].window is None
+
+
+def test_another_disk_under_the_same_name_is_a_new_flow_although_its_counters_rose():
+    before = replace(STATIC, block={"sda": {"size": "2048", "serial": "one"}})
+    after = replace(STATIC, block={"sda": {"size": "2048", "serial": "two"}})
+    fold = engine()
+    fold.observe(snapshot(1.0, line(100), static=before))
+    state = fold.observe(snapshot(2.0, line(200), static=after))
+
+    assert state.disks["sda"].window is None
+
+
+def test_a_device_that_vanished_is_gone_and_the_others_go_on():
+    fold = engine()
+    fold.observe(snapshot(1.0, line(1) + line(1, name="sdb")))
+    fold.observe(snapshot(2.0, line(2) + line(2, name="sdb")))
+    state = fold.observe(snapshot(3.0, line(3)))
+
+    assert set(state.disks) == {"sda"}
+    assert BudgetKey(Kind.DISK, "sdb") not in state.budgets
+    assert state.disks["sda"].window.elapsed_seconds == 2.0
+
+
+def test_partitions_are_no_flows():
+    state = engine().observe(snapshot(1.0, line(1) + line(1, name="sda1")))
+
+    assert set(state.disks) == {"sda"}
+
+
+def test_an_empty_loop_device_is_no_flow():
+    static = replace(STATIC, block={**STATIC.block, "loop0": {"size": "0"}})
+    state = engine().observe(snapshot(1.0, line(1) + line(0, name="loop0"), static=static))
+
+    assert set(state.disks) == {"sda"}
+
+
+def test_a_failed_source_is_said_and_what_was_known_stays():
+    fold = engine()
+    fold.observe(snapshot(1.0, line(1)))
+    state = fold.observe(snapshot(2.0, failed={DISKSTATS: "no answer"}))
+
+    assert not state.sources["diskstats"].up
+    assert state.sources["diskstats"].why == "no answer"
+    assert state.disks["sda"].now.reads == 1
+    assert state.budgets[SDA].verdict.word is Word.UNKNOWN
+
+
+def test_rejected_lines_are_counted_over_ticks():
+    fold = engine()
+    fold.observe(snapshot(1.0, line(1) + b"   8 0 sdb broken\n"))
+    state = fold.observe(snapshot(2.0, line(2) + b"   8 0 sdb broken\n"))
+
+    assert state.sources["diskstats"].rejects == 2
+    assert "broken" in state.sources["diskstats"].last_reject
+
+
+def test_a_format_error_is_a_dead_source_not_a_dead_engine():
+    state = engine().observe(snapshot(1.0, line(1), texts={"/proc/pressure/io": b"\x00nonsense"}))
+
+    assert not state.sources["pressure"].up
+    assert state.machine.pressure is None
+    assert state.disks["sda"].now.reads == 1
+
+
+def test_a_disk_at_its_configured_limit_with_a_queue_is_throttled_and_counted():
+    rule = ConfiguredLimit(disk="sda", iops=500.0, source="config.toml limit[0]")
+    fold = engine(limits=(rule,))
+    for second in range(20):
+        text = line(second * 500, milliseconds=second * 16_000, in_flight=16)
+        state = fold.observe(snapshot(float(second), text))
+    budget = state.budgets[SDA]
+    limit = budget.limits[0]
+
+    assert budget.verdict.word is Word.THROTTLED
+    assert limit.throttled
+    assert limit.throttled_seconds >= 10
+    assert limit.episodes == 1
+    assert abs(limit.utilization - 1.0) < 1e-9
+
+
+def test_a_disk_below_its_limit_is_not_throttled():
+    rule = ConfiguredLimit(disk="sda", iops=500.0)
+    fold = engine(limits=(rule,))
+    for second in range(20):
+        text = line(second * 250, milliseconds=second * 500, in_flight=1)
+        state = fold.observe(snapshot(float(second), text))
+
+    assert state.budgets[SDA].verdict.word is not Word.THROTTLED
+    assert state.budgets[SDA].limits[0].throttled_seconds == 0
+
+
+def test_new_settings_apply_and_nothing_measured_is_lost():
+    fold = engine()
+    fold.observe(snapshot(1.0, line(1)))
+    fold.configure(EngineSettings(limits=(ConfiguredLimit(disk="sda", iops=10.0),)))
+    state = fold.observe(snapshot(2.0, line(2)))
+
+    assert state.budgets[SDA].limits[0].limit.value == 10.0
+    assert state.disks["sda"].window is not None
+
+
+def test_interfaces_are_followed():
+    header = b"Inter-|   Receive\n face |bytes\n"
+    row = "  eth0: {0} 1 0 0 0 0 0 0 {0} 1 0 0 0 0 0 0\n"
+    fold = engine()
+    fold.observe(snapshot(1.0, texts={NETDEV: header + row.format(0).encode()}))
+    state = fold.observe(
+        snapshot(
+            2.0,
+            texts={NETDEV: header + row.format(5000).encode()},
+            blobs={"interfaces": {"eth0": {"speed_mbit": 1000, "up": True, "mtu": 1500}}},
+        )
+    )
+
+    assert state.interfaces["eth0"].window.after.receive_bytes == 5000
+    assert state.interfaces["eth0"].speed_bits_per_second == 1e9
+
+
+def test_a_snapshot_without_any_source_is_no_error():
+    state = engine().observe(snapshot(1.0))
+
+    assert state.disks == {}
+    assert MOUNTSTATS not in state.sources
