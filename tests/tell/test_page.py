@@ -55,12 +55,21 @@ def throttled():
 def test_the_verdict_its_limit_and_since_when_are_on_the_page():
     said = words(states.state(budgets=states.by_key(throttled())))
 
-    assert "1 of 1 budgets held back by a limit or stalled" in said
+    assert "sda (disk) is throttled" in said
     assert "throttled for 2 min 10 s" in said
     assert "sda asks for more than 500 IOPS." in said
     assert (
         "100 % of 500 IOPS (configured: config.toml limit[0], throttled 2 min 10 s in all)" in said
     )
+
+
+def test_several_at_their_limit_are_counted():
+    stalled = states.budget(Kind.VOLUME, "/mnt/a", word=Word.STALLED)
+    healthy = states.budget(Kind.DISK, "sdb")
+
+    said = words(states.state(budgets=states.by_key(throttled(), stalled, healthy)))
+
+    assert "2 of 3 budgets are throttled or stalled" in said
 
 
 def test_the_worst_comes_first():
@@ -134,7 +143,7 @@ def test_a_hostile_name_is_text_wherever_it_stands(name):
     reader = read(state, version=name, links=((name, name),))
 
     assert not {"script", "img"} & set(reader.tags)
-    assert "".join(reader.texts).count(name.replace("\udcff", "\\xff")) == 8
+    assert "".join(reader.texts).count(name.replace("\udcff", "\\xff")) == 10
 
 
 @pytest.mark.parametrize("state", [None, states.state(), states.full()])

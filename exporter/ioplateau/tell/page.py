@@ -69,10 +69,12 @@ def headline(state: State | None) -> str:
     """The answer in one line."""
     if state is None:
         return "Starting: nothing measured yet"
-    words = [budget.verdict.word for budget in state.budgets.values()]
-    bad = sum(word in BAD for word in words)
+    bad = [budget for budget in state.budgets.values() if budget.verdict.word in BAD]
+    if len(bad) == 1:
+        (kind, name), word = bad[0].budget.key, bad[0].verdict.word
+        return f"{name} ({plain.KINDS[kind]}) is {plain.WORDS[word]}"
     if bad:
-        return f"{bad} of {len(words)} budgets held back by a limit or stalled"
+        return f"{len(bad)} of {len(state.budgets)} budgets are throttled or stalled"
     if not any(budget.limits for budget in state.budgets.values()):
         return "Nothing throttled; no limit is known"
     return "Nothing throttled"
