@@ -140,6 +140,9 @@ class Engine:
             except FormatError as error:
                 self._book(snapshot, name, path, str(error))
                 return None
+            except Exception as error:  # a defect in one parser must not blind us to the rest
+                self._book(snapshot, name, path, f"{path}: {type(error).__name__}: {error}")
+                return None
             self._book(snapshot, name, path, "", getattr(value, "rejects", ()))
             return value
 

@@ -1,0 +1,178 @@
+"""The command table: `ioplateau serve | record | replay | doctor`.
+
+Exit codes: 0 good; 1 a verdict or finding where a command promises one; 2 usage or
+configuration error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ioplateau import __version__, config
+from ioplateau.config import ConfigurationError, Settings
+
+if TYPE_CHECKING:
+    from ioplateau.run import serve
+
+GOOD, FOUND, WRONG = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        settings = config.load(options, os.environ)
+    except ConfigurationError as error:
+        for message in error.messages:
+            print(message, file=sys.stderr)
+        return WRONG
+    command: Callable[[argparse.Namespace, Settings], int] = options.run
+    try:
+        return command(options, settings)
+    except OSError as error:
+        print(f"ioplateau: {_sentence(error)}", file=sys.stderr)
+        return WRONG
+    except KeyboardInterrupt:
+        return 130
+
+
+def _sentence(error: OSError) -> str:
+    name = f"{error.filename}: " if error.filename else ""
+    return f"{name}{error.strerror or error}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ioplateau",
+        description="Says when a Linux VM's storage has plateaued at a limit, and which limit.",
+    )
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"ioplateau {__version__} (Python {platform.python_version()})",
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add(commands, "serve", _serve, "run the daemon: sample, judge, and answer scrapes")
+    record = _add(commands, "record", _record, "write what is read of this machine into a file")
+    record.add_argument("file", type=Path, metavar="FILE", help="to write, like slow.jsonl.gz")
+    record.add_argument(
+        "--seconds", type=float, metavar="S", help="how long; default: until interrupted"
+    )
+    replay = _add(commands, "replay", _replay, "judge a recording again")
+    replay.add_argument("file", type=Path, metavar="FILE")
+    replay.add_argument(
+        "--format",
+        choices=("text", "json", "metrics"),
+        default="text",
+        help="episodes in words (default), a line of verdicts a snapshot, the last exposition",
+    )
+    replay.add_argument(
+        "--fail-on-throttle", action="store_true", help="exit 1 if any budget was throttled"
+    )
+    _add(commands, "doctor", _doctor, "what can be seen here, what is missing, how to mend it")
+    return parser
+
+
+def _add(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    run: Callable[[argparse.Namespace, Settings], int],
+    text: str,
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    config.add_flags(parser)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _serve(options: argparse.Namespace, settings: Settings) -> int:
+    from ioplateau.run import logs, serve
+
+    logs.setup(settings.log)
+
+    def reload() -> serve.ServeSettings:
+        try:
+            fresh = config.load(options, os.environ)
+        except ConfigurationError as error:
+            raise serve.ReloadError("\n".join(error.messages)) from error
+        logs.setup(fresh.log)
+        return _serve_settings(fresh)
+
+    return serve.serve(_serve_settings(settings), reload)
+
+
+def _record(options: argparse.Namespace, settings: Settings) -> int:
+    from ioplateau.run import record, serve
+    from ioplateau.run.clock import SystemClock
+
+    clock = SystemClock()
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    wanted = _serve_settings(settings)
+    interval = wanted.engine.interval_seconds
+    count = record.record(
+        options.file,
+        serve.sampler_for(wanted, clock),
+        clock,
+        interval,
+        ticks=None if options.seconds is None else max(round(options.seconds / interval), 1) + 1,
+        wait=stop.wait,
+    )
+    print(f"{options.file}: {count} snapshots", file=sys.stderr)
+    return GOOD
+
+
+def _replay(options: argparse.Namespace, settings: Settings) -> int:
+    from ioplateau.run import replay
+    from ioplateau.run.recording import RecordingError
+
+    try:
+        told = replay.replay(
+            options.file, _serve_settings(settings).engine, options.format, sys.stdout
+        )
+    except RecordingError as error:
+        print(f"ioplateau: {error}", file=sys.stderr)
+        return WRONG
+    return FOUND if options.fail_on_throttle and told.was_throttled else GOOD
+
+
+def _doctor(options: argparse.Namespace, settings: Settings) -> int:  # noqa: ARG001
+    from ioplateau.run import doctor, serve
+
+    findings = doctor.look(_serve_settings(settings), serve.sampler_for)
+    print(doctor.render(findings), end="")
+    return FOUND if any(finding.is_vital and not finding.is_good for finding in findings) else GOOD
+
+
+def _serve_settings(settings: Settings) -> serve.ServeSettings:
+    """The parts of the settings that the daemon and its relatives need."""
+    from ioplateau.engine import EngineSettings
+    from ioplateau.run import serve
+
+    return serve.ServeSettings(
+        web=settings.web,
+        engine=EngineSettings(
+            interval_seconds=settings.sampling.interval_seconds,
+            rate_window_seconds=settings.sampling.rate_window_seconds,
+            limits=settings.limits,
+            is_hidden=settings.devices.is_hidden,
+        ),
+        paths=serve.PathSettings(
+            settings.paths.rootfs, settings.paths.procfs, settings.paths.sysfs
+        ),
+        per_connection=settings.nfs.per_connection,
+        nfs_ports=settings.nfs.ports,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
