@@ -1,0 +1,98 @@
+"""Flags of the command line, each with its environment variable."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ioplateau.config.checker import Values, read
+from ioplateau.config.table import TABLE
+from ioplateau.run.logs import FORMATS, LEVELS
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """--`name` and its environment variable, which set `section`.`key`."""
+
+    name: str
+    section: str
+    key: str
+    help: str
+    is_repeated: bool = False
+    is_switch: bool = False  # given without a value; turns its key off
+
+    @property
+    def variable(self) -> str:
+        return "IOPLATEAU_" + self.name.upper().replace(".", "_").replace("-", "_")
+
+    @property
+    def place(self) -> str:
+        """Its name in an argparse namespace."""
+        return self.name.replace(".", "_").replace("-", "_")
+
+
+CONFIG_FILE = Flag("config.file", "", "", "The configuration file (TOML).")
+FLAGS = (
+    Flag("web.listen-address", "web", "listen_addresses",
+         'Address to listen on, ":10049" for all; may be repeated.', is_repeated=True),
+    Flag("web.telemetry-path", "web", "telemetry_path", "Path of the metrics."),
+    Flag("web.config.file", "web", "config_file", "web-config.yml: TLS and authentication."),
+    Flag("path.procfs", "path", "procfs", "Where the machine's /proc is."),
+    Flag("path.sysfs", "path", "sysfs", "Where the machine's /sys is."),
+    Flag("path.rootfs", "path", "rootfs", "Where the machine's / is."),
+    Flag("log.level", "log", "level", f"One of {', '.join(LEVELS)}."),
+    Flag("log.format", "log", "format", f"One of {', '.join(FORMATS)}."),
+    Flag("sampling.interval", "sampling", "interval_seconds", "Seconds from 0.1 to 10."),
+    Flag("no-cloud", "cloud", "enabled", "Do not ask the cloud's metadata service.", is_switch=True),
+    Flag("state.directory", "state", "directory", "Where to keep what must survive a restart."),
+)  # fmt: skip
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Give `parser` the flags; `load` takes the namespace it parses into."""
+    group = parser.add_argument_group("settings (each also as IOPLATEAU_... in the environment)")
+    for flag in (CONFIG_FILE, *FLAGS):
+        # Values stay text: what is wrong with them is told together with the file's errors.
+        if flag.is_switch:
+            group.add_argument(
+                f"--{flag.name}", dest=flag.place, action="store_true", default=None, help=flag.help
+            )
+        else:
+            action = "append" if flag.is_repeated else "store"
+            group.add_argument(
+                f"--{flag.name}", dest=flag.place, metavar="...", action=action, help=flag.help
+            )
+
+
+def given(
+    flag: Flag, options: argparse.Namespace, environ: Mapping[str, str]
+) -> tuple[str, str] | None:
+    """What was said about `flag`, and where: ("127.0.0.1:1,[::1]:1", "--web.listen-address")."""
+    said = getattr(options, flag.place, None)
+    if said is not None and said is not False:
+        words = ",".join(said) if isinstance(said, list) else str(said)
+        return words, f"--{flag.name}"
+    # An empty variable is how unit files and container specifications unset one.
+    words = environ.get(flag.variable, "")
+    return (words, flag.variable) if words else None
+
+
+def overlay(
+    values: Values, options: argparse.Namespace, environ: Mapping[str, str]
+) -> Iterator[str]:
+    """Put what flags and environment say over the file's values; a sentence for each error."""
+    for flag in FLAGS:
+        words = given(flag, options, environ)
+        if words is None:
+            continue
+        try:
+            values[flag.section][flag.key] = _value(flag, words[0])
+        except ValueError as error:
+            yield f"{words[1]}: {error}"
+
+
+def _value(flag: Flag, words: str) -> Any:
+    value = read(TABLE[flag.section].keys[flag.key], words)
+    return not value if flag.is_switch else value

@@ -1,0 +1,133 @@
+"""File, environment and flags to one checked tree of settings, or everything wrong with them.
+
+A flag beats its environment variable, which beats the file, which beats the default. A value
+is checked also where it is overridden: a wrong line in the file is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from ioplateau.config import rules
+from ioplateau.config.checker import Values, accepted, check
+from ioplateau.config.flags import CONFIG_FILE, given, overlay
+from ioplateau.config.settings import (
+    DeviceSettings,
+    NfsSettings,
+    PathSettings,
+    SamplingSettings,
+    Settings,
+)
+from ioplateau.config.table import TABLE
+from ioplateau.judge.budgets import Direction
+from ioplateau.judge.limits import ConfiguredLimit, DiskFact, VmFact, VolumeFact
+from ioplateau.run.logs import LogSettings
+from ioplateau.run.web import WebSettings
+
+# More is no configuration, but a wrong file name.
+MOST_BYTES = 1 << 20
+
+
+class ConfigurationError(Exception):
+    """Settings that cannot be. `messages`: a sentence for each thing that is wrong."""
+
+    def __init__(self, messages: tuple[str, ...]) -> None:
+        super().__init__("\n".join(messages))
+        self.messages = messages
+
+
+def load(options: argparse.Namespace, environ: Mapping[str, str]) -> Settings:
+    """The settings in force. Raises ConfigurationError."""
+    words = given(CONFIG_FILE, options, environ)
+    file = words[0] if words else None
+    tree: Mapping[str, Any] = {}
+    broken: tuple[str, ...] = ()
+    if file is not None:
+        try:
+            tree = read_tree(file)
+        except ValueError as error:
+            broken = (f"{file}: {error}",)
+    return settings_from(tree, options, environ, file=file, broken=broken)
+
+
+def settings_from(
+    tree: Mapping[str, Any],
+    options: argparse.Namespace,
+    environ: Mapping[str, str],
+    *,
+    file: str | None = None,
+    broken: tuple[str, ...] = (),
+) -> Settings:
+    """The settings of an already parsed file. Raises ConfigurationError, also for `broken`."""
+    values, problems = check(tree, TABLE)
+    problems += rules.broken(values)
+    name = os.path.basename(file) if file else "configuration"
+    messages = [*broken, *(f"{file or name}: {problem}" for problem in problems)]
+    messages += overlay(values, options, environ)
+    made = _made(values, name, file, environ)
+    messages += rules.broken_together(made)
+    if messages:
+        raise ConfigurationError(tuple(messages))
+    return made
+
+
+def read_tree(file: str) -> dict[str, Any]:
+    """A TOML file as a tree. Raises ValueError with a sentence, with line and column."""
+    try:
+        with open(file, "rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror}") from error
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"has more than {MOST_BYTES} bytes: no configuration")
+    try:
+        return tomllib.loads(content.decode())
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"is not UTF-8 (at line {line})") from error
+    except RecursionError as error:
+        raise ValueError("is no configuration: nested too deeply") from error
+    except ValueError as error:  # TOMLDecodeError; ValueError itself for endless integers
+        raise ValueError(f"is not TOML: {error}") from error
+
+
+def _made(values: Values, name: str, file: str | None, environ: Mapping[str, str]) -> Settings:
+    vm = accepted(values["vm"])
+    return Settings(
+        web=WebSettings(**accepted(values["web"])),
+        log=LogSettings(**accepted(values["log"])),
+        sampling=SamplingSettings(**accepted(values["sampling"])),
+        paths=PathSettings(**accepted(values["path"])),
+        devices=DeviceSettings(**accepted(values["device"])),
+        nfs=NfsSettings(**accepted(values["nfs"])),
+        cloud=accepted(values["cloud"]).get("enabled", True),
+        state_directory=values["state"].get("directory") or _systemd_directory(environ),
+        limits=tuple(
+            ConfiguredLimit(**_with_direction(entry), source=f"{name} limit[{number}]")
+            for number, entry in enumerate(values["limit"])
+        ),
+        vm=VmFact(**vm, source=f"{name} vm") if "size" in vm else None,
+        disks=tuple(
+            DiskFact(**accepted(entry), source=f"{name} disk[{number}]")
+            for number, entry in enumerate(values["disk"])
+        ),
+        volumes=tuple(
+            VolumeFact(**accepted(entry), source=f"{name} volume[{number}]")
+            for number, entry in enumerate(values["volume"])
+        ),
+        config_file=file,
+    )
+
+
+def _with_direction(entry: Mapping[str, Any]) -> dict[str, Any]:
+    said = accepted(entry)
+    return {**said, "direction": Direction(said.get("direction", Direction.TOTAL))}
+
+
+def _systemd_directory(environ: Mapping[str, str]) -> str | None:
+    # StateDirectory= of the unit: systemd.exec(5); several are separated by colons.
+    return environ.get("STATE_DIRECTORY", "").partition(":")[0] or None

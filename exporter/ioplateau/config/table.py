@@ -1,0 +1,122 @@
+"""The keys of the configuration file and what each wants.
+
+docs/ioplateau.example.toml holds the same keys; a test compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ioplateau.config.checker import (
+    Check,
+    Section,
+    above_zero,
+    boolean,
+    choice,
+    number,
+    several,
+    text,
+    whole,
+)
+from ioplateau.judge.budgets import Direction
+from ioplateau.run.listen import split_address
+from ioplateau.run.logs import FORMATS, LEVELS
+
+# The daemon's other pages.
+OWN_PATHS = ("/-/healthy", "/-/ready", "/-/reload")
+
+
+def _address_check() -> Check:
+    def accept(value: Any) -> str:
+        split_address(value if isinstance(value, str) else "")
+        return str(value)
+
+    return Check('an address like ":10049", "127.0.0.1:10049" or "[::1]:10049"', accept, str)
+
+
+def _page_check() -> Check:
+    page = text("", r"/[A-Za-z0-9._~/-]+")
+
+    def accept(value: Any) -> str:
+        if value in OWN_PATHS:
+            raise ValueError
+        return str(page.accept(value))
+
+    return Check('a path like "/metrics"', accept, str)
+
+
+_PLACE = text("an absolute path", r"/[^\x00-\x1f\x7f]*")
+_PATTERN = text("a name or shell pattern")
+_SELECTORS: Mapping[str, Check] = {
+    "disk": _PATTERN,
+    "lun": whole(0, 65535),
+    "serial": _PATTERN,
+    "vm": choice("uncached", "cached", "network"),
+    "mount": _PATTERN,
+    "volume": _PATTERN,
+}
+_IOPS = above_zero("operations a second")
+_BYTES = above_zero("bytes a second")
+
+
+def _selectors(*names: str) -> dict[str, Check]:
+    return {name: _SELECTORS[name] for name in names}
+
+
+TABLE: Mapping[str, Section] = {
+    "web": Section({
+        "listen_addresses": several(_address_check(), empty=False),
+        "telemetry_path": _page_check(),
+        "config_file": _PLACE,
+        "deadline_seconds": number(1, 120, "seconds"),
+        "connections": whole(16, 1024),
+        "header_bytes": whole(1 << 10, 1 << 20, "bytes"),
+    }),
+    "log": Section({"level": choice(*LEVELS), "format": choice(*FORMATS)}),
+    "sampling": Section({
+        "interval_seconds": number(0.1, 10, "seconds"),
+        "rate_window_seconds": number(1, 300, "seconds"),
+    }),
+    "path": Section({"rootfs": _PLACE, "procfs": _PLACE, "sysfs": _PLACE}),
+    "cloud": Section({"enabled": boolean()}),
+    "state": Section({"directory": _PLACE}),
+    "device": Section({
+        "include": several(_PATTERN, empty=True),
+        "exclude": several(_PATTERN, empty=True),
+    }),
+    "nfs": Section({
+        "ports": several(whole(1, 65535), empty=False),
+        "per_connection": boolean(),
+    }),
+    "vm": Section({"size": text(), "controller": choice("SCSI", "NVMe")}),
+    "limit": Section({
+        **_SELECTORS,
+        "iops": _IOPS,
+        "bytes_per_second": _BYTES,
+        "burst_iops": _IOPS,
+        "burst_bytes_per_second": _BYTES,
+        "burst_seconds": above_zero("seconds"),
+        "direction": choice(*Direction),
+    }, is_repeated=True),
+    "disk": Section({
+        **_selectors("disk", "lun", "serial"),
+        "sku": text(),
+        "tier": text(),
+        "size_gib": above_zero("GiB"),
+        "caching": choice("None", "ReadOnly", "ReadWrite"),
+        "iops": _IOPS,
+        "bytes_per_second": _BYTES,
+        "on_demand_burst": boolean(),
+        "performance_plus": boolean(),
+    }, is_repeated=True),
+    "volume": Section({
+        **_selectors("mount", "volume"),
+        "service": choice("azure_netapp_files", "azure_files"),
+        "service_level": text(),
+        "quota_gib": above_zero("GiB"),
+        "iops": _IOPS,
+        "bytes_per_second": _BYTES,
+        "large": boolean(),
+    }, is_repeated=True),
+}  # fmt: skip
