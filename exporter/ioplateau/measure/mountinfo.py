@@ -7,6 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ioplateau.measure.escapes import decode
+from ioplateau.measure.reading import FormatError
+from ioplateau.measure.words import number
+
 
 @dataclass(frozen=True, slots=True)
 class MountEntry:
@@ -29,3 +33,75 @@ class MountInfo:
 
     entries: tuple[MountEntry, ...] = ()
     rejects: tuple[str, ...] = field(default=())
+
+
+def parse(text: bytes) -> MountInfo:
+    """Every mount of the file. Costs a few microseconds a line: for when the table has changed."""
+    entries: list[MountEntry] = []
+    rejects: list[str] = []
+    seen: dict[str, int] = {}
+    for line in text.split(b"\n"):  # not splitlines(): a carriage return may be in a path
+        if not line:
+            continue
+        try:
+            entry = _entry(line, seen)
+        except FormatError as error:
+            rejects.append(f"mountinfo: {error}: {line[:120]!r}")
+            continue
+        entries.append(entry)
+    return MountInfo(tuple(entries), tuple(rejects))
+
+
+def superblocks(info: MountInfo) -> Mapping[tuple[str, int], MountEntry]:
+    """Every entry by (mount point, occurrence), as mountstats counts its records too."""
+    return {(entry.mount_point, entry.occurrence): entry for entry in info.entries}
+
+
+def _entry(line: bytes, seen: dict[str, int]) -> MountEntry:
+    # Blanks inside a field are escaped, so one blank always ends a field, even an empty one.
+    words = line.split(b" ")
+    if len(words) < 9:
+        raise FormatError(f"{len(words)} words, want 9 or more")
+    mount_point = decode(words[4])
+    # Known before the rest is read: a line that is bad further on still is a mount, and the
+    # records of mountstats after it must keep their partners.
+    occurrence = seen.get(mount_point, 0)
+    seen[mount_point] = occurrence + 1
+    fstype, source, super_options = _after_tags(words)
+    return MountEntry(
+        number(words[0], "mount id"),
+        number(words[1], "parent id"),
+        _device(words[2]),
+        decode(words[3]),
+        mount_point,
+        occurrence,
+        fstype,
+        source,
+        super_options,
+    )
+
+
+def _after_tags(words: list[bytes]) -> tuple[str, str, Mapping[str, str]]:
+    # "shared:1", "master:2", "unbindable" and such, none or several, end with a lone "-".
+    try:
+        dash = words.index(b"-", 6)
+    except ValueError:
+        raise FormatError('no "-" after the tags') from None
+    rest = words[dash + 1 :]
+    if len(rest) < 2:
+        raise FormatError(f'{len(rest)} words after "-", want 2 or more')
+    return decode(rest[0]), decode(rest[1]), _options(b" ".join(rest[2:]))
+
+
+def _options(raw: bytes) -> Mapping[str, str]:
+    options: dict[str, str] = {}
+    for part in raw.split(b","):
+        key, _, value = part.partition(b"=")
+        if key:
+            options[decode(key)] = decode(value)
+    return options
+
+
+def _device(word: bytes) -> tuple[int, int]:
+    major, _, minor = word.partition(b":")
+    return number(major, "major"), number(minor, "minor")

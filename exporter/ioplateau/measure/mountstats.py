@@ -1,81 +1,35 @@
-"""/proc/self/mountstats: NFS counters, a record a mount. Grammar: fs/nfs/super.c nfs_show_stats(),
-net/sunrpc/stats.c rpc_clnt_show_stats(), net/sunrpc/xprtsock.c *_print_stats().
+"""/proc/self/mountstats: NFS counters, a record a mount, and the rates between two readings.
 
-Reading it never talks to a server and cannot hang on a dead one.
+Rates follow nfsiostat (nfs-utils), in base units, and add what Little's law gives. How the text
+is read stands in nfsrecords.py (files and records) and nfslines.py (lines). Reading the file
+never talks to a server and cannot hang on a dead one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
+from ioplateau.measure.nfslines import Connection, Operation
+from ioplateau.measure.nfsrecords import Mount, MountTable, parse
 
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """One `xprt:` line: one connection of the client. All cumulative but where noted.
+__all__ = [
+    "ClientRates",
+    "Connection",
+    "ConnectionRates",
+    "Mount",
+    "MountRates",
+    "MountTable",
+    "Operation",
+    "OperationRates",
+    "client_rates",
+    "is_continuous",
+    "parse",
+    "rates",
+]
 
-    None: a column this kind or kernel lacks. `*_sum` are lengths sampled at every send:
-    divide their growth by the growth of `sends`.
-    """
-
-    kind: str  # tcp, udp, rdma, local, or a kind we do not know
-    port: int | None  # local port; 0 where the kernel does not say (v4.1 and newer)
-    binds: int | None
-    connects: int | None
-    connect_seconds: int | None
-    idle_seconds: int | None  # gauge
-    sends: int
-    receives: int
-    bad_xids: int
-    requests_sum: int  # req_u: calls on the wire
-    backlog_sum: int  # bklog_u: calls waiting for a slot
-    max_slots: int | None  # high-water mark, never falls
-    sending_sum: int | None
-    pending_sum: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One line of the per-op table: calls completed, in the kernel's units."""
-
-    operations: int
-    transmissions: int
-    timeouts: int
-    bytes_sent: int  # with RPC and NFS headers
-    bytes_received: int
-    queue_milliseconds: int  # waiting on the client
-    rtt_milliseconds: int  # on the wire and in the server
-    execute_milliseconds: int  # from start to end
-    errors: int | None = None  # RPC iostats 1.1 and newer
-
-
-@dataclass(frozen=True, slots=True)
-class Mount:
-    """One NFS record. Counters of the superblock (age, events, bytes, operations) repeat in
-    every mount of it; connections repeat in every mount of the client."""
-
-    device: str  # "server:/export", escapes decoded
-    mount_point: str  # escapes decoded, valid text (undecodable bytes by surrogateescape)
-    occurrence: int  # n-th record with this mount point in the file, from 0, other types counted
-    fstype: str
-    options: Mapping[str, str]  # "vers" -> "4.1"; flags map to ""
-    age_seconds: int
-    events: tuple[int, ...]
-    bytes: tuple[int, ...]  # normal r/w, direct r/w, server r/w, pages r/w
-    rpc_program: str  # "100003/4"
-    connections: tuple[Connection, ...]
-    operations: Mapping[str, Operation]  # only those ever used
-    security: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class MountTable:
-    """Every NFS record of the file, in order, and a reason for each line or record we left out."""
-
-    mounts: tuple[Mount, ...] = ()
-    rejects: tuple[str, ...] = ()
-    # Opaque to callers: the last parse's pieces, so that the next can skip what did not change.
-    memo: object = field(default=None, compare=False, repr=False)
+DATA = ("READ", "READ_PLUS", "WRITE")  # NFSv4.2 may read with either
+SERVER_READ, SERVER_WRITE = 4, 5  # columns of `bytes:`: payload of READ and WRITE calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +58,8 @@ class MountRates:
     """One superblock over one interval. Payload bytes are server_read and server_write."""
 
     elapsed_seconds: float
-    read_bytes_per_second: float
-    write_bytes_per_second: float
+    read_bytes_per_second: float | None  # None: no readable `bytes:` line
+    write_bytes_per_second: float | None
     operations_per_second: float  # every kind
     operations: Mapping[str, OperationRates]  # those that completed calls in the interval
     data: OperationRates | None  # READ, READ_PLUS and WRITE together
@@ -136,3 +90,196 @@ class ClientRates:
     spread: float | None  # max / mean of sends
     on_wire: int
     connections: tuple[ConnectionRates, ...]
+
+
+def is_continuous(before: Mount, after: Mount) -> bool:
+    """Whether both readings are one story: no remount between them, no counter fell.
+
+    Of the operations, READ and WRITE are looked at (they are at hand each tick); rates() looks
+    at all.
+    """
+    return (
+        before.device == after.device
+        and before.age_seconds <= after.age_seconds
+        and all(was <= now for was, now in zip(before.bytes, after.bytes, strict=False))
+        and (
+            before.operations is after.operations
+            or all(_goes_on(before, after, name) for name in DATA)
+        )
+    )
+
+
+def _goes_on(before: Mount, after: Mount, name: str) -> bool:
+    was, now = before.operations.get(name), after.operations.get(name)
+    if was is None or was is now:
+        return True
+    if now is None:
+        return _is_unreadable(after, name)
+    return (
+        was.operations <= now.operations
+        and was.bytes_sent <= now.bytes_sent
+        and was.bytes_received <= now.bytes_received
+    )
+
+
+def _is_unreadable(mount: Mount, name: str) -> bool:
+    return bool(mount.unreadable) and (name in mount.unreadable or "" in mount.unreadable)
+
+
+def rates(before: Mount, after: Mount, elapsed_seconds: float) -> MountRates | None:
+    """Rates between two readings of a superblock, or None if they are not one story."""
+    if elapsed_seconds <= 0 or not is_continuous(before, after):
+        return None
+    grown: dict[str, Operation] = {}
+    if before.operations is not after.operations:
+        if not all(_goes_on(before, after, name) for name in before.operations):
+            return None
+        grown = _grown(before, after)
+    data = [grown[name] for name in DATA if name in grown]
+    return MountRates(
+        elapsed_seconds,
+        _payload(before, after, SERVER_READ, elapsed_seconds),
+        _payload(before, after, SERVER_WRITE, elapsed_seconds),
+        sum(each.operations for each in grown.values()) / elapsed_seconds,
+        {name: _operation_rates(each, elapsed_seconds) for name, each in grown.items()},
+        _operation_rates(_sum(data), elapsed_seconds) if data else None,
+    )
+
+
+def _payload(before: Mount, after: Mount, column: int, elapsed_seconds: float) -> float | None:
+    if min(len(before.bytes), len(after.bytes)) <= column:
+        return None
+    return (after.bytes[column] - before.bytes[column]) / elapsed_seconds
+
+
+def _grown(before: Mount, after: Mount) -> dict[str, Operation]:
+    """By how much each operation grew, of those that completed calls."""
+    grown = {}
+    for name, now in after.operations.items():
+        was = before.operations.get(name, _NEVER)
+        # Not in `before` means never used until now, unless its line could not be read.
+        if was is now or (was is _NEVER and _is_unreadable(before, name)):
+            continue
+        if now.operations > was.operations:
+            grown[name] = _difference(was, now)
+    return grown
+
+
+_NEVER = Operation(0, 0, 0, 0, 0, 0, 0, 0, 0)
+
+
+def _difference(was: Operation, now: Operation) -> Operation:
+    errors = None
+    if was.errors is not None and now.errors is not None:
+        errors = max(now.errors - was.errors, 0)
+    # Sums of times have been seen to fall below zero and to fall (see nfslines.numbers).
+    return Operation(
+        now.operations - was.operations,
+        max(now.transmissions - was.transmissions, 0),
+        max(now.timeouts - was.timeouts, 0),
+        now.bytes_sent - was.bytes_sent,
+        now.bytes_received - was.bytes_received,
+        max(now.queue_milliseconds - was.queue_milliseconds, 0),
+        max(now.rtt_milliseconds - was.rtt_milliseconds, 0),
+        max(now.execute_milliseconds - was.execute_milliseconds, 0),
+        errors,
+    )
+
+
+def _sum(each: Iterable[Operation]) -> Operation:
+    each = list(each)
+    known_errors = [one.errors for one in each if one.errors is not None]
+    return Operation(
+        sum(one.operations for one in each),
+        sum(one.transmissions for one in each),
+        sum(one.timeouts for one in each),
+        sum(one.bytes_sent for one in each),
+        sum(one.bytes_received for one in each),
+        sum(one.queue_milliseconds for one in each),
+        sum(one.rtt_milliseconds for one in each),
+        sum(one.execute_milliseconds for one in each),
+        sum(known_errors) if len(known_errors) == len(each) else None,
+    )
+
+
+def _operation_rates(grown: Operation, t: float) -> OperationRates:
+    """The columns of nfsiostat, for an operation that completed at least one call.
+
+    Its kB are 1024 bytes, its times milliseconds.
+    """
+    calls = grown.operations
+    # Older kernels count calls without a transmission now and then.
+    retransmissions = max(grown.transmissions - calls, 0)
+    queue = grown.queue_milliseconds / 1000
+    rtt = grown.rtt_milliseconds / 1000
+    execute = grown.execute_milliseconds / 1000
+    errors = grown.errors
+    return OperationRates(
+        operations_per_second=calls / t,
+        bytes_sent_per_second=grown.bytes_sent / t,
+        bytes_received_per_second=grown.bytes_received / t,
+        retransmissions_per_second=retransmissions / t,
+        timeouts_per_second=grown.timeouts / t,
+        errors_per_second=errors / t if errors is not None else None,
+        bytes_per_operation=(grown.bytes_sent + grown.bytes_received) / calls,
+        retransmitted_ratio=retransmissions / calls,
+        error_ratio=errors / calls if errors is not None else None,
+        queue_seconds=queue / calls,
+        rtt_seconds=rtt / calls,
+        execute_seconds=execute / calls,
+        outstanding_wire=rtt / t,
+        outstanding=execute / t,
+        waiting=queue / t,
+    )
+
+
+def client_rates(
+    before: tuple[Connection, ...], after: tuple[Connection, ...], elapsed_seconds: float
+) -> ClientRates | None:
+    """Rates over all connections of a client, matched by position; None if they are not the
+    same connections, or there are none.
+    """
+    if elapsed_seconds <= 0 or not after or len(before) != len(after):
+        return None
+    pairs = list(zip(before, after, strict=True))
+    if not all(_is_same_connection(was, now) for was, now in pairs):
+        return None
+    sends = [now.sends - was.sends for was, now in pairs]
+    total = sum(sends)
+    backlog = sum(max(now.backlog_sum - was.backlog_sum, 0) for was, now in pairs)
+    requests = sum(max(now.requests_sum - was.requests_sum, 0) for was, now in pairs)
+    connections = tuple(_connection_rates(was, now, elapsed_seconds) for was, now in pairs)
+    return ClientRates(
+        elapsed_seconds,
+        total / elapsed_seconds,
+        backlog / total if total else None,
+        requests / total if total else None,
+        max(sends) / total if total else None,
+        max(sends) * len(sends) / total if total else None,
+        sum(each.on_wire for each in connections),
+        connections,
+    )
+
+
+def _is_same_connection(was: Connection, now: Connection) -> bool:
+    # Both counts go on when a connection is made anew.
+    return was.kind == now.kind and was.sends <= now.sends and was.receives <= now.receives
+
+
+def _connection_rates(was: Connection, now: Connection, t: float) -> ConnectionRates:
+    sends = now.sends - was.sends
+
+    def mean(before: int | None, after: int | None) -> float | None:
+        if not sends or before is None or after is None:
+            return None
+        return max(after - before, 0) / sends
+
+    return ConnectionRates(
+        sends / t,
+        (now.receives - was.receives) / t,
+        max(now.sends - now.receives, 0),
+        mean(was.requests_sum, now.requests_sum),
+        mean(was.backlog_sum, now.backlog_sum),
+        mean(was.sending_sum, now.sending_sum),
+        mean(was.pending_sum, now.pending_sum),
+    )
