@@ -1,0 +1,112 @@
+"""The commands, as a person types them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+IOPLATEAU = Path(sys.executable).with_name("ioplateau")
+MACHINE = Path(__file__).parent.parent / "machines/disk_iops_p10/recording.jsonl.gz"
+
+
+def run(*words):
+    return subprocess.run([IOPLATEAU, *words], capture_output=True, text=True, timeout=60)
+
+
+@pytest.fixture
+def limits(tmp_path):
+    file = tmp_path / "limits.toml"
+    file.write_text('[[limit]]\ndisk = "sda"\niops = 500\nbytes_per_second = 100_000_000\n')
+    return file
+
+
+def test_version_is_said():
+    done = run("--version")
+
+    assert done.returncode == 0
+    assert done.stdout.startswith("ioplateau 0.")
+
+
+def test_an_unknown_command_is_exit_code_2():
+    done = run("serv")
+
+    assert done.returncode == 2
+    assert "serve" in done.stderr
+
+
+def test_replay_prints_a_line_of_verdicts_for_each_snapshot(limits):
+    done = run("replay", MACHINE, "--config.file", limits, "--format", "json")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    words = {
+        budget["verdict"]
+        for line in lines
+        for budget in line["budgets"]
+        if (budget["kind"], budget["name"]) == ("disk", "sda")
+    }
+
+    assert done.returncode == 0, done.stderr
+    assert len(lines) == 168
+    assert {"idle", "throttled"} <= words
+
+
+def test_replay_tells_episodes_in_words(limits):
+    done = run("replay", MACHINE, "--config.file", limits)
+
+    assert "disk sda throttled" in done.stdout
+    assert "168 snapshots" in done.stdout
+
+
+def test_replay_gives_the_last_exposition(limits):
+    done = run("replay", MACHINE, "--config.file", limits, "--format", "metrics")
+
+    assert 'ioplateau_disk_operations_total{device="sda",operation="read"}' in done.stdout
+    assert "ioplateau_budget_throttle_episodes_total{" in done.stdout
+
+
+def test_fail_on_throttle_is_exit_code_1(limits):
+    done = run("replay", MACHINE, "--config.file", limits, "--fail-on-throttle")
+
+    assert done.returncode == 1
+
+
+def test_replaying_something_else_is_a_sentence_and_exit_code_2(tmp_path):
+    file = tmp_path / "photo.gz"
+    file.write_bytes(b"\x89PNG")
+    done = run("replay", file)
+
+    assert done.returncode == 2
+    assert str(file) in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_record_writes_what_replay_reads(tmp_path):
+    file = tmp_path / "here.jsonl.gz"
+    recorded = run("record", file, "--seconds", "1", "--sampling.interval", "0.2")
+    replayed = run("replay", file, "--format", "json")
+
+    assert recorded.returncode == 0, recorded.stderr
+    assert len(replayed.stdout.splitlines()) == 6
+
+
+def test_record_into_nowhere_is_a_sentence(tmp_path):
+    done = run("record", tmp_path / "no/such/place.gz", "--seconds", "1")
+
+    assert done.returncode == 2
+    assert "place.gz: No such file or directory" in done.stderr
+
+
+def test_doctor_says_what_it_sees(tmp_path):
+    done = run("doctor")
+
+    assert done.returncode == 0
+    assert "ok       disks: /proc/diskstats" in done.stdout
+
+
+def test_doctor_on_a_machine_without_proc_says_how_to_mend_it(tmp_path):
+    done = run("doctor", "--path.procfs", tmp_path)
+
+    assert done.returncode == 1
+    assert "MISSING  disks" in done.stdout
+    assert "ProcSubset=all" in done.stdout
