@@ -159,7 +159,8 @@ class Sampler:
 
     def _look(self, now: float) -> None:
         """Keep the static part current, off the tick: asking a disk who it is can be as slow
-        as the disk. Only the first look is waited for, so that the first tick knows names."""
+        as the disk. Only the first look is waited for, so that the first tick knows names.
+        """
         has_table = self._static.mountinfo is not None
         due = now >= self._static_due or (has_table and self._host.mounts_changed(MOUNTINFO))
         if due and (self._look_thread is None or not self._look_thread.is_alive()):
