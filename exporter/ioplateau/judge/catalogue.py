@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ioplateau.judge.ceilings import Ceiling, with_credit
 from ioplateau.judge.tables import Shelf
 
 MB = 1_000_000
@@ -18,25 +19,6 @@ KIB = 1 << 10
 
 # The newest price list first: a disk has no field that tells when it was bought.
 DISK_GENERATIONS = ("2026-08", "2023-10", "2018-05", "2016-2017")
-
-
-@dataclass(frozen=True, slots=True)
-class Ceiling:
-    """What one thing may do, operations/s and bytes/s. None: documented nowhere."""
-
-    iops: float | None = None
-    bytes_per_second: float | None = None
-    burst_iops: float | None = None
-    burst_bytes_per_second: float | None = None
-    # Credit when full, operations and bytes.
-    bucket_operations: float | None = None
-    bucket_bytes: float | None = None
-
-    def __bool__(self) -> bool:
-        return self.iops is not None or self.bytes_per_second is not None
-
-
-NOTHING = Ceiling()
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,36 +189,6 @@ def _lane(row: Mapping[str, Any], lane: str, exact: float | None = None) -> Ceil
         _mb(row.get(f"burst_{lane}_mbps")),
         seconds=1800,
     )
-
-
-def with_credit(
-    iops: float | None,
-    bytes_per_second: float | None,
-    burst_iops: float | None,
-    burst_bytes_per_second: float | None,
-    *,
-    seconds: float,
-) -> Ceiling:
-    """A ceiling whose buckets hold the burst above base for so long; a burst below base is none.
-
-    Azure: (burst - base) x 1,800, equal to BurstCreditBucketSizeInIO of the SKU API.
-    """
-    burst_iops = _above(iops, burst_iops)
-    burst_bytes_per_second = _above(bytes_per_second, burst_bytes_per_second)
-    return Ceiling(
-        iops,
-        bytes_per_second,
-        burst_iops,
-        burst_bytes_per_second,
-        None if burst_iops is None or iops is None else (burst_iops - iops) * seconds,
-        None
-        if burst_bytes_per_second is None or bytes_per_second is None
-        else (burst_bytes_per_second - bytes_per_second) * seconds,
-    )
-
-
-def _above(base: float | None, burst: float | None) -> float | None:
-    return burst if base is not None and burst is not None and burst > base else None
 
 
 def disk_tier(

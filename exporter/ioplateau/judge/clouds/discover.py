@@ -1,0 +1,151 @@
+"""Which cloud this is, what to ask it, and what everything here was sold with.
+
+Configuration fills what metadata does not tell, and overrules what it tells wrongly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import ModuleType
+
+from ioplateau.judge.budgets import Kind, Limit
+from ioplateau.judge.catalogue import instance, vm_size
+from ioplateau.judge.clouds import aws, aws_limits, azure, azure_limits, gcp
+from ioplateau.judge.clouds.identity import DATA, DiskIdentity, Draws, Identity, Sold, SoldDisk
+from ioplateau.judge.limits import DiskFact, Target, VmFact, selects
+from ioplateau.judge.tables import Shelf
+from ioplateau.measure.metadata import Document
+from ioplateau.measure.sysblock import BlockDevice
+
+_CLOUDS: Mapping[str, ModuleType] = {cloud.NAME: cloud for cloud in (azure, aws, gcp)}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the configuration says of this machine."""
+
+    vm: VmFact | None = None
+    disks: Sequence[DiskFact] = ()
+
+
+NO_FACTS = Facts()
+
+
+def detect(files: Mapping[str, str]) -> str:
+    """The cloud's name by DMI; empty: none that we know, and nobody is asked anything."""
+    return next((name for name, cloud in _CLOUDS.items() if cloud.detect(files)), "")
+
+
+def wanted(cloud: str) -> tuple[Document, ...]:
+    """The documents to fetch in this cloud."""
+    found = _CLOUDS.get(cloud)
+    documents: tuple[Document, ...] = found.wanted() if found is not None else ()
+    return documents
+
+
+def identify(
+    cloud: str,
+    documents: Mapping[str, str],
+    devices: Mapping[str, BlockDevice],
+    files: Mapping[str, str],
+    facts: Facts = NO_FACTS,
+) -> Identity:
+    """What this machine is, by its cloud and, over that, by its configuration."""
+    found = _CLOUDS.get(cloud)
+    identity = found.identify(documents, devices, files) if found is not None else Identity(cloud)
+    assert isinstance(identity, Identity)
+    if facts.vm is not None:
+        controller = facts.vm.controller or identity.controller
+        identity = replace(identity, vm_size=facts.vm.size, controller=controller)
+    disks = dict(identity.disks)
+    for fact in facts.disks:
+        for name, device in devices.items():
+            disk = disks.get(name, DiskIdentity(device=name, role=DATA))
+            if not device.partition_of and selects(fact, _target(device, disk)):
+                disks[name] = _with_fact(disk, device, fact)
+    return replace(identity, disks=disks)
+
+
+def _target(device: BlockDevice, disk: DiskIdentity) -> Target:
+    kernel_lun = None if device.scsi_address is None else device.scsi_address[3]
+    return Target(
+        disks=(device.name, device.mapper_name, disk.name),
+        lun=kernel_lun if disk.lun is None else disk.lun,
+        serial=device.serial,
+    )
+
+
+def _with_fact(disk: DiskIdentity, device: BlockDevice, fact: DiskFact) -> DiskIdentity:
+    size = fact.size_gib or disk.size_gib
+    if size is None and device.size_bytes is not None:
+        size = device.size_bytes / azure.GIB
+    is_provisioned = fact.iops is not None or fact.bytes_per_second is not None
+    return replace(
+        disk,
+        sku=fact.sku or disk.sku,
+        # Another SKU has another tier, unless the rule names one.
+        tier=fact.tier or ("" if fact.sku else disk.tier),
+        size_gib=size,
+        caching=fact.caching or disk.caching,
+        iops=disk.iops if fact.iops is None else fact.iops,
+        bytes_per_second=(
+            disk.bytes_per_second if fact.bytes_per_second is None else fact.bytes_per_second
+        ),
+        on_demand_burst=fact.on_demand_burst or disk.on_demand_burst,
+        performance_plus=fact.performance_plus or disk.performance_plus,
+        configured=(fact.source or "configuration") if is_provisioned else disk.configured,
+    )
+
+
+def sold(identity: Identity, shelf: Shelf) -> Sold:
+    """The limits of every lane and disk of the machine, by what it is."""
+    cloud = identity.cloud or guess(identity)
+    if cloud == aws.NAME:
+        return _aws(identity, shelf)
+    if cloud == azure.NAME:
+        return _azure(identity, shelf)
+    disks = {
+        name: SoldDisk(disk, Draws((Kind.VM_UNCACHED, Kind.DISK), (Kind.VM_UNCACHED, Kind.DISK)))
+        for name, disk in identity.disks.items()
+    }
+    return Sold(identity, disks=disks, reasons=identity.reasons)
+
+
+def guess(identity: Identity) -> str:
+    """The cloud of a size that only the configuration names: EC2's have a dot, Azure's none."""
+    if identity.vm_size:
+        return aws.NAME if "." in identity.vm_size else azure.NAME
+    skus = {disk.sku.lower() for disk in identity.disks.values() if disk.sku}
+    if skus & {"gp2", "gp3", "io1", "io2", "io2_block_express", "st1", "sc1", "standard"}:
+        return aws.NAME
+    return azure.NAME if skus else ""
+
+
+def _azure(identity: Identity, shelf: Shelf) -> Sold:
+    reasons = list(identity.reasons)
+    size = vm_size(shelf, identity.vm_size, identity.controller) if identity.vm_size else None
+    if size is None and identity.vm_size:
+        reasons.append(f"VM size {identity.vm_size!r} is in no table: the VM's limits are unknown")
+    lanes: Mapping[Kind, tuple[Limit, ...]] = {}
+    if size is not None:
+        lanes = azure_limits.lane_limits(size)
+        reasons.extend(filter(None, [azure_limits.too_many(size, identity.disks.values())]))
+    disks = {}
+    for name, disk in identity.disks.items():
+        disks[name], more = azure_limits.sold_disk(disk, size, shelf)
+        reasons.extend(more)
+    return Sold(identity, lanes, disks, tuple(reasons))
+
+
+def _aws(identity: Identity, shelf: Shelf) -> Sold:
+    reasons = list(identity.reasons)
+    kind = instance(shelf, identity.vm_size) if identity.vm_size else None
+    if kind is None and identity.vm_size:
+        reasons.append(f"instance type {identity.vm_size!r} is in no table: its limits are unknown")
+    disks = {}
+    for name, disk in identity.disks.items():
+        disks[name], more = aws_limits.sold_disk(disk, shelf)
+        reasons.extend(more)
+    lanes = {} if kind is None else aws_limits.lane_limits(kind)
+    return Sold(identity, lanes, disks, tuple(reasons))

@@ -1,0 +1,78 @@
+"""What a cloud says of this machine and its disks, and what these were sold with.
+
+The same words for every cloud, so that topology and limits need not know which it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ioplateau.judge.budgets import Kind, Limit
+
+OS, DATA, TEMPORARY, LOCAL = "os", "data", "temporary", "local"
+
+
+@dataclass(frozen=True, slots=True)
+class DiskIdentity:
+    """One disk as metadata and its kernel device tell it. None or empty: not told."""
+
+    device: str = ""  # kernel name; empty: metadata knows the disk, the kernel does not
+    role: str = ""  # os, data, temporary, local
+    name: str = ""  # the provider's
+    sku: str = ""  # Premium_LRS, gp3, pd-ssd
+    tier: str = ""  # P30, where it is not the one of the size
+    size_gib: float | None = None
+    caching: str = ""  # None, ReadOnly, ReadWrite
+    lun: int | None = None
+    iops: float | None = None  # provisioned, as reported
+    bytes_per_second: float | None = None
+    is_ephemeral: bool = False  # an OS disk that lives on the VM's own cache or local disk
+    write_accelerator: bool | None = None
+    on_demand_burst: bool = False
+    performance_plus: bool = False
+    configured: str = ""  # rule that gave iops and bytes_per_second; empty: the provider did
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What this machine is. `disks` by kernel name; `unplaced` have no device we could name."""
+
+    cloud: str
+    vm_size: str = ""
+    region: str = ""
+    controller: str = ""  # NVMe, SCSI; empty: no remote disk tells
+    disks: Mapping[str, DiskIdentity] = field(default_factory=dict)
+    unplaced: tuple[DiskIdentity, ...] = ()
+    reasons: tuple[str, ...] = ()  # what could not be understood, in words
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """What one I/O of a disk counts on. Kind.DISK is the disk's own limit."""
+
+    read: tuple[Kind, ...]  # of a cached disk: a miss
+    write: tuple[Kind, ...]
+    read_hit: tuple[Kind, ...] = ()  # served by the host's cache; empty: there is none
+    write_later: tuple[Kind, ...] = ()  # when the host flushes what it has acknowledged
+
+
+@dataclass(frozen=True, slots=True)
+class SoldDisk:
+    """A disk with the limits it was sold with; claims, not yet settled."""
+
+    identity: DiskIdentity
+    draws: Draws
+    limits: tuple[Limit, ...] = ()
+    operation_bytes: int | None = None  # a larger request counts as several
+    info: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sold:
+    """What the whole machine was sold with, by lane of the VM and by disk."""
+
+    identity: Identity
+    lanes: Mapping[Kind, tuple[Limit, ...]] = field(default_factory=dict)
+    disks: Mapping[str, SoldDisk] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()

@@ -1,0 +1,269 @@
+"""`ioplateau limits` in words and as JSON: every budget's limit with its origin, or a what-if."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ioplateau.judge.budgets import Budget, Dimension, Limit
+from ioplateau.judge.clouds.ask import ask, request_bytes
+from ioplateau.judge.tables import Shelf
+from ioplateau.judge.whatif import (
+    DEFAULT_REQUESTS,
+    HITS,
+    LANE_TITLES,
+    NONE,
+    Answer,
+    Binding,
+    Case,
+    answer,
+    stretches,
+)
+
+MB = 1_000_000
+MIBS = "MB are 10^6 bytes; where the documents mean MiB, throughput is up to 4.9 % more."
+CACHE = {
+    HITS: "reads, all answered by the host's cache",
+    "misses": "reads that miss the host's cache, and writes through it",
+    NONE: "reads and writes",
+}
+
+
+def whatif(
+    shelf: Shelf,
+    vm_size: str,
+    disks: Sequence[str],
+    request_sizes: Sequence[str] = (),
+    controller: str | None = None,
+) -> Answer:
+    """What would bind first. Raises ask.QuestionError with all that is wrong, a line each."""
+    question = ask(shelf, vm_size, disks, controller)
+    sizes = tuple(request_bytes(size) for size in request_sizes) or DEFAULT_REQUESTS
+    return answer(question, sizes)
+
+
+def render(found: Answer) -> str:
+    """The answer as text, for a terminal."""
+    question = found.question
+    lines = [question.vm_size]
+    for kind, limits in question.lanes.items():
+        lines.append(f"  {LANE_TITLES[kind]:<20}{_sold(limits)}")
+    for title, count, limits in _kinds(found):
+        lines.append(f"  {f'{count} x {title}' if count > 1 else title:<20}{_sold(limits)}")
+    for luck in dict.fromkeys(case.cache for case in found.cases):
+        lines += ["", f"{CACHE[luck]}, first to bind:"]
+        lines += [f"  {words}" for words in _stretches(found, luck)]
+        lines += ["", *_table(found, luck)]
+    lines += ["", MIBS, *(f"note: {notice}" for notice in question.notices)]
+    return "\n".join(lines) + "\n"
+
+
+def as_json(found: Answer) -> dict[str, Any]:
+    """The answer as one JSON object; rates per second, bytes as bytes."""
+    question = found.question
+    return {
+        "vm_size": question.vm_size,
+        "lanes": [
+            {"kind": str(kind), "title": LANE_TITLES[kind], "limits": [*map(_limit, limits)]}
+            for kind, limits in question.lanes.items()
+        ],
+        "disks": [
+            {"name": disk.name, "title": disk.title, "limits": [*map(_limit, disk.limits)]}
+            for disk in question.disks
+        ],
+        "first": [
+            {
+                "cache": luck,
+                "request_bytes": [stretch.first_bytes, stretch.last_bytes],
+                "bindings": [*map(_binding, stretch.bindings)],
+            }
+            for luck in dict.fromkeys(case.cache for case in found.cases)
+            for stretch in stretches(question, luck)
+        ],
+        "cases": [_case(case) for case in found.cases],
+        "notices": list(question.notices),
+    }
+
+
+def _kinds(found: Answer) -> list[tuple[str, int, tuple[Limit, ...]]]:
+    kinds: dict[tuple[str, tuple[Limit, ...]], int] = {}
+    for disk in found.question.disks:
+        key = (disk.title, disk.limits)
+        kinds[key] = kinds.get(key, 0) + 1
+    return [(title, count, limits) for (title, limits), count in kinds.items()]
+
+
+def _sold(limits: Iterable[Limit]) -> str:
+    return ", ".join(_figures(limit) for limit in limits) or "not documented"
+
+
+def _figures(limit: Limit) -> str:
+    burst = f" (burst {_rate(limit, limit.burst.rate)})" if limit.burst is not None else ""
+    return f"{_rate(limit, limit.value)}{burst}"
+
+
+def _rate(limit: Limit | Binding, value: float) -> str:
+    if limit.dimension is Dimension.IOPS:
+        return f"{value:,.0f} IOPS"
+    if limit.dimension is Dimension.THROUGHPUT:
+        return f"{value / MB:,.4g} MB/s" if value < 1000 * MB else f"{value / MB:,.0f} MB/s"
+    return f"{value:,.0f} slots"
+
+
+def _stretches(found: Answer, luck: str) -> list[str]:
+    parts = stretches(found.question, luck)
+    words = []
+    for part in parts:
+        low, high = part.first_bytes == parts[0].first_bytes, part is parts[-1]
+        if low and high:
+            where = "at every request size"
+        elif low:
+            where = f"requests up to {_bytes(part.last_bytes)}"
+        elif high:
+            where = f"requests from {_bytes(part.first_bytes)}"
+        else:
+            where = f"requests of {_bytes(part.first_bytes)} to {_bytes(part.last_bytes)}"
+        words.append(f"{where}: {_bound(part.bindings)}")
+    return words
+
+
+def _bytes(size: int) -> str:
+    if size >= 1 << 20 and size % (1 << 20) == 0:
+        return f"{size >> 20} MiB"
+    return f"{size / 1024:,.4g} KiB" if size >= 1024 else f"{size} B"
+
+
+def _bound(bindings: Sequence[Binding]) -> str:
+    if not bindings:
+        return "no known limit"
+    return " and ".join(
+        (f"each of {bound.count} " if bound.count > 1 else "")
+        + f"{bound.title}, {_rate(bound, bound.value)}"
+        for bound in bindings
+    )
+
+
+def _table(found: Answer, luck: str) -> list[str]:
+    rows = [("request", "IOPS", "MB/s", "bound by", "in burst: IOPS", "MB/s", "bound by")]
+    bursts = {c.request_bytes: c for c in found.cases if c.cache == luck and c.burst}
+    for case in found.cases:
+        if case.cache == luck and not case.burst:
+            burst = bursts.get(case.request_bytes)
+            more = _cells(burst) if burst is not None else ("", "", "")
+            rows.append((_bytes(case.request_bytes), *_cells(case), *more))
+    shown = 7 if bursts else 4
+    return columns([row[:shown] for row in rows], right={1, 2, 4, 5})
+
+
+def _cells(case: Case) -> tuple[str, str, str]:
+    if case.operations_per_second is None or case.bytes_per_second is None:
+        return "?", "?", "a disk of which no limit is known"
+    operations, data = case.operations_per_second, case.bytes_per_second / MB
+    return f"{operations:,.0f}", f"{data:,.1f}", _bound(case.bindings)
+
+
+def columns(rows: Sequence[Sequence[str]], right: Iterable[int] = ()) -> list[str]:
+    """Rows of cells as lines, columns aligned; those in `right` by their end."""
+    rightly = set(right)
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.rjust(width) if place in rightly else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _case(case: Case) -> dict[str, Any]:
+    data = case.bytes_per_second
+    return {
+        "request_bytes": case.request_bytes,
+        "cache": case.cache,
+        "burst": case.burst,
+        "operations_per_second": _round(case.operations_per_second),
+        "bytes_per_second": _round(data),
+        "megabytes_per_second": None if data is None else round(data / MB, 3),
+        "operations_per_second_if_mebibytes": _round(case.operations_per_second_if_mebibytes),
+        "bindings": [_binding(bound) for bound in case.bindings],
+        "disks": [
+            {
+                "name": share.disk,
+                "title": share.title,
+                "operations_per_second": _round(share.operations_per_second),
+                "bytes_per_second": _round(share.bytes_per_second),
+                "bound_by": None if share.binding is None else share.binding.title,
+            }
+            for share in case.shares
+        ],
+    }
+
+
+def _round(value: float | None) -> float | None:
+    return None if value is None or value == float("inf") else round(value, 3)
+
+
+def _binding(bound: Binding) -> dict[str, Any]:
+    return {
+        "kind": str(bound.budget.kind),
+        "name": bound.budget.name,
+        "title": bound.title,
+        "dimension": str(bound.dimension),
+        "limit": bound.value,
+        "count": bound.count,
+    }
+
+
+def _limit(limit: Limit) -> dict[str, Any]:
+    burst = limit.burst
+    return {
+        "dimension": str(limit.dimension),
+        "direction": str(limit.direction),
+        "limit": limit.value,
+        "origin": str(limit.origin),
+        "source": limit.source,
+        "burst": None if burst is None else {"rate": burst.rate, "bucket": burst.bucket},
+        "tolerance": limit.tolerance,
+    }
+
+
+def budgets_text(budgets: Iterable[Budget], notices: Iterable[str] = ()) -> str:
+    """Every budget with its limits, where they come from, and what was rejected."""
+    head = ("BUDGET", "LIMIT", "DIRECTION", "ORIGIN", "SOURCE", "DRAWN ON BY")
+    rows: list[tuple[str, ...]] = [head]
+    after: dict[int, list[str]] = {}
+    for budget in budgets:
+        name = f"{budget.key.kind} {budget.key.name}"
+        members = " ".join(member.name for member in budget.members)
+        if not budget.limits:
+            rows.append((name, "unknown", "", "", "", members))
+        for limit in budget.limits:
+            rows.append(
+                (name, _figures(limit), limit.direction, limit.origin, limit.source, members)
+            )
+            name = members = ""
+        after[len(rows) - 1] = [f"    not {_figures(lost)}: {why}" for lost, why in budget.rejected]
+    lines = columns(rows)
+    told = [line for place, row in enumerate(lines) for line in (row, *after.get(place, ()))]
+    if len(rows) == 1:
+        told = ["no disk, NFS mount or interface with a budget was found"]
+    return "\n".join([*told, *(f"note: {notice}" for notice in notices)]) + "\n"
+
+
+def budgets_json(budgets: Iterable[Budget], notices: Iterable[str] = ()) -> dict[str, Any]:
+    """The same as one JSON object."""
+    return {
+        "budgets": [
+            {
+                "kind": str(budget.key.kind),
+                "name": budget.key.name,
+                "limits": [_limit(limit) for limit in budget.limits],
+                "rejected": [_limit(lost) | {"why": why} for lost, why in budget.rejected],
+                "members": [{"kind": m.kind, "name": m.name} for m in budget.members],
+                "parents": [{"kind": str(p.kind), "name": p.name} for p in budget.parents],
+                "info": dict(budget.info),
+            }
+            for budget in budgets
+        ],
+        "notices": list(notices),
+    }

@@ -1,0 +1,117 @@
+"""`ioplateau limits` as people and programs read it."""
+
+import json
+
+from ioplateau.judge.budgets import (
+    Budget,
+    BudgetKey,
+    Burst,
+    Dimension,
+    Direction,
+    FlowKey,
+    Kind,
+    Limit,
+    Origin,
+)
+from ioplateau.run.catalogue import Shelf
+from ioplateau.tell import limits
+
+SHELF = Shelf()
+
+
+def budgets():
+    configured = Limit(
+        Dimension.IOPS, Direction.TOTAL, 10_000.0, Origin.CONFIGURED, "config.toml limit[0]"
+    )
+    catalogue = Limit(
+        Dimension.IOPS,
+        Direction.TOTAL,
+        12_800.0,
+        Origin.CATALOGUE,
+        "Standard_D8s_v3, azure-compute-docs 2024-09-24",
+        burst=Burst(16_000.0, 5_760_000.0),
+    )
+    return [
+        Budget(
+            BudgetKey(Kind.VM_UNCACHED, "vm"),
+            (FlowKey("disk", "sda"), FlowKey("disk", "sdb")),
+            (configured,),
+            rejected=((catalogue, "catalogue says 12,800, configuration says 10,000: 10,000"),),
+        ),
+        Budget(BudgetKey(Kind.DISK, "sda"), (FlowKey("disk", "sda"),)),
+    ]
+
+
+def test_the_table_explains_each_limit_and_what_was_rejected():
+    text = limits.budgets_text(budgets(), ["config.toml limit[1]: no disk matches 'sdx' now"])
+
+    assert text == (
+        "BUDGET          LIMIT        DIRECTION  ORIGIN      SOURCE                DRAWN ON BY\n"
+        "vm_uncached vm  10,000 IOPS  total      configured  config.toml limit[0]  sda sdb\n"
+        "    not 12,800 IOPS (burst 16,000 IOPS): "
+        "catalogue says 12,800, configuration says 10,000: 10,000\n"
+        "disk sda        unknown                                                   sda\n"
+        "note: config.toml limit[1]: no disk matches 'sdx' now\n"
+    )
+
+
+def test_a_machine_without_budgets_is_told_so():
+    assert "no disk, NFS mount or interface" in limits.budgets_text([])
+
+
+def test_the_json_of_the_budgets_has_the_same_facts():
+    lane, disk = json.loads(json.dumps(limits.budgets_json(budgets())))["budgets"]
+
+    assert lane["limits"][0]["limit"] == 10_000
+    assert lane["limits"][0]["source"] == "config.toml limit[0]"
+    assert lane["rejected"][0]["why"].endswith(": 10,000")
+    assert lane["rejected"][0]["burst"] == {"rate": 16_000, "bucket": 5_760_000}
+    assert lane["members"] == [{"kind": "disk", "name": "sda"}, {"kind": "disk", "name": "sdb"}]
+    assert disk["limits"] == []
+
+
+def test_a_what_if_says_what_binds_first_and_from_which_request_size_on():
+    text = limits.render(limits.whatif(SHELF, "DS1", ["P30"], ["8k"]))
+
+    assert text == (
+        "Standard_DS1\n"
+        "  VM uncached         3,200 IOPS, 32 MB/s\n"
+        "  VM cached           4,000 IOPS, 32 MB/s\n"
+        "  P30                 5,000 IOPS, 200 MB/s\n"
+        "\n"
+        "reads and writes, first to bind:\n"
+        "  requests up to 9.5 KiB: VM uncached, 3,200 IOPS\n"
+        "  requests from 10 KiB: VM uncached, 32 MB/s\n"
+        "\n"
+        "request   IOPS  MB/s  bound by\n"
+        "8 KiB    3,200  26.2  VM uncached, 3,200 IOPS\n"
+        "\n"
+        "MB are 10^6 bytes; where the documents mean MiB, throughput is up to 4.9 % more.\n"
+    )
+
+
+def test_the_json_of_a_what_if_can_be_read_by_a_program():
+    found = limits.as_json(limits.whatif(SHELF, "Standard_DS13", ["4xP30"], ["8k", "1M"]))
+    found = json.loads(json.dumps(found, allow_nan=False))
+    small, large = found["cases"]
+
+    assert small["operations_per_second"] == 20_000
+    assert small["bindings"][0] == {
+        "kind": "disk",
+        "name": "disk0",
+        "title": "P30",
+        "dimension": "iops",
+        "limit": 5000,
+        "count": 4,
+    }
+    assert large["megabytes_per_second"] == 256
+    assert found["first"][0]["bindings"][0]["title"] == "P30"
+    assert found["lanes"][0]["limits"][0]["source"].endswith("2018")
+
+
+def test_a_cached_disk_is_answered_with_hits_and_with_misses():
+    text = limits.render(limits.whatif(SHELF, "Standard_D8s_v3", ["P30:ReadOnly", "P30"], ["8k"]))
+
+    assert "reads, all answered by the host's cache, first to bind:" in text
+    assert "reads that miss the host's cache, and writes through it, first to bind:" in text
+    assert "in burst: IOPS" in text
