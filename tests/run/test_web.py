@@ -4,7 +4,8 @@ import http.client
 import socket
 import threading
 import time
-from contextlib import ExitStack, closing
+import tracemalloc
+from contextlib import ExitStack, closing, suppress
 
 import pytest
 
@@ -313,6 +314,26 @@ def test_the_scraper_is_answered_while_clients_keep_storming_in(serve):
     assert server.open_connections <= 65
 
 
+def test_what_an_attack_took_comes_back(serve):
+    server = serve(HASTY)
+    assert get(place(server))[0].status == 200
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        with ExitStack() as stack:
+            for _ in range(200):
+                client = stack.enter_context(connect(server))
+                with suppress(OSError):
+                    client.sendall(b"GET /metrics HTTP/1.1\r\nX: " + b"y" * 12_000)
+            during = tracemalloc.get_traced_memory()[0]
+        assert wait_until(lambda: server.open_connections == 0)
+        after = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+    assert after - before < (during - before) / 4
+
+
 def trickle(clients: list[socket.socket], stop: threading.Event) -> None:
     words = b"GET /metrics HTTP/1.1\r\n" + b"X: y\r\n" * 10_000
     for letter in words:
@@ -413,6 +434,11 @@ def test_an_address_of_another_machine_is_said_with_the_reason():
 def test_what_is_no_address_is_refused_with_what_is_wanted(address):
     with pytest.raises(ValueError, match=r"want|brackets|IPv6"):
         WebServer([address], ROUTES)
+
+
+def test_a_wish_for_tls_is_refused_and_not_ignored():
+    with pytest.raises(OSError, match="TLS and authentication are not supported yet"):
+        WebServer(["127.0.0.1:0"], ROUTES, WebSettings(config_file="/etc/web-config.yml"))
 
 
 def test_a_closed_server_ends_its_threads_and_frees_its_port(serve):

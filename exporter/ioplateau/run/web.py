@@ -84,6 +84,13 @@ class WebServer:
         settings: WebSettings | None = None,
     ) -> None:
         self._settings = settings or WebSettings()
+        if self._settings.config_file:
+            # Until TLS and passwords are here: never serve openly what was to be closed.
+            raise OSError(
+                errno.ENOTSUP,
+                f"{self._settings.config_file}: TLS and authentication are not supported yet; "
+                "without --web.config.file everything is served openly",
+            )
         self._listeners = listen.listen_all(addresses)
         self._addresses = tuple(listen.spell(listener) for listener in self._listeners)
         self._connections: dict[Connection, None] = {}  # oldest first
