@@ -15,7 +15,46 @@ ROWS = [(table, row) for table in TABLES for row in table.rows]
 NAMES = [table.prefix + row.name for table, row in ROWS]
 
 # The names that dashboards, alerts and other people's rules rely on.
-CONTRACT = ["budget_limit_operations_per_second", "budget_limit_bytes_per_second", "budget_limit_slots", "budget_utilization_ratio", "budget_peak_utilization_ratio", "budget_throttled", "budget_throttled_seconds_total", "budget_throttle_episodes_total", "budget_burst_credit_ratio", "budget_burst_exhaustion_seconds", "budget_demand_ratio", "budget_info", "budget_verdict", "flow_throttled_seconds_total", "disk_operations_total", "disk_bytes_total", "disk_merged_operations_total", "disk_operation_seconds_total", "disk_busy_seconds_total", "disk_queue_seconds_total", "disk_in_flight", "disk_operations_per_second", "disk_bytes_per_second", "disk_await_seconds", "disk_request_bytes", "disk_queue_length", "disk_busy_ratio", "disk_info", "nfs_mount_info", "nfs_connections", "pressure_io_waiting_seconds_total", "pressure_io_stalled_seconds_total", "build_info", "source_up", "source_seconds_total", "tick_seconds", "ticks_skipped_total", "parse_rejects_total"]
+CONTRACT = [
+    "budget_limit_operations_per_second",
+    "budget_limit_bytes_per_second",
+    "budget_limit_slots",
+    "budget_utilization_ratio",
+    "budget_peak_utilization_ratio",
+    "budget_throttled",
+    "budget_throttled_seconds_total",
+    "budget_throttle_episodes_total",
+    "budget_burst_credit_ratio",
+    "budget_burst_exhaustion_seconds",
+    "budget_demand_ratio",
+    "budget_info",
+    "budget_verdict",
+    "flow_throttled_seconds_total",
+    "disk_operations_total",
+    "disk_bytes_total",
+    "disk_merged_operations_total",
+    "disk_operation_seconds_total",
+    "disk_busy_seconds_total",
+    "disk_queue_seconds_total",
+    "disk_in_flight",
+    "disk_operations_per_second",
+    "disk_bytes_per_second",
+    "disk_await_seconds",
+    "disk_request_bytes",
+    "disk_queue_length",
+    "disk_busy_ratio",
+    "disk_info",
+    "nfs_mount_info",
+    "nfs_connections",
+    "pressure_io_waiting_seconds_total",
+    "pressure_io_stalled_seconds_total",
+    "build_info",
+    "source_up",
+    "source_seconds_total",
+    "tick_seconds",
+    "ticks_skipped_total",
+    "parse_rejects_total",
+]
 
 
 def lines(state, **options):
@@ -94,7 +133,23 @@ def test_a_disk_costs_about_thirty_series():
 
 def test_a_superblock_costs_about_sixty_series():
     # What a v4.1 mount in use was seen to call.
-    calls = ["NULL", "READ", "WRITE", "OPEN", "OPEN_NOATTR", "CLOSE", "FSINFO", "ACCESS", "GETATTR", "LOOKUP", "PATHCONF", "SERVER_CAPS", "EXCHANGE_ID", "CREATE_SESSION", "RECLAIM_COMPLETE"]
+    calls = [
+        "NULL",
+        "READ",
+        "WRITE",
+        "OPEN",
+        "OPEN_NOATTR",
+        "CLOSE",
+        "FSINFO",
+        "ACCESS",
+        "GETATTR",
+        "LOOKUP",
+        "PATHCONF",
+        "SERVER_CAPS",
+        "EXCHANGE_ID",
+        "CREATE_SESSION",
+        "RECLAIM_COMPLETE",
+    ]
     before = states.mount(operations={name: states.operation(operations=1) for name in calls})
     used = with_mount(before=before, operations={name: states.operation() for name in calls})
 
@@ -174,6 +229,26 @@ def test_a_quiet_mount_has_a_rate_of_zero_and_no_latency():
 
     assert value(state, f"ioplateau_nfs_operations_per_second{read}") == 0.0
     assert value(state, f"ioplateau_nfs_rtt_seconds{read}") is None
+
+
+def test_reads_that_could_not_be_read_before_have_no_rate():
+    state, read = (
+        with_mount(before=states.mount(operations={})),
+        '{mount="/mnt/a",operation="READ"}',
+    )
+    unreadable = states.mount(operations={}, unreadable=("READ",))
+
+    assert value(state, f"ioplateau_nfs_operations_per_second{read}") == 10.0
+    assert (
+        value(with_mount(before=unreadable), f"ioplateau_nfs_operations_per_second{read}") is None
+    )
+
+
+def test_a_time_that_the_kernel_prints_below_zero_is_none_yet():
+    state = with_mount(operations={"READ": states.operation(queue_milliseconds=-5)})
+
+    series = 'ioplateau_nfs_operation_queue_seconds_total{mount="/mnt/a",operation="READ"}'
+    assert value(state, series) == 0.0
 
 
 def test_a_fault_of_a_metadata_call_is_told_once_it_happened():

@@ -146,6 +146,14 @@ def test_two_flows_with_the_same_labels_do_not_break_the_exposition():
     assert 'ioplateau_nfs_mount_age_seconds{mount="/mnt/a"}' in found
 
 
+def test_a_path_that_spells_another_ones_odd_byte_does_not_break_the_exposition():
+    paths = ["/mnt/\udcff", "/mnt/\\xff"]
+
+    found = series(states.state(mounts={path: states.nfs_mount(path) for path in paths}))
+
+    assert len(found) == len(set(found))
+
+
 def test_the_order_does_not_depend_on_the_order_of_the_state():
     names = ["sdb", "sda", "sdc"]
     one = states.state(disks={name: states.disk(name) for name in names})
@@ -274,6 +282,18 @@ def test_the_next_state_is_rendered_anew():
     body = exposition.answer(states.state(ticks=2)).body
 
     assert "ioplateau_ticks_total 2.0" in samples(body)
+
+
+def test_what_changed_and_what_went_is_told_so_after_many_renderings():
+    exposition = prometheus.Exposition()
+    gone = states.state(disks={"sda": states.disk("sda"), "sdb": states.disk("sdb")})
+    exposition.answer(gone)
+    exposition.answer(gone, PROMETHEUS_ACCEPTS)
+
+    after = states.state(disks={"sda": states.disk("sda", reads=1001)})
+
+    assert exposition.answer(after).body == prometheus.render(after)
+    assert exposition.answer(gone).body == prometheus.render(gone)
 
 
 def test_connections_are_told_one_by_one_only_on_request():

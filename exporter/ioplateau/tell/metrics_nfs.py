@@ -55,10 +55,10 @@ class NfsOperation:
     """One kind of call of one superblock."""
 
     now: Operation
-    rates: OperationRates | None  # None: unknown, or no call completed in the rate window
+    rates: OperationRates | None  # over the rate window, of DATA
     is_data: bool
     is_upkeep: bool
-    is_watched: bool  # rates are known, be they zero
+    is_quiet: bool  # no call completed in the rate window: its rates are zero, not unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +82,17 @@ def _whole(mount: NfsMount) -> Iterable[tuple[Labels, NfsMount]]:
 
 def _by_operation(mount: NfsMount) -> Iterator[tuple[Labels, NfsOperation]]:
     recent = mount.rates.operations if mount.rates else {}
+    window = mount.state.window
+    watched = window.before.operations if window and mount.rates else {}
     for name, now in sorted(mount.state.now.operations.items()):
         if not now.operations and not now.transmissions:
             continue
         is_data = name in DATA
+        rates = recent.get(name) if is_data else None
+        is_quiet = is_data and name in watched and rates is None
         yield (
             (mount.state.mount, name),
-            NfsOperation(
-                now, recent.get(name), is_data, name in UPKEEP, is_data and mount.rates is not None
-            ),
+            NfsOperation(now, rates, is_data, name in UPKEEP, is_quiet),
         )
 
 
@@ -140,11 +142,15 @@ def _fault(operation: NfsOperation, number: int | None) -> int | None:
     return number if number or operation.is_data else None
 
 
+def _seconds(milliseconds: int) -> float:
+    # Sums of times have been seen below zero, and a counter cannot be.
+    return max(milliseconds, 0) / 1000
+
+
 def _rate(operation: NfsOperation, value: Callable[[OperationRates], float]) -> float | None:
-    # A watched operation that completed nothing has a rate, and it is zero.
-    if not operation.is_watched:
-        return None
-    return value(operation.rates) if operation.rates else 0.0
+    if operation.rates is None:
+        return 0.0 if operation.is_quiet else None
+    return value(operation.rates)
 
 
 OPERATIONS: Table[NfsMount, NfsOperation] = Table(
@@ -161,17 +167,17 @@ OPERATIONS: Table[NfsMount, NfsOperation] = Table(
         counter(
             "nfs_operation_execute_seconds_total",
             "Time calls took in full, waiting on the client included; not of mounting and lease upkeep.",
-            lambda o: None if o.is_upkeep else o.now.execute_milliseconds / 1000,
+            lambda o: None if o.is_upkeep else _seconds(o.now.execute_milliseconds),
         ),
         counter(
             "nfs_operation_rtt_seconds_total",
             "Time calls were on the wire and in the server; not of mounting and lease upkeep.",
-            lambda o: None if o.is_upkeep else o.now.rtt_milliseconds / 1000,
+            lambda o: None if o.is_upkeep else _seconds(o.now.rtt_milliseconds),
         ),
         counter(
             "nfs_operation_queue_seconds_total",
             "Time calls waited on the client for a slot or the connection; of reads and writes.",
-            lambda o: max(o.now.queue_milliseconds, 0) / 1000 if o.is_data else None,
+            lambda o: _seconds(o.now.queue_milliseconds) if o.is_data else None,
         ),
         counter(
             "nfs_bytes_total",
@@ -206,12 +212,12 @@ OPERATIONS: Table[NfsMount, NfsOperation] = Table(
         gauge(
             "nfs_rtt_seconds",
             "Mean time a call was on the wire and in the server over the rate window (nfsiostat avg RTT); none if none completed.",
-            lambda o: o.rates.rtt_seconds if o.rates and o.is_data else None,
+            lambda o: o.rates.rtt_seconds if o.rates else None,
         ),
         gauge(
             "nfs_await_seconds",
             "Mean time a call took over the rate window, waiting on the client included (nfsiostat avg exe); none if none completed.",
-            lambda o: o.rates.execute_seconds if o.rates and o.is_data else None,
+            lambda o: o.rates.execute_seconds if o.rates else None,
         ),
         gauge(
             "nfs_queue_length",

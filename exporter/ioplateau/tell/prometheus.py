@@ -1,9 +1,9 @@
 """The state as an exposition, in the text format and in OpenMetrics.
 
 The only file that imports prometheus_client: it negotiates, writes the heads of families and
-numbers, and says what is valid. Samples are joined here, from label sets written once for all
-rows of a table: 1 us a series instead of 6. The tests hold that to the library's own
-generate_latest(), byte for byte.
+numbers, and says what is valid. Samples are joined here, with one label set for all rows of a
+table, and those of a quiet disk or mount are taken over from the last scrape: 1 us a series
+instead of 7. The tests hold the result to the library's own generate_latest(), byte for byte.
 
 Formats: https://prometheus.io/docs/instrumenting/exposition_formats/
 """
@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import gzip
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
-from typing import Any, NamedTuple, TypeVar
+from itertools import chain
+from typing import Any, NamedTuple, TypeAlias
 
 from prometheus_client import Metric
 from prometheus_client.exposition import choose_encoder, generate_latest
@@ -44,7 +45,10 @@ TABLES: tuple[Table[Any, Any], ...] = (
     *metrics_self.TABLES,
 )
 
-K = TypeVar("K", bound=Hashable)
+# A thing, its label set, and its samples by row.
+Told: TypeAlias = tuple[Any, str, tuple[str, ...]]
+# What was told last time, by table and label values.
+Memo: TypeAlias = dict[str, dict[Labels, Told]]
 
 _library_number: Callable[[float], str] = floatToGoString
 
@@ -72,6 +76,7 @@ class Exposition:
         self._lock = threading.Lock()
         self._scene: Scene | None = None
         self._bodies: dict[tuple[bool, bool], bytes] = {}
+        self._memo: Memo = {}
 
     def answer(self, state: State, accept: str = "", accept_encoding: str = "") -> Answer:
         """The exposition of `state` as the Accept and Accept-Encoding headers want it."""
@@ -90,10 +95,10 @@ class Exposition:
         if body is None:
             if packed:
                 plain = self._body(state, openmetrics=openmetrics, packed=False)
-                # Level 1 is 5 times faster than the library's 9 and 20 % larger.
+                # Against the library's level 9: a fourteenth of the time, a fifth more bytes.
                 body = gzip.compress(plain, compresslevel=1, mtime=0)
             else:
-                body = _render(self._scene, openmetrics=openmetrics)
+                body = _render(self._scene, self._memo, openmetrics=openmetrics)
             self._bodies[openmetrics, packed] = body
         return body
 
@@ -106,7 +111,7 @@ def render(
     per_connection: bool = False,
 ) -> bytes:
     """The exposition of one state; the same state gives the same bytes."""
-    return _render(Scene(state, self_stats, per_connection), openmetrics=openmetrics)
+    return _render(Scene(state, self_stats, per_connection), {}, openmetrics=openmetrics)
 
 
 def negotiate(accept: str) -> tuple[str, bool]:
@@ -135,59 +140,82 @@ class StateCollector(Collector):
         return [_family(table, row) for table in TABLES for row in table.rows]
 
     def collect(self) -> Iterator[Metric]:
-        for table, things in _tables(self._scene(), _label_dict):
+        for table, things in _tables(self._scene()):
+            distinct: dict[Labels, Any] = {}
+            for values, thing in things:
+                distinct.setdefault(tuple(map(valid, values)), thing)
             for row in table.rows:
                 family = _family(table, row)
-                for values, thing in things:
-                    _add(family, row, dict(values), row.value(thing))
+                for values, thing in distinct.items():
+                    labels = dict(zip(table.labels, values, strict=True))
+                    _add(family, row, labels, row.value(thing))
                 if family.samples:
                     yield family
 
 
-def _render(scene: Scene, *, openmetrics: bool) -> bytes:
+def _render(scene: Scene, memo: Memo, *, openmetrics: bool) -> bytes:
     parts: list[str] = []
-    for table, things in _tables(scene, _label_set):
-        for row in table.rows:
-            lines = _lines(table.prefix + row.name, row, things)
-            if lines:
-                parts.append(_head(table, row, openmetrics=openmetrics))
-                parts += lines
+    for table, things in _tables(scene):
+        told = _told(table, things, memo.get(table.title, {}))
+        memo[table.title] = told  # what is gone is forgotten
+        # One duplicate would make Prometheus throw the whole scrape away: the first stays.
+        distinct = {labels: samples for _, labels, samples in reversed(told.values())}
+        columns = zip(*reversed(distinct.values()), strict=True)
+        for row, column in zip(table.rows, columns, strict=False):
+            samples = "".join(column)
+            if samples:
+                parts += (_head(table, row, openmetrics=openmetrics), samples)
     if openmetrics:
         parts.append("# EOF\n")
     return "".join(parts).encode()
 
 
-def _tables(
-    scene: Scene, label: Callable[[Labels, Labels], K]
-) -> Iterator[tuple[Table[Any, Any], list[tuple[K, Any]]]]:
-    """Each table that has things, and those with their labels; no two have the same ones."""
+def _tables(scene: Scene) -> Iterator[tuple[Table[Any, Any], Iterator[tuple[Labels, Any]]]]:
+    """Each table with its things, which may be none, or two with the same labels."""
     views: dict[Callable[[Scene], Iterable[Any]], list[Any]] = {}
     for table in TABLES:
         if table.views not in views:
             views[table.views] = list(table.views(scene))
-        things: dict[K, Any] = {}
-        for view in views[table.views]:
-            for values, thing in table.things(view):
-                # One duplicate would make Prometheus throw the whole scrape away.
-                things.setdefault(label(table.labels, values), thing)
-        if things:
-            yield table, list(things.items())
+        yield table, chain.from_iterable(map(table.things, views[table.views]))
 
 
-def _lines(name: str, row: Row[Any], told: Iterable[tuple[str, Any]]) -> list[str]:
-    if row.type == "histogram":
-        return [
-            f"{name}{suffix}{labels} {_number(value)}\n"
-            for _, thing in told
-            for suffix, labels, value in _buckets(row.value(thing))
-        ]
-    measure: Callable[[Any], Any] = row.value
-    number = _number
-    return [
-        f"{name}{labels} {number(value)}\n"
-        for labels, thing in told
-        if (value := measure(thing)) is not None
-    ]
+def _told(
+    table: Table[Any, Any], things: Iterable[tuple[Labels, Any]], known: dict[Labels, Told]
+) -> dict[Labels, Told]:
+    """Each thing with its samples, taken over from the last time where they must be the same:
+    most disks, mounts and calls are quiet, and equal things have equal samples.
+    """
+    told: dict[Labels, Told] = {}
+    measures = [(table.prefix + row.name, row.value) for row in table.rows]
+    for values, thing in things:
+        last = known.get(values)
+        if last is None or last[0] != thing:
+            labels = last[1] if last else _label_set(table.labels, values)
+            last = (thing, labels, _samples(measures, labels, thing))
+        told.setdefault(values, last)
+    return told
+
+
+def _samples(
+    measures: Iterable[tuple[str, Callable[[Any], Any]]], labels: str, thing: Any
+) -> tuple[str, ...]:
+    """One text for each row; empty where nothing is known."""
+    samples = []
+    for name, measure in measures:
+        value = measure(thing)
+        if value is None:
+            samples.append("")
+        elif isinstance(value, Histogram):
+            samples.append(_histogram(name, value))
+        else:
+            samples.append(f"{name}{labels} {_number(value)}\n")
+    return tuple(samples)
+
+
+def _histogram(name: str, value: Histogram) -> str:
+    return "".join(
+        f"{name}{suffix}{bucket} {_number(count)}\n" for suffix, bucket, count in _buckets(value)
+    )
 
 
 def _number(value: float) -> str:
@@ -195,9 +223,7 @@ def _number(value: float) -> str:
     return repr(float(value)) if -1e6 < value < 1e6 else _library_number(value)
 
 
-def _buckets(value: Any) -> Iterator[tuple[str, str, float]]:
-    if not isinstance(value, Histogram):
-        return
+def _buckets(value: Histogram) -> Iterator[tuple[str, str, float]]:
     for bound, count in zip(value.bounds, value.counts, strict=True):
         yield "_bucket", f'{{le="{_number(bound)}"}}', count
     yield "_bucket", '{le="+Inf"}', value.count

@@ -40,7 +40,7 @@ class Histogram:
     total: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Row(Generic[T]):
     """One metric.
 
@@ -73,7 +73,7 @@ class Scene:
     per_connection: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Table(Generic[V, T]):
     """Rows over one kind of object.
 
