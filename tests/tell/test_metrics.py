@@ -310,7 +310,7 @@ def test_connections_are_summed_over_the_client():
 
     assert value(state, f"ioplateau_nfs_connections{client}") == 2
     assert value(state, f"ioplateau_nfs_client_requests_total{client}") == 1500
-    assert value(state, f"ioplateau_nfs_client_reconnects_total{client}") == 2
+    assert value(state, f"ioplateau_nfs_client_connects_total{client}") == 4
     assert value(state, f"ioplateau_nfs_client_slots_used_peak{client}") == 16
 
 
