@@ -226,7 +226,7 @@ class BadOperationError(FormatError):
 def operation_name(line: bytes) -> str:
     """Whose line of the per-op table this is; BadOperationError if it is not as it should be."""
     colon = line.find(b":") + 1
-    name = operation_label(line[:colon])
+    name = operation_label(line[:colon]) if colon < 100 else ""
     if not name:
         raise BadOperationError("", "no name of an operation")
     try:

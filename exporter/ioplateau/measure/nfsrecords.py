@@ -267,8 +267,8 @@ class _Reading:
             end = record.find(b"\n", at + 1) + 1
         else:
             self._reject('no line "RPC iostats version:"', head)
-            ends = [record.find(mark, start) for mark in (_CONNECTION, _PER_OPERATION)]
-            end = min((at + 1 for at in ends if at >= 0), default=len(record))
+            ends = [record.find(mark, start) + 1 for mark in (_CONNECTION, _PER_OPERATION)]
+            end = min(filter(None, ends), default=len(record))
         front = _Front(record[start:end])
         for line in front.text.split(b"\n"):
             # Other lines tell what does not move; impl_id is the server's own text, blanks,
@@ -296,6 +296,8 @@ class _Reading:
         at = record.find(_PER_OPERATION, start - 1)
         if at >= 0:
             return at + 1
+        if not record.endswith(b"\n\n"):
+            raise FormatError("cut off before its operations")
         self._reject('no line "per-op statistics"', head)
         last = record.rfind(_CONNECTION, start - 1)
         return start if last < 0 else record.find(b"\n", last + 1) + 1
@@ -336,10 +338,15 @@ class _Reading:
         used: dict[str, bytes] = {}
         names: set[str] = set()
         unreadable: list[str] = []
-        if not text.endswith(b"\n\n"):
+        table, end, more = text.partition(b"\n\n")
+        if not end:
             self._reject("no blank line at its end", head)
             unreadable.append("")
-        for line in text.split(b"\n"):
+        elif more.strip():
+            self._reject(f"more after its blank line: {more[:120]!r}", head)
+            if _is_operation(_header(more)):
+                unreadable.append("")
+        for line in table.split(b"\n"):
             if not line or line == _PER_OPERATION[1:-1]:
                 continue
             try:
@@ -355,6 +362,13 @@ class _Reading:
                 used[name] = line
             names.add(name)
         return _Operations(text, Operations(used), tuple(unreadable))
+
+
+def _is_operation(line: bytes) -> bool:
+    try:
+        return bool(nfslines.operation_name(line))
+    except BadOperationError:
+        return False
 
 
 def _moved(text: bytes, kept: _Operations) -> _Operations | None:

@@ -1,0 +1,123 @@
+"""Mountstats that is almost right: parse returns, the rest is unharmed, reuse changes nothing."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from almost_right import damaged_line, damaged_text
+from ioplateau.measure import mountstats
+from nfs_texts import READINGS, kept, record
+
+READS = "READ: 100 100 0 20000 400000 50 300 400 0"
+ZERO = "WRITE: 0 0 0 0 0 0 0 0 0"
+TEXTS = [kept(f"{name}-after") for name in READINGS] + [
+    kept("odd-names"),
+    kept("odd-transports"),
+    record(),
+]
+# Words that meet in real files, in orders that do not.
+PIECES = (
+    *(b"device ", b"no device ", b"no ", b"\n", b"\n\n", b" ", b"\t", b"\\040", b"\\777", b"\xff"),
+    *(b"fs:/a mounted on /a with fstype nfs statvers=1.1", b"mounted on /b with fstype nfs"),
+    *(b"\n\topts:\t", b"rw,vers=3", b"\n\tage:\t7\n", b"\n\tage:\t", b"\n\tevents:\t1 2 \n"),
+    *(b"\n\tbytes:\t1 2 3 4 5 6 7 8 \n", b"\n\tRPC iostats version: 1.1  p/v: 100003/3 (nfs)\n"),
+    *(b"\n\txprt:\ttcp 1 2 3 4 5 6 7 8 9 10\n", b"\n\txprt:\t", b"\n\tper-op statistics\n"),
+    *(b"\n\t        READ: 1 1 0 1 1 1 1 1 0\n", b"\n\t        READ: 2 1 0 1 1 1 1 1 0\n"),
+    *(b"\n\t       WRITE: 0 0 0 0 0 0 0 0 0\n", b"12", b"0", b":", record()),
+)
+
+
+def named(name: str, **parts: object) -> bytes:
+    header = f"device fs:/{name} mounted on /mnt/{name} with fstype nfs4 statvers=1.1"
+    return record(header=header, **parts)
+
+
+@given(st.sampled_from(TEXTS).flatmap(damaged_text))
+def test_almost_right_text_is_answered(text):
+    table = mountstats.parse(text)
+
+    assert len(table.mounts) <= text.count(b"device ")
+
+
+@given(st.binary() | st.lists(st.sampled_from(PIECES), max_size=40).map(b"".join))
+def test_noise_is_answered(text):
+    table = mountstats.parse(text)
+
+    assert len(table.mounts) <= text.count(b"device ")
+    assert mountstats.parse(text, table) == table
+
+
+@given(damaged_text(named("bad").removesuffix(b"\n\n")))
+def test_a_damaged_record_leaves_the_others_as_they_were(bad):
+    before, behind = named("before"), named("behind", age="5")
+    text = before + bad + b"\n\n" + behind
+    names = ("/mnt/before", "/mnt/behind")
+    found = [m for m in mountstats.parse(text).mounts if m.mount_point in names]
+
+    assert found == list(mountstats.parse(before + behind).mounts)
+
+
+@given(st.sampled_from(TEXTS), st.data())
+@settings(max_examples=200)
+def test_the_last_reading_never_changes_the_result(text, data):
+    """Down a chain of damaged texts, as a kernel gone mad would show them."""
+    last = mountstats.parse(data.draw(st.sampled_from(TEXTS)))
+    for _ in range(3):
+        now = data.draw(st.just(text) | damaged_text(text))
+        table = mountstats.parse(now, last)
+
+        assert table == mountstats.parse(now)
+        assert [list(m.operations) for m in table.mounts] == [
+            list(m.operations) for m in mountstats.parse(now).mounts
+        ]
+        last = table
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=40), st.data())
+def test_the_last_reading_never_changes_what_is_made_of_noise(pieces, data):
+    other = [p for p in pieces if data.draw(st.integers(0, 5))]
+    last = mountstats.parse(record() + b"".join(other))
+    text = record() + b"".join(pieces)
+
+    assert mountstats.parse(text, last) == mountstats.parse(text)
+
+
+@given(damaged_line(READS.encode()))
+def test_a_damaged_line_costs_no_other_operation(line):
+    rows = (READS.replace("READ", "GETATTR"), ZERO.replace("WRITE", "X"), ZERO)
+    text = record(operations=rows).replace(b"X: 0 0 0 0 0 0 0 0 0", line)
+    (mount,) = mountstats.parse(text).mounts
+
+    assert mount.operations["GETATTR"].operations == 100
+
+
+@given(st.integers(0, len(named("cut")) - 1))
+def test_a_file_cut_anywhere_keeps_the_records_before_the_cut(length):
+    whole, cut = named("whole"), named("cut")
+    table = mountstats.parse(whole + cut[:length])
+
+    assert table.mounts[0] == mountstats.parse(whole).mounts[0]
+    assert length == 0 or len(table.rejects) > 0
+
+
+@given(st.integers(0, len(kept("v3-slots-after")) - 1))
+def test_a_cut_file_never_makes_a_counter_up(length):
+    whole = kept("v3-slots-after")
+    for mount in mountstats.parse(whole[:length]).mounts:
+        (full,) = mountstats.parse(whole).mounts
+
+        assert mount.age_seconds == full.age_seconds
+        assert mount.operations.items() <= full.operations.items()
+        assert mount.connections in (full.connections, ())
+
+
+@given(st.permutations(range(5)), st.permutations(range(5)), st.integers(0, 5))
+def test_mounts_that_come_go_and_move_change_nothing(first, second, count):
+    def text(order, age):
+        return b"".join(named(f"m{n % 4}", age=str(age + n)) for n in order)
+
+    last = mountstats.parse(text(first, 10))
+    now = text(second[:count], 11)
+
+    assert mountstats.parse(now, last) == mountstats.parse(now)
