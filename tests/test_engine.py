@@ -5,6 +5,7 @@ from dataclasses import replace
 from ioplateau.engine import Engine, EngineSettings
 from ioplateau.judge.budgets import BudgetKey, Kind, Word
 from ioplateau.judge.limits import ConfiguredLimit
+from ioplateau.judge.topology import Rules
 from ioplateau.measure.snapshot import DISKSTATS, MOUNTSTATS, NETDEV, Snapshot, Static
 
 SDA = BudgetKey(Kind.DISK, "sda")
@@ -161,7 +162,7 @@ def test_a_format_error_is_a_dead_source_not_a_dead_engine():
 
 def test_a_disk_at_its_configured_limit_with_a_queue_is_throttled_and_counted():
     rule = ConfiguredLimit(disk="sda", iops=500.0, source="config.toml limit[0]")
-    fold = engine(limits=(rule,))
+    fold = engine(rules=Rules((rule,)))
     for second in range(20):
         text = line(second * 500, milliseconds=second * 16_000, in_flight=16)
         state = fold.observe(snapshot(float(second), text))
@@ -177,7 +178,7 @@ def test_a_disk_at_its_configured_limit_with_a_queue_is_throttled_and_counted():
 
 def test_a_disk_below_its_limit_is_not_throttled():
     rule = ConfiguredLimit(disk="sda", iops=500.0)
-    fold = engine(limits=(rule,))
+    fold = engine(rules=Rules((rule,)))
     for second in range(20):
         text = line(second * 250, milliseconds=second * 500, in_flight=1)
         state = fold.observe(snapshot(float(second), text))
@@ -189,7 +190,7 @@ def test_a_disk_below_its_limit_is_not_throttled():
 def test_new_settings_apply_and_nothing_measured_is_lost():
     fold = engine()
     fold.observe(snapshot(1.0, line(1)))
-    fold.configure(EngineSettings(limits=(ConfiguredLimit(disk="sda", iops=10.0),)))
+    fold.configure(EngineSettings(rules=Rules((ConfiguredLimit(disk="sda", iops=10.0),))))
     state = fold.observe(snapshot(2.0, line(2)))
 
     assert state.budgets[SDA].limits[0].limit.value == 10.0

@@ -156,14 +156,20 @@ def _doctor(options: argparse.Namespace, settings: Settings) -> int:  # noqa: AR
 def _serve_settings(settings: Settings) -> serve.ServeSettings:
     """The parts of the settings that the daemon and its relatives need."""
     from ioplateau.engine import EngineSettings
+    from ioplateau.judge.clouds.discover import Facts
+    from ioplateau.judge.topology import Rules
     from ioplateau.run import serve
+    from ioplateau.run.catalogue import Shelf
 
     return serve.ServeSettings(
         web=settings.web,
         engine=EngineSettings(
             interval_seconds=settings.sampling.interval_seconds,
             rate_window_seconds=settings.sampling.rate_window_seconds,
-            limits=settings.limits,
+            rules=Rules(settings.limits, settings.volumes),
+            facts=Facts(settings.vm, settings.disks),
+            shelf=Shelf(),
+            asks_cloud=settings.cloud,
             is_hidden=settings.devices.is_hidden,
         ),
         paths=serve.PathSettings(

@@ -4,7 +4,8 @@ import pytest
 
 from ioplateau.judge.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind, Origin
 from ioplateau.judge.limits import ConfiguredLimit
-from ioplateau.judge.topology import NfsFlow, build
+from ioplateau.judge.tables import Tables
+from ioplateau.judge.topology import NfsFlow, Rules, build
 from ioplateau.measure.snapshot import Static
 from ioplateau.measure.sysblock import parse
 
@@ -25,7 +26,7 @@ def limit(**selector):
 
 
 def budgets(disks, *rules, mounts=(), interfaces=()):
-    return build(disks, mounts, interfaces, rules).budgets
+    return build(disks, mounts, interfaces, Rules(rules), Tables({})).budgets
 
 
 def test_disks_draw_on_themselves_and_on_the_vm():
@@ -105,7 +106,9 @@ def test_burst_seconds_make_a_bucket():
 
 
 def test_a_rule_without_its_device_is_a_notice_and_no_budget():
-    topology = build(machine(sda={}), (), (), [limit(disk="sdz"), limit(mount="/mnt/x")])
+    topology = build(
+        machine(sda={}), (), (), Rules([limit(disk="sdz"), limit(mount="/mnt/x")]), Tables({})
+    )
 
     assert len(topology.notices) == 2
     assert "no disk matches 'sdz'" in topology.notices[0]

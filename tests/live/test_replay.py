@@ -7,6 +7,7 @@ import pytest
 
 from ioplateau.engine import Engine, EngineSettings
 from ioplateau.judge.limits import ConfiguredLimit
+from ioplateau.judge.topology import Rules
 from ioplateau.measure.host import Host
 from ioplateau.run import recording
 from ioplateau.run.clock import SystemClock
@@ -17,7 +18,7 @@ from ioplateau.tell import prometheus, verdicts
 pytestmark = pytest.mark.live
 
 SETTINGS = EngineSettings(
-    interval_seconds=0.2, limits=(ConfiguredLimit(disk="*", iops=100.0, source="test"),)
+    interval_seconds=0.2, rules=Rules((ConfiguredLimit(disk="*", iops=100.0, source="test"),))
 )
 
 

@@ -89,6 +89,13 @@ class Disks:
             return False  # a loop device without a file, a drive without a medium
         return not self.settings.is_hidden(name, size)
 
+    def with_partitions(self) -> dict[str, BlockDevice | None]:
+        """Every flow, and the partitions that stacked devices are made of."""
+        found: dict[str, BlockDevice | None] = {
+            name: device for name, device in self.devices.items() if device.partition_of
+        }
+        return found | {name: self.devices.get(name) for name in self.names}
+
     def states(self) -> dict[str, DiskState]:
         found = {}
         for name in self.names:

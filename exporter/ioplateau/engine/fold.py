@@ -8,17 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from ioplateau.engine.accounts import Accounts
 from ioplateau.engine.disks import Disks
 from ioplateau.engine.hearsay import Hearsay
 from ioplateau.engine.interfaces import Interfaces
 from ioplateau.engine.nfs import Nfs
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.judge import topology
-from ioplateau.judge.budgets import BudgetKey, Dimension, Direction, FlowKey, Limit, Origin, Verdict
+from ioplateau.judge.budgets import BudgetKey, FlowKey, Verdict
+from ioplateau.judge.clouds import discover
+from ioplateau.judge.clouds.identity import Sold
 from ioplateau.judge.first import Judge
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.topology import Topology
-from ioplateau.judge.usage import FlowClock, Meter, drawn, is_throttled_at
 from ioplateau.measure import (
     diskstats,
     interfaces,
@@ -40,7 +42,7 @@ from ioplateau.measure.snapshot import (
     Static,
 )
 from ioplateau.measure.sockets import TcpSocket
-from ioplateau.state import BudgetState, LimitState, MachineState, SourceState, State
+from ioplateau.state import BudgetState, MachineState, SourceState, State
 
 T = TypeVar("T")
 
@@ -65,9 +67,7 @@ class Engine:
         self._tcp: tuple[TcpSocket, ...] | None = None
         self._topology: Topology | None = None
         self._drawn_from: tuple[object, ...] = ()
-        self._meters: dict[tuple[BudgetKey, Dimension, Direction], Meter] = {}
-        self._learned: dict[tuple[BudgetKey, Dimension, Direction], Limit] = {}
-        self._clock = FlowClock()
+        self._accounts = Accounts()
         self._hearsay = Hearsay()
 
     def configure(self, settings: EngineSettings) -> None:
@@ -80,7 +80,7 @@ class Engine:
         """One tick: the snapshot's text, held against what came before."""
         elapsed = self._elapsed(snapshot)
         flows = self._measure(snapshot, gap=elapsed is None)
-        budgets = self._budgets(snapshot).budgets
+        budgets = self._layout(snapshot).budgets
         witness = self._hearsay.witness(
             self._nfs.news(self._tcp, _slot_limit(snapshot.static)), self._machine.memory
         )
@@ -172,33 +172,33 @@ class Engine:
             self._tcp = None
             self._book(snapshot, "sockets", "tcp", why)
 
-    def _budgets(self, snapshot: Snapshot) -> Topology:
-        drawn_from = (
-            snapshot.static,
-            self._disks.names,
-            self._nfs.layout,
-            self._nics.names,
-            self._settings,
-        )
+    def _layout(self, snapshot: Snapshot) -> Topology:
+        """Who draws on what; made anew when the machine's shape or the settings changed."""
+        static, settings = snapshot.static, self._settings
+        drawn_from = (static, self._disks.names, self._nfs.layout, self._nics.names, settings)
         if self._topology is None or any(
             now is not was for now, was in zip(drawn_from, self._drawn_from, strict=True)
         ):
             self._drawn_from = drawn_from
             self._topology = topology.build(
-                {name: self._disks.devices.get(name) for name in self._disks.names},
-                self._nfs.flows(_slot_limit(snapshot.static)),
+                self._disks.with_partitions(),
+                self._nfs.flows(_slot_limit(static)),
                 self._nics.names,
-                self._settings.limits,
+                settings.rules,
+                settings.shelf,
+                self._sold(static),
             )
-            self._forget_budgets(self._topology.budgets.keys())
+            self._accounts.keep_only(self._topology.budgets.keys())
         return self._topology
 
-    def _forget_budgets(self, alive: Any) -> None:
-        for key in [key for key in self._meters if key[0] not in alive]:
-            del self._meters[key]
-            self._learned.pop(key, None)
-        for clock in [key for key in self._clock.seconds if key[1] not in alive]:
-            del self._clock.seconds[clock]
+    def _sold(self, static: Static) -> Sold:
+        """What this machine was sold with, as far as its cloud and the configuration tell."""
+        settings = self._settings
+        cloud = discover.detect(static.files) if settings.asks_cloud else ""
+        identity = discover.identify(
+            cloud, static.documents, self._disks.devices, static.files, settings.facts
+        )
+        return discover.sold(identity, settings.shelf)
 
     def _state(
         self,
@@ -207,8 +207,9 @@ class Engine:
         flows: Mapping[FlowKey, FlowTick | None],
         verdicts: Mapping[BudgetKey, Verdict],
     ) -> State:
-        budgets = self._budgets(snapshot)
-        self._clock.observe(elapsed, verdicts)
+        layout = self._layout(snapshot)
+        self._accounts.tick(elapsed, verdicts)
+        window = self._settings.rate_window_seconds
         return State(
             mono=snapshot.mono,
             wall=snapshot.wall,
@@ -223,66 +224,27 @@ class Engine:
                 key: BudgetState(
                     budget,
                     verdicts[key],
-                    self._meter(key, budget.limits, snapshot.mono, elapsed, flows, verdicts[key]),
+                    self._accounts.book(
+                        budget, snapshot.mono, elapsed, flows, verdicts[key], window
+                    ),
                 )
-                for key, budget in budgets.budgets.items()
+                for key, budget in layout.budgets.items()
             },
-            flow_throttled_seconds=dict(self._clock.seconds),
+            flow_throttled_seconds=dict(self._accounts.flow_seconds),
             sources=dict(self._sources),
-            notices=budgets.notices,
+            notices=(*layout.notices, *self._accounts.corrections),
         )
 
-    def _meter(
-        self,
-        key: BudgetKey,
-        limits: tuple[Limit, ...],
-        at: float,
-        elapsed: float | None,
-        flows: Mapping[FlowKey, FlowTick | None],
-        verdict: Verdict,
-    ) -> tuple[LimitState, ...]:
-        assert self._topology is not None
-        budget = self._topology.budgets[key]
-        found = []
-        for limit in self._known_and_learned(key, limits, verdict):
-            name = (key, limit.dimension, limit.direction)
-            meter = self._meters.get(name)
-            if meter is None:
-                meter = self._meters[name] = Meter(self._settings.rate_window_seconds)
-            rate = drawn(budget, flows, limit.dimension, limit.direction)
-            throttled = is_throttled_at(verdict, limit.dimension, limit.direction)
-            meter.observe(at, elapsed, rate, throttled)
-            effective = verdict.limit if throttled and verdict.limit else limit.value
-            used = meter.used(at, effective)
-            found.append(
-                LimitState(
-                    limit,
-                    effective,
-                    used.utilization,
-                    used.peak,
-                    throttled,
-                    used.throttled_seconds,
-                    used.episodes,
-                    demand=verdict.demand if throttled else None,
-                )
-            )
-        return tuple(found)
+    def memory(self) -> dict[str, Any]:
+        """JSON values of all that must survive a restart."""
+        return {"judge": self._judge.memory(), "accounts": self._accounts.memory()}
 
-    def _known_and_learned(
-        self, key: BudgetKey, limits: tuple[Limit, ...], verdict: Verdict
-    ) -> tuple[Limit, ...]:
-        """The known limits, and those the judge found by itself: once met, they stay."""
-        known = {(limit.dimension, limit.direction) for limit in limits}
-        if verdict.dimension is not None and verdict.limit is not None:
-            place = (verdict.dimension, verdict.direction or Direction.TOTAL)
-            if place not in known:
-                self._learned[key, *place] = Limit(*place, verdict.limit, Origin.LEARNED)
-        learned = tuple(
-            limit
-            for (owner, *place), limit in self._learned.items()
-            if owner == key and tuple(place) not in known
-        )
-        return (*limits, *learned)
+    def restore(self, memory: Mapping[str, Any], away_seconds: float) -> None:
+        """Take back what `memory` gave, `away_seconds` ago. Raises ValueError and the like for
+        what is no memory of ours.
+        """
+        self._judge.restore(memory["judge"])
+        self._accounts.restore(memory["accounts"], away_seconds)
 
 
 def _slot_limit(static: Static) -> int | None:

@@ -174,6 +174,7 @@ class Nfs:
                     key.server,
                     key.version,
                     _slots(client, slot_limit),
+                    superblock.mount_points,
                 )
             )
         return found

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
-from ioplateau.judge.limits import ConfiguredLimit
+from ioplateau.judge.clouds.discover import NO_FACTS, Facts
+from ioplateau.judge.tables import Shelf, Tables
+from ioplateau.judge.topology import Rules
 
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
     """interval_seconds: nominal time between snapshots. rate_window_seconds: what derived gauges
-    cover; 15 s, so that usual scrape intervals tile time.
+    cover; 15 s, so that usual scrape intervals tile time. rules, facts: what the configuration
+    says of limits and of the machine. shelf: the catalogue. asks_cloud: whether what the DMI
+    says of the machine's cloud may be believed (`--no-cloud` says no).
     """
 
     interval_seconds: float = 1.0
     rate_window_seconds: float = 15.0
-    limits: Sequence[ConfiguredLimit] = ()
+    rules: Rules = field(default_factory=Rules)
+    facts: Facts = NO_FACTS
+    shelf: Shelf = field(default_factory=lambda: Tables({}))
+    asks_cloud: bool = True
     is_hidden: Callable[[str, int | None], bool] = lambda name, size: False  # noqa: ARG005

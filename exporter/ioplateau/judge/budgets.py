@@ -113,7 +113,9 @@ class Budget:
     """Something with a ceiling. `limits` holds the effective ones, at most one for each
     dimension and direction; an empty tuple means that no limit is known.
 
-    `rejected` keeps what was considered and lost, as (limit, why).
+    `rejected` keeps what was considered and lost, as (limit, why). Members in `skips_reads`
+    (`skips_writes`) have reads (writes) that do not count here for certain: a host cache may
+    answer them. operation_bytes: a larger request counts as several operations.
     """
 
     key: BudgetKey
@@ -122,6 +124,9 @@ class Budget:
     rejected: tuple[tuple[Limit, str], ...] = ()
     parents: tuple[BudgetKey, ...] = ()
     info: Mapping[str, str] = field(default_factory=dict)
+    skips_reads: frozenset[FlowKey] = frozenset()
+    skips_writes: frozenset[FlowKey] = frozenset()
+    operation_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

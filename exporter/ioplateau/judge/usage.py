@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ioplateau.judge.budgets import Budget, BudgetKey, Dimension, Direction, FlowKey, Verdict, Word
 from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.limits import counted_operations
 
 PEAK_SECONDS = 60.0
 
@@ -29,17 +30,32 @@ def drawn(
         tick = flows.get(member)
         if tick is None:
             return None
-        if dimension is Dimension.IOPS:
-            if direction is not Direction.WRITE:
-                total += tick.read_operations_per_second
-            if direction is not Direction.READ:
-                total += tick.write_operations_per_second
-        else:
-            if direction is not Direction.WRITE:
-                total += tick.read_bytes_per_second
-            if direction is not Direction.READ:
-                total += tick.write_bytes_per_second
+        if direction is not Direction.WRITE and member not in budget.skips_reads:
+            total += _counted(
+                budget,
+                dimension,
+                tick.read_operations_per_second,
+                tick.read_bytes_per_second,
+            )
+        if direction is not Direction.READ and member not in budget.skips_writes:
+            total += _counted(
+                budget,
+                dimension,
+                tick.write_operations_per_second,
+                tick.write_bytes_per_second,
+            )
     return total
+
+
+def _counted(
+    budget: Budget, dimension: Dimension, operations: float, bytes_per_second: float
+) -> float:
+    if dimension is Dimension.THROUGHPUT:
+        return bytes_per_second
+    unit = budget.operation_bytes
+    if unit is None or operations <= 0 or bytes_per_second <= operations * unit:
+        return operations
+    return counted_operations(bytes_per_second / operations, operations, unit)
 
 
 class WindowMean:

@@ -180,7 +180,9 @@ class Daemon:
                 )
             self._settings = fresh
             self._engine.configure(fresh.engine)
-            event(LOG, logging.INFO, "configuration reloaded", limits=len(fresh.engine.limits))
+            event(
+                LOG, logging.INFO, "configuration reloaded", limits=len(fresh.engine.rules.limits)
+            )
         self._systemd.ready()
 
     def _itself(self) -> SelfStats:

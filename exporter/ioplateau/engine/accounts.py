@@ -1,0 +1,230 @@
+"""The books: how much of each limit is used, for how long it held, and what credit is left.
+
+What is counted here survives missed scrapes and, through `memory`, restarts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from ioplateau.judge.budgets import (
+    Budget,
+    BudgetKey,
+    Dimension,
+    Direction,
+    FlowKey,
+    Kind,
+    Limit,
+    Origin,
+    Verdict,
+)
+from ioplateau.judge.credits import (
+    Bucket,
+    away,
+    exhaustion_seconds,
+    filled,
+    fitted,
+    from_json,
+    observe,
+    to_json,
+)
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.usage import FlowClock, Meter, drawn, is_throttled_at
+from ioplateau.state import LimitState
+
+Place = tuple[BudgetKey, Dimension, Direction]
+
+
+class Accounts:
+    """One book for each budget, dimension and direction."""
+
+    def __init__(self) -> None:
+        self._meters: dict[Place, Meter] = {}
+        self._learned: dict[Place, Limit] = {}
+        self._buckets: dict[Place, Bucket] = {}
+        self._words: dict[Place, str] = {}  # the last correction of each bucket
+        self._clock = FlowClock()
+
+    @property
+    def flow_seconds(self) -> Mapping[tuple[FlowKey, BudgetKey, Dimension], float]:
+        return self._clock.seconds
+
+    @property
+    def corrections(self) -> tuple[str, ...]:
+        """What credit models had to be told by observation, in words."""
+        return tuple(
+            f"credit of {key[0].kind} {key[0].name}: {words}" for key, words in self._words.items()
+        )
+
+    def tick(self, elapsed: float | None, verdicts: Mapping[BudgetKey, Verdict]) -> None:
+        """Count this tick for every flow that suffers."""
+        self._clock.observe(elapsed, verdicts)
+
+    def keep_only(self, budgets: Collection[BudgetKey]) -> None:
+        """Close the books of budgets that are no more."""
+        for book in (self._meters, self._learned, self._buckets, self._words):
+            for place in [place for place in book if place[0] not in budgets]:
+                del book[place]
+        for clock in [key for key in self._clock.seconds if key[1] not in budgets]:
+            del self._clock.seconds[clock]
+
+    def book(
+        self,
+        budget: Budget,
+        at: float,
+        elapsed: float | None,
+        flows: Mapping[FlowKey, FlowTick | None],
+        verdict: Verdict,
+        window_seconds: float,
+    ) -> tuple[LimitState, ...]:
+        """One tick of one budget: a line for each limit, known or learned."""
+        return tuple(
+            self._line(budget, limit, at, elapsed, flows, verdict, window_seconds)
+            for limit in self._limits(budget, verdict)
+        )
+
+    def _line(
+        self,
+        budget: Budget,
+        limit: Limit,
+        at: float,
+        elapsed: float | None,
+        flows: Mapping[FlowKey, FlowTick | None],
+        verdict: Verdict,
+        window_seconds: float,
+    ) -> LimitState:
+        place = (budget.key, limit.dimension, limit.direction)
+        meter = self._meters.get(place)
+        if meter is None:
+            meter = self._meters[place] = Meter(window_seconds)
+        rate = drawn(budget, flows, limit.dimension, limit.direction)
+        throttled = is_throttled_at(verdict, limit.dimension, limit.direction)
+        meter.observe(at, elapsed, rate, throttled)
+        bucket = self._credit(place, limit, rate, elapsed, throttled)
+        effective = verdict.limit if throttled and verdict.limit else _in_force(limit, bucket)
+        used = meter.used(at, effective)
+        mean = None if used.utilization is None else used.utilization * effective
+        return LimitState(
+            limit,
+            effective,
+            used.utilization,
+            used.peak,
+            throttled,
+            used.throttled_seconds,
+            used.episodes,
+            demand=verdict.demand if throttled else None,
+            credit_ratio=bucket.ratio if bucket is not None else None,
+            exhaustion_seconds=(
+                exhaustion_seconds(bucket, mean)
+                if bucket is not None and mean is not None
+                else None
+            ),
+        )
+
+    def _credit(
+        self,
+        place: Place,
+        limit: Limit,
+        rate: float | None,
+        elapsed: float | None,
+        throttled: bool,
+    ) -> Bucket | None:
+        """The bucket after this tick; None: this limit has no credit, or of unknown size."""
+        bucket = self._buckets.get(place)
+        bucket = filled(limit) if bucket is None else fitted(bucket, limit)
+        if bucket is None:
+            self._buckets.pop(place, None)
+            return None
+        if rate is not None and elapsed is not None:
+            bucket, words = observe(bucket, rate, elapsed, is_held=throttled)
+            if words:
+                self._words[place] = words
+        self._buckets[place] = bucket
+        return bucket
+
+    def _limits(self, budget: Budget, verdict: Verdict) -> tuple[Limit, ...]:
+        """The known limits, and those the judge found by itself: once met, they stay."""
+        known = {(limit.dimension, limit.direction) for limit in budget.limits}
+        if verdict.origin is Origin.LEARNED and verdict.dimension and verdict.limit:
+            found = (verdict.dimension, verdict.direction or Direction.TOTAL)
+            if found not in known:
+                self._learned[budget.key, *found] = Limit(
+                    *found, verdict.limit, Origin.LEARNED, "plateau observed"
+                )
+        if not self._learned:
+            return budget.limits
+        return (
+            *budget.limits,
+            *(
+                limit
+                for place, limit in self._learned.items()
+                if place[0] == budget.key and place[1:] not in known
+            ),
+        )
+
+    def memory(self) -> dict[str, Any]:
+        """JSON values of all that must survive a restart."""
+        return {
+            "meters": [
+                [*map(str, _flat(place)), meter.throttled_seconds, meter.episodes]
+                for place, meter in self._meters.items()
+                if meter.episodes
+            ],
+            "flows": [
+                [*flow, *map(str, key), str(dimension), seconds]
+                for (flow, key, dimension), seconds in self._clock.seconds.items()
+            ],
+            "learned": [
+                [*map(str, _flat(place)), limit.value] for place, limit in self._learned.items()
+            ],
+            "credits": [
+                [*map(str, _flat(place)), to_json(bucket)]
+                for place, bucket in self._buckets.items()
+            ],
+        }
+
+    def restore(self, memory: Mapping[str, Any], away_seconds: float) -> None:
+        """Take back what `memory` gave, `away_seconds` ago. Lines that make no sense are left out."""
+        for line in memory.get("meters", ()):
+            if (place := _place(line)) is not None and len(line) == 6:
+                meter = self._meters[place] = Meter(15.0)
+                meter.throttled_seconds, meter.episodes = float(line[4]), int(line[5])
+        for line in memory.get("learned", ()):
+            if (place := _place(line)) is not None:
+                self._learned[place] = Limit(
+                    place[1], place[2], float(line[4]), Origin.LEARNED, "plateau observed"
+                )
+        for line in memory.get("credits", ()):
+            bucket = from_json(line[4]) if len(line) == 5 else None
+            if (place := _place(line)) is not None and bucket is not None:
+                self._buckets[place] = away(bucket, away_seconds)
+        for line in memory.get("flows", ()):
+            if len(line) == 6 and line[2] in set(Kind) and line[4] in set(Dimension):
+                key = (
+                    FlowKey(line[0], line[1]),
+                    BudgetKey(Kind(line[2]), line[3]),
+                    Dimension(line[4]),
+                )
+                self._clock.seconds[key] = float(line[5])
+
+
+def _in_force(limit: Limit, bucket: Bucket | None) -> float:
+    """The limit now: burst while there is credit, or where bursting is never out of it."""
+    if bucket is not None:
+        return bucket.limit_in_force
+    # A burst whose bucket nobody knows cannot be counted on; one without a bucket is on demand.
+    return limit.value
+
+
+def _flat(place: Place) -> tuple[str, str, str, str]:
+    key, dimension, direction = place
+    return key.kind, key.name, dimension, direction
+
+
+def _place(line: Any) -> Place | None:
+    try:
+        kind, name, dimension, direction = line[:4]
+        return BudgetKey(Kind(kind), name), Dimension(dimension), Direction(direction)
+    except (ValueError, TypeError):
+        return None
