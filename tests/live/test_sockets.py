@@ -1,0 +1,194 @@
+"""Socket diagnostics of the running kernel, against ss (iproute2) and pyroute2's own decoding."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+from contextlib import ExitStack
+
+import pytest
+
+from ioplateau.measure import sockets
+from ioplateau.measure.sockets import FIND_AGAIN_SECONDS, FIND_SECONDS, SocketDiagnostics
+
+pytestmark = pytest.mark.live
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+class Server:
+    """Accepts on a port of its own and answers nothing."""
+
+    def __init__(self, stack: ExitStack, host: str = "127.0.0.1"):
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._stack = stack
+        self._listener = stack.enter_context(socket.create_server((host, 0), family=family))
+        self.host, self.port = self._listener.getsockname()[:2]
+
+    def connect(self) -> socket.socket:
+        client = self._stack.enter_context(socket.create_connection((self.host, self.port)))
+        accepted = self._stack.enter_context(self._listener.accept()[0])
+        client.sendall(b"x" * 100_000)
+        accepted.sendall(accepted.recv(100_000, socket.MSG_WAITALL)[:5000])
+        client.recv(5000, socket.MSG_WAITALL)
+        return client
+
+
+@pytest.fixture
+def stack():
+    with ExitStack() as held:
+        yield held
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def diagnostics(stack: ExitStack, clock: Clock, *ports: int) -> SocketDiagnostics:
+    made = SocketDiagnostics(ports, clock)
+    stack.callback(made.close)
+    return made
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_a_connection_is_found_by_the_port_of_its_server(stack, clock, host):
+    server, other = Server(stack, host), Server(stack, host)
+    client = server.connect()
+    other.connect()
+    found, rejects = sockets.parse(diagnostics(stack, clock, server.port).read())
+
+    assert rejects == ()
+    assert [(s.local_address, s.local_port, s.remote_address, s.remote_port) for s in found] == [
+        (*client.getsockname()[:2], *client.getpeername()[:2])
+    ]
+
+
+def test_the_figures_are_those_of_ss(stack, clock):
+    server = Server(stack)
+    server.connect()
+    (found,), _ = sockets.parse(diagnostics(stack, clock, server.port).read())
+    command = ["ss", "-tinH", "state", "established", f"dport = :{server.port}"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    queues = [int(word) for word in text.split()[:2]]
+    shown = dict(re.findall(r"(\w+)[: ]([\d.]+)", text))
+
+    assert queues == [found.receive_queue_bytes, found.send_queue_bytes]
+    assert found.bytes_sent == int(shown["bytes_sent"]) == 100_000
+    assert found.bytes_received == int(shown["bytes_received"]) == 5000
+    assert found.segment_bytes == int(shown["mss"])
+    assert found.congestion_window == int(shown["cwnd"])
+    assert found.rtt_microseconds == pytest.approx(float(shown["rtt"]) * 1000)
+    assert found.min_rtt_microseconds == pytest.approx(float(shown["minrtt"]) * 1000)
+    assert found.delivery_rate_bytes_per_second == int(shown["delivery_rate"]) // 8
+    assert found.retransmits == int(shown.get("retrans", 0))
+
+
+def test_the_figures_are_those_pyroute2_decodes(stack, clock):
+    from pyroute2 import DiagSocket
+
+    server = Server(stack)
+    server.connect()
+    (found,), _ = sockets.parse(diagnostics(stack, clock, server.port).read())
+    with DiagSocket() as witness:
+        witness.bind()
+        (message,) = witness.get_sock_stats(
+            family=socket.AF_INET, states=2, extensions=2, dport=server.port
+        )
+    info = message.get_attr("INET_DIAG_INFO")
+
+    assert found.rtt_microseconds == info["tcpi_rtt"]
+    assert found.min_rtt_microseconds == info["tcpi_min_rtt"]
+    assert found.congestion_window == info["tcpi_snd_cwnd"]
+    assert found.segment_bytes == info["tcpi_snd_mss"]
+    assert found.retransmits == info["tcpi_total_retrans"]
+    assert found.delivery_rate_bytes_per_second == info["tcpi_delivery_rate"]
+    assert found.bytes_sent == info["tcpi_bytes_sent"]
+    assert found.bytes_received == info["tcpi_bytes_received"]
+    assert found.busy_microseconds == info["tcpi_busy_time"]
+    assert found.receiver_limited_microseconds == info["tcpi_rwnd_limited"]
+    assert found.sender_limited_microseconds == info["tcpi_sndbuf_limited"]
+
+
+def test_a_receiver_that_reads_nothing_shows_in_the_queue_and_the_limited_time(stack, clock):
+    server = Server(stack)
+    client = server.connect()
+    client.setblocking(False)
+    try:
+        while client.send(b"y" * 65536):
+            pass
+    except BlockingIOError:
+        pass
+    ((found,), _) = sockets.parse(diagnostics(stack, clock, server.port).read())
+
+    assert found.send_queue_bytes > 0
+    assert found.busy_microseconds is not None
+
+
+def test_known_connections_are_asked_again_and_new_ones_found_in_time(stack, clock):
+    server = Server(stack)
+    first = server.connect()
+    asked = diagnostics(stack, clock, server.port)
+    before = asked.read()
+    first.sendall(b"z" * 1000)
+    server.connect()
+    between = asked.read()
+    clock.now += FIND_SECONDS
+    after = asked.read()
+
+    assert [entry["bytes_sent"] for entry in before] == [100_000]
+    assert [entry["bytes_sent"] for entry in between] == [101_000]
+    assert len(after) == 2
+
+
+def test_a_closed_connection_is_gone_at_once_and_its_successor_found_soon(stack, clock):
+    server = Server(stack)
+    first = server.connect()
+    asked = diagnostics(stack, clock, server.port)
+    asked.read()
+    first.close()
+    gone = asked.read()
+    second = server.connect()
+    clock.now += FIND_AGAIN_SECONDS
+    after = asked.read()
+
+    assert gone == []
+    assert [entry["local_port"] for entry in after] == [second.getsockname()[1]]
+
+
+def test_more_connections_than_one_message_asks_for_are_all_answered(stack, clock):
+    server = Server(stack)
+    ports = sorted(server.connect().getsockname()[1] for _ in range(70))
+    asked = diagnostics(stack, clock, server.port)
+    asked.read()
+
+    assert sorted(entry["local_port"] for entry in asked.read()) == ports
+
+
+def test_nobody_connected_is_an_answer(stack, clock):
+    assert diagnostics(stack, clock, Server(stack).port).read() == []
+
+
+def test_a_network_namespace_shows_its_own_connections_only(stack):
+    server = Server(stack)
+    server.connect()
+    program = (
+        "import sys; from ioplateau.measure.sockets import SocketDiagnostics;"
+        f"print(SocketDiagnostics([{server.port}]).read())"
+    )
+    elsewhere = subprocess.run(
+        ["unshare", "--net", sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert elsewhere.stdout == "[]\n"
