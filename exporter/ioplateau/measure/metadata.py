@@ -1,13 +1,20 @@
 """Instance metadata: a cloud's documents about this machine, from its link-local service.
 
-Azure: instance-metadata-service.md, table of errors. EC2: instancedata-data-retrieval.html.
-Talks to a link-local address only, past every proxy, and waits a second at most.
+Azure: instance-metadata-service.md, errors and rate limit. EC2: instancedata-data-retrieval.html.
+Decides what to ask and when, and is told the time; measure.linklocal does the talking.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ioplateau.measure.linklocal import Answer, Request, Silence
+
+LINK_LOCAL = "http://169.254.169.254"
+LINK_LOCAL_IPV6 = "http://[fd00:ec2::254]"  # EC2 only
+LISTED_LIMIT = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +24,7 @@ class Token:
     path: str
     ask: tuple[tuple[str, str], ...]  # header fields of the PUT
     field: str  # header field that carries the token
+    seconds: float = 21_600.0  # how long it is asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +32,7 @@ class Document:
     """One document a cloud wants. `name` is its key in Static.documents ("azure/instance").
 
     keep: from the answer's text to what we keep of it, so that secrets are not kept.
-    is_listing: a line for each further document below this path, fetched too.
+    is_listing: each line names a further document below this path; these are fetched too.
     """
 
     name: str
@@ -33,3 +41,220 @@ class Document:
     token: Token | None = None
     keep: Callable[[str], str] | None = None
     is_listing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSettings:
+    """refresh_seconds: an attached disk or a changed tier is noticed within so long.
+    gone_seconds: Azure's maintenance lasts at most 70 s (status 410).
+    """
+
+    refresh_seconds: float = 300.0
+    gone_seconds: float = 70.0
+    gone_retry_seconds: float = 5.0
+    retry_seconds: float = 10.0  # first wait after a failure; doubles up to refresh_seconds
+
+
+@dataclass(slots=True)
+class _Entry:
+    """What we know of one document."""
+
+    document: Document
+    due: float = float("-inf")
+    text: str | None = None
+    why: str = ""
+    failures: int = 0
+    gone_since: float | None = None
+    children: tuple[str, ...] = ()
+    is_refused: bool = False  # asking again would be answered the same
+
+
+@dataclass(slots=True)
+class _Session:
+    """An IMDSv2 token: asked for when there is none or it is about to end."""
+
+    token: Token
+    text: str = ""
+    ends: float = float("-inf")
+
+
+@dataclass(slots=True)
+class Fetcher:
+    """What to ask next, and what has been answered. One thread drives it:
+
+    while (request := fetcher.next(now)) is not None: fetcher.take(now, ask(request))
+    """
+
+    documents: Sequence[Document]
+    base: str | None = None  # another than the link-local address: tests only
+    settings: FetchSettings = field(default_factory=FetchSettings)
+    _entries: dict[str, _Entry] = field(default_factory=dict)
+    _session: _Session | None = None
+    _asked: _Entry | None = None
+    _asks_token: bool = False
+    _paused_until: float = float("-inf")
+    _pauses: int = 0
+    _place: int = 0
+
+    def __post_init__(self) -> None:
+        self._entries = {document.name: _Entry(document) for document in self.documents}
+
+    def due(self, now: float) -> bool:
+        """Whether there is something to ask at `now` (monotonic seconds)."""
+        return now >= self._paused_until and self._next_entry(now) is not None
+
+    def due_at(self) -> float:
+        """When the next question is due; infinite: never."""
+        soonest = min((e.due for e in self._entries.values() if not e.is_refused), default=_NEVER)
+        return max(soonest, self._paused_until)
+
+    def next(self, now: float) -> Request | None:
+        """The next question, to be followed by `take` with its answer; None: nothing is due."""
+        entry = self._next_entry(now) if now >= self._paused_until else None
+        if entry is None:
+            return None
+        self._asked = entry
+        document, fields = entry.document, entry.document.headers
+        if document.token is not None:
+            session = self._session
+            if session is None or session.token != document.token or now >= session.ends:
+                self._session, self._asks_token = _Session(document.token), True
+                return Request(self._base(), "PUT", document.token.path, document.token.ask)
+            fields = (*fields, (document.token.field, session.text))
+        self._asks_token = False
+        return Request(self._base(), "GET", document.path, fields)
+
+    def take(self, now: float, answer: Answer | Silence) -> None:
+        """Book the answer to the last question."""
+        entry, self._asked = self._asked, None
+        if entry is None:
+            return
+        if isinstance(answer, Silence):
+            self._silent(entry, now, answer)
+        elif answer.status == 200 and self._asks_token:
+            self._token(entry, now, answer.text.strip())
+        elif answer.status == 200:
+            self._told(entry, now, answer.text)
+        else:
+            self._refused(entry, now, answer)
+        if isinstance(answer, Answer) and answer.status != 429:
+            self._pauses = 0
+
+    def known(self) -> Mapping[str, str]:
+        """Every document as last told, by name. A service that fell silent takes nothing back."""
+        return {name: e.text for name, e in self._entries.items() if e.text is not None}
+
+    def reasons(self) -> Mapping[str, str]:
+        """Why a document is not known or not fresh, by name."""
+        return {name: entry.why for name, entry in self._entries.items() if entry.why}
+
+    def _next_entry(self, now: float) -> _Entry | None:
+        return next((e for e in self._entries.values() if not e.is_refused and e.due <= now), None)
+
+    def _base(self) -> str:
+        if self.base is not None:
+            return self.base
+        # EC2 may have IPv6 only; elsewhere nobody answers there.
+        places = [LINK_LOCAL]
+        if any(document.token is not None for document in self.documents):
+            places.append(LINK_LOCAL_IPV6)
+        return places[self._place % len(places)]
+
+    def _told(self, entry: _Entry, now: float, text: str) -> None:
+        document = entry.document
+        entry.text = text if document.keep is None else document.keep(text)
+        entry.why, entry.failures, entry.gone_since = "", 0, None
+        entry.due = now + self.settings.refresh_seconds
+        if document.is_listing:
+            self._list(entry, text)
+
+    def _list(self, entry: _Entry, text: str) -> None:
+        names = tuple(line for line in text.split() if _LISTED.fullmatch(line))[:LISTED_LIMIT]
+        parent = entry.document
+        for gone in set(entry.children) - set(names):
+            self._entries.pop(f"{parent.name}/{gone}", None)
+        entry.children = names
+        for name in names:
+            path = f"{parent.path.rstrip('/')}/{name}"
+            child = replace(parent, name=f"{parent.name}/{name}", path=path, is_listing=False)
+            self._entries.setdefault(child.name, _Entry(child))
+
+    def _token(self, entry: _Entry, now: float, text: str) -> None:
+        if self._session is not None and _TOKEN.fullmatch(text):
+            # A minute early: it must not end between two questions.
+            self._session.text = text
+            self._session.ends = now + self._session.token.seconds - 60
+        else:
+            self._session = None
+            self._fail(entry, now, "the session token is no token")
+
+    def _refused(self, entry: _Entry, now: float, answer: Answer) -> None:
+        path = self._session.token.path if self._asks_token and self._session else ""
+        what = f"status {answer.status} for {path or entry.document.path}"
+        match answer.status:
+            case 401 if not self._asks_token and entry.document.token is not None:
+                # The token ended early (the clock was set, the VM moved): ask for another.
+                self._session = None
+                self._fail(entry, now, what, at_once=entry.failures == 0)
+            case 404 if not self._asks_token:
+                self._forget(entry)
+                entry.due = now + self.settings.refresh_seconds
+                entry.why, entry.failures, entry.gone_since = "", 0, None
+            case 400 | 405:
+                entry.is_refused = True
+                entry.why = f"{what}: the service does not take this question, not asked again"
+            case 410:
+                self._gone(entry, now, what)
+            case 429:
+                entry.why = f"{what}: asked too often"
+                self._pause(now, answer.retry_after)
+            case _:
+                self._fail(entry, now, what)
+
+    def _forget(self, entry: _Entry) -> None:
+        entry.text = None
+        for child in entry.children:
+            self._entries.pop(f"{entry.document.name}/{child}", None)
+        entry.children = ()
+
+    def _gone(self, entry: _Entry, now: float, what: str) -> None:
+        if entry.gone_since is None:
+            entry.gone_since = now
+        if now - entry.gone_since <= self.settings.gone_seconds:
+            entry.why = f"{what}: maintenance on the host"
+            entry.due = now + self.settings.gone_retry_seconds
+        else:
+            self._fail(entry, now, f"{what}: maintenance takes too long")
+
+    def _silent(self, entry: _Entry, now: float, silence: Silence) -> None:
+        self._session = None if self._asks_token else self._session
+        if silence.is_away:
+            self._place += 1
+            entry.why = silence.why
+            self._pause(now, None)
+        else:
+            self._fail(entry, now, silence.why)
+
+    def _pause(self, now: float, asked: float | None) -> None:
+        """Ask nothing for a while: of the whole service, longer each time."""
+        wait = self._doubled(self._pauses)
+        if asked is not None:
+            wait = min(max(asked, wait), 12 * self.settings.refresh_seconds)
+        self._pauses += 1
+        self._paused_until = now + wait
+
+    def _fail(self, entry: _Entry, now: float, why: str, *, at_once: bool = False) -> None:
+        entry.why = why
+        entry.due = now if at_once else now + self._doubled(entry.failures)
+        entry.failures += 1
+
+    def _doubled(self, times: int) -> float:
+        return min(
+            self.settings.retry_seconds * 2.0 ** min(times, 16), self.settings.refresh_seconds
+        )
+
+
+_NEVER = float("inf")
+_LISTED = re.compile(r"[A-Za-z0-9._-]{1,64}")
+# It goes back in a header field: printable, and no longer than such a field may be.
+_TOKEN = re.compile(r"[!-~]{1,2048}")

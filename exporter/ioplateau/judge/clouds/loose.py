@@ -11,7 +11,7 @@ def document(text: str) -> Any:
     """The value with all keys in lower case; None: no JSON, or nested beyond reason."""
     try:
         return _lower(json.loads(text))
-    except (ValueError, RecursionError):
+    except (TypeError, ValueError, RecursionError):
         return None
 
 
