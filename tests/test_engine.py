@@ -219,3 +219,15 @@ def test_a_snapshot_without_any_source_is_no_error():
 
     assert state.disks == {}
     assert MOUNTSTATS not in state.sources
+
+
+def test_what_was_not_due_still_holds_and_what_failed_does_not():
+    stat = {"/proc/stat": b"cpu  1 0 1 1 5 0 0 7 0 0\nbtime 1\n"}
+    fold = engine()
+    fold.observe(snapshot(1.0, texts=stat))
+    quiet = fold.observe(snapshot(2.0))
+    broken = fold.observe(snapshot(3.0, failed={"/proc/stat": "gone"}))
+
+    assert quiet.machine.cpu.iowait == 5
+    assert quiet.sources["stat"].up
+    assert broken.machine.cpu is None

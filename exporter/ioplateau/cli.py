@@ -177,6 +177,7 @@ def _serve_settings(settings: Settings) -> serve.ServeSettings:
         ),
         per_connection=settings.nfs.per_connection,
         nfs_ports=settings.nfs.ports,
+        state_directory=settings.state_directory,
     )
 
 

@@ -32,6 +32,19 @@ def test_sigterm_ends_it_cleanly(daemon):
     assert "stopped" in daemon.log.read_text()
 
 
+def test_a_restart_keeps_what_was_counted(tmp_path):
+    state = tmp_path / "state"
+    state.mkdir()
+    arguments = ["--state.directory", str(state)]
+    with running_daemon("", tmp_path, arguments):
+        pass
+    with running_daemon("", tmp_path, arguments) as again:
+        log = again.log.read_text()
+
+    assert "state restored" in log
+    assert json.loads((state / "state.json").read_text())["format"] == 1
+
+
 def test_sighup_takes_a_new_configuration(daemon, tmp_path):
     (tmp_path / "ioplateau.toml").write_text(LIMIT.format(disk="*", iops=777))
     daemon.process.send_signal(signal.SIGHUP)

@@ -6,7 +6,7 @@ kernel text -> counters -> rates -> held against limits -> what we found
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ioplateau.engine.accounts import Accounts
 from ioplateau.engine.disks import Disks
@@ -49,6 +49,10 @@ T = TypeVar("T")
 # Longer than this many intervals between two snapshots is a gap: the VM was paused, or nobody
 # looked. What happened in between is not one tick's story.
 GAP_INTERVALS = 2.5
+
+
+class _Read(Protocol):
+    def __call__(self, name: str, path: str, parse: Callable[[bytes], T]) -> T | None: ...
 
 
 class Engine:
@@ -117,15 +121,22 @@ class Engine:
         nics = read("netdev", NETDEV, lambda text: interfaces.parse(text, self._nics.table))
         self._nics.observe(snapshot.read_at(NETDEV), nics, gap=gap, flows=flows)
 
+        last, texts, failed = self._machine, snapshot.texts, snapshot.failed
+
+        def latest(name: str, path: str, parse: Callable[[bytes], T], before: T | None) -> T | None:
+            # What was not due this tick still holds; what failed does not.
+            was_due = path in texts or path in failed
+            return read(name, path, parse) if was_due else before
+
         self._machine = MachineState(
-            read("pressure", PRESSURE, pressure.parse),
-            read("stat", STAT, procstat.parse),
-            read("meminfo", MEMINFO, meminfo.parse),
+            latest("pressure", PRESSURE, pressure.parse, last.pressure),
+            latest("stat", STAT, procstat.parse, last.cpu),
+            latest("meminfo", MEMINFO, meminfo.parse, last.memory),
         )
         self._observe_tcp(snapshot)
         return flows
 
-    def _reader(self, snapshot: Snapshot) -> Callable[[str, str, Callable[[bytes], T]], T | None]:
+    def _reader(self, snapshot: Snapshot) -> _Read:
         """A function that reads one source and books how it fared; None: nothing to be had."""
 
         def read(name: str, path: str, parse: Callable[[bytes], T]) -> T | None:

@@ -20,6 +20,7 @@ from ioplateau.run.clock import SystemClock
 from ioplateau.run.http1 import Handler, Request, Response, text
 from ioplateau.run.logs import event
 from ioplateau.run.loop import Loop
+from ioplateau.run.memory import Memory
 from ioplateau.run.sampler import Sampler, Source
 from ioplateau.run.sampler import files as kernel_files
 from ioplateau.run.systemd import Systemd
@@ -53,6 +54,7 @@ class ServeSettings:
     paths: PathSettings = field(default_factory=PathSettings)
     per_connection: bool = False
     nfs_ports: tuple[int, ...] = (2049,)
+    state_directory: str | None = None
 
 
 class ReloadError(Exception):
@@ -118,6 +120,7 @@ class Daemon:
         self._nfs_sockets = NfsSockets(sampler, settings.nfs_ports)
         self._systemd = Systemd.from_environment()
         self._engine = Engine(settings.engine)
+        self._memory = Memory(settings.state_directory)
         self._loop = Loop(
             sampler,
             self._engine,
@@ -141,8 +144,10 @@ class Daemon:
                 version=__version__,
                 interval_seconds=self._settings.engine.interval_seconds,
             )
+            self._memory.restore(self._engine.restore, self._clock.wall())
             self._loop.run()
             self._systemd.stopping()
+        self._memory.write(self._engine.memory(), self._clock.wall())
         event(LOG, logging.INFO, "stopped", skipped_ticks=self._loop.skipped)
 
     def _on_stop(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
@@ -156,6 +161,7 @@ class Daemon:
         if state.ticks == 1:
             self._systemd.ready()
         self._systemd.alive(page.headline(state))
+        self._memory.keep(self._engine.memory, state.mono, state.wall)
         if self._wants_reload:
             self._wants_reload = False
             self._take_new_settings()
