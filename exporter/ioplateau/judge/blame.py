@@ -1,0 +1,76 @@
+"""Whose limit is it? The same queue can be the disk's, the VM's, the volume's or the client's."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from ioplateau.judge.budgets import Dimension
+from ioplateau.judge.pool import APART_DELAY, TOGETHER, Pool
+from ioplateau.judge.signals import Sense
+from ioplateau.judge.witness import ClientWitness
+
+# Slots: the call waits on the client, the wire is at ease.
+SLOT_QUEUE_SHARE = 0.2
+SLOT_USE = 0.55
+EASY_WIRE, EASY_WIRE_WITH_BACKLOG = 0.6, 1.2
+SENDER_LIMITED = 0.10
+RTT_GROWTH = 2.5
+
+
+class Culprit(Enum):
+    """Where a limit nobody knows must be."""
+
+    DISK = "disk"
+    VM = "vm"
+    EITHER = "disk or VM"
+
+
+def of_disks(pool: Pool) -> Culprit:
+    """Disks that wait, no known limit reached: one cap over all, or each its own?"""
+    if pool.waiting_members <= 1:
+        return Culprit.EITHER if pool.waiting_members else Culprit.DISK
+    if pool.together is not None and pool.together < TOGETHER:
+        return Culprit.VM
+    if pool.alike:
+        return Culprit.VM
+    if pool.waiting_members >= 3:
+        level = pool.level_of(Dimension.IOPS)
+        volume = pool.level_of(Dimension.THROUGHPUT)
+        if min(level.spread, volume.spread) <= 0.03 and level.count >= 6:
+            return Culprit.VM
+    return Culprit.DISK
+
+
+def is_apart(sense: Sense, pool: Pool) -> bool:
+    """Whether this disk waits much longer than its siblings: then something of its own does it."""
+    return pool.median_delay > 0 and sense.delay > APART_DELAY * pool.median_delay
+
+
+def waits_for_slots(sense: Sense, client: ClientWitness | None, load: float) -> bool:
+    """Whether calls wait on this client while the wire is at ease. load: calls on the wire,
+    all mounts of the client together.
+    """
+    if client is None or not sense.active:
+        return False
+    backlog = client.backlog or 0.0
+    if sense.queue_share < SLOT_QUEUE_SHARE and backlog < 1.0:
+        return False
+    if sense.outstanding - sense.rtt_load < 1.0:
+        return False
+    limit = client.slot_limit
+    if limit is not None and load < SLOT_USE * limit:
+        return False
+    if limit is None and backlog < 1.0:
+        return False
+    if (client.sender_limited_ratio or 0.0) > SENDER_LIMITED:
+        return False
+    return sense.rtt_excess < (EASY_WIRE_WITH_BACKLOG if backlog > 1.0 else EASY_WIRE)
+
+
+def is_connection_bound(client: ClientWitness | None) -> bool:
+    """Whether TCP itself says that it could not send more."""
+    if client is None:
+        return False
+    return (client.sender_limited_ratio or 0.0) > SENDER_LIMITED or (
+        client.rtt_growth or 0.0
+    ) > RTT_GROWTH

@@ -1,0 +1,131 @@
+"""One budget before the judge: its claims, its plateau, and the word that holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ioplateau.judge.budgets import Budget, Dimension, Direction, Limit, Verdict, Word
+from ioplateau.judge.learned import Plateau
+from ioplateau.judge.phases import Claim, Signs
+from ioplateau.judge.pool import Pool
+from ioplateau.judge.signals import Queue, Sense
+
+CLOSE = 0.85  # above this share of a limit nothing is typical
+
+
+class Case:
+    """What is remembered of one budget between blocks."""
+
+    __slots__ = (
+        "budget", "claims", "close", "drawn", "idle", "plateau", "saturated_seconds",
+        "score", "since", "verdict", "word",
+    )  # fmt: skip
+
+    def __init__(self, budget: Budget, drawn: Sense | Pool) -> None:
+        self.budget = budget
+        self.drawn = drawn
+        self.claims = [
+            Claim(limit) for limit in budget.limits if limit.dimension is not Dimension.SLOTS
+        ]
+        self.plateau = Plateau()
+        self.close = False
+        self.saturated_seconds = 0.0
+        self.score = 0.0  # of what has no rate: slots
+        self.word = Word.UNKNOWN
+        self.since = 0.0
+        self.verdict: Verdict | None = None
+        self.idle: Verdict | None = None
+
+    def replace_limits(self, limits: tuple[Limit, ...]) -> None:
+        """Other limits: what was learned of those that stay is kept."""
+        old = {claim.limit: claim for claim in self.claims}
+        self.claims = [
+            old.get(limit) or Claim(limit)
+            for limit in limits
+            if limit.dimension is not Dimension.SLOTS
+        ]
+
+    def weigh_claims(
+        self, dt: float, *, sibling: bool = False, elsewhere: bool = False
+    ) -> Claim | None:
+        """One block against every known limit; the one that binds, if any.
+
+        sibling: another member of the same stripe waits, and a stripe's queue gathers at one of
+        its members. elsewhere: a limit above this budget holds its requests back.
+        """
+        drawn = self.drawn
+        queue = Queue.STRONG if sibling and drawn.queue < Queue.STRONG else drawn.queue
+        self.close = False
+        binding: Claim | None = None
+        for claim in self.claims:
+            limit = claim.limit
+            rate = rate_of(drawn, limit.dimension, limit.direction)
+            value = limit.value
+            if rate < 0.4 * value and claim.score == 0.0:
+                claim.smooth += min(1.0, 0.5 * dt) * (rate - claim.smooth)
+                claim.reached = rate / value
+                continue
+            signs = Signs(queue)
+            if queue is not Queue.NONE and (rate > 0.8 * value or drawn.hidden_bytes):
+                signs = self._signs(queue, limit, elsewhere=elsewhere)
+            claim.step(rate, dt, signs)
+            if rate > CLOSE * value:
+                self.close = True
+            if claim.on and (
+                binding is None or claim.smooth / claim.value > binding.smooth / binding.value
+            ):
+                binding = claim
+        return binding
+
+    def _signs(self, queue: Queue, limit: Limit, *, elsewhere: bool) -> Signs:
+        drawn = self.drawn
+        level = latency = None
+        longer: tuple[tuple[float, float], ...] = ()
+        if limit.direction is Direction.TOTAL:
+            level = drawn.level_of(limit.dimension)
+            if queue is Queue.WEAK:
+                latency = drawn.flat_latency()
+            longer = _long_means(drawn.values_of(limit.dimension), drawn.queued, queue)
+        hidden = (
+            drawn.hidden_operations if limit.dimension is Dimension.IOPS else drawn.hidden_bytes
+        )
+        return Signs(queue, level, latency, longer, drawn.excess, limit.value, elsewhere, hidden)
+
+    def memory(self) -> dict[str, Any]:
+        return {
+            "plateau": self.plateau.memory(),
+            "ceilings": [
+                [claim.limit.dimension, claim.limit.direction, list(claim.ceiling.items())]
+                for claim in self.claims
+                if claim.ceiling
+            ],
+            "word": self.word,
+            "since": self.since,
+        }
+
+
+def rate_of(drawn: Sense | Pool, dimension: Dimension, direction: Direction) -> float:
+    """Operations or bytes per second drawn in one direction."""
+    if dimension is Dimension.IOPS:
+        if direction is Direction.TOTAL:
+            return drawn.operations
+        return drawn.read_operations if direction is Direction.READ else drawn.write_operations
+    if direction is Direction.TOTAL:
+        return drawn.bytes
+    return drawn.read_bytes if direction is Direction.READ else drawn.write_bytes
+
+
+def _long_means(values: list[float], queued: int, queue: Queue) -> tuple[tuple[float, float], ...]:
+    """Pairs of means over the last blocks in which requests waited: a drain in gusts, or a
+    limiter sampled off beat, is at its limit on average, over a short and a long stretch.
+    """
+    known = len(values)
+    if queue is Queue.WEAK:
+        queued = known
+    elif queue is not Queue.DEEP:
+        return ()
+    pairs = []
+    for short, long in ((4, 8), (8, 16)):
+        if queued >= long - 2 and known >= long:
+            pairs.append((sum(values[-short:]) / short, sum(values[-long:]) / long))
+    return tuple(pairs)

@@ -1,0 +1,344 @@
+"""Disks, stripes and the VM's lanes: who is held back, by whose limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ioplateau.judge.blame import Culprit, is_apart, of_disks
+from ioplateau.judge.budgets import Budget, BudgetKey, Dimension, FlowKey, Kind, Verdict, Word
+from ioplateau.judge.case import Case, rate_of
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.learned import TRUSTED_SECONDS
+from ioplateau.judge.phases import Claim
+from ioplateau.judge.pool import Member, Pool
+from ioplateau.judge.rulings import Ruling, quiet, rule
+from ioplateau.judge.signals import CACHED_PRIOR_SECONDS, PRIOR_SECONDS, Queue, Sense
+from ioplateau.judge.witness import Witness
+
+LANES = (Kind.VM_UNCACHED, Kind.VM_CACHED, Kind.VM_ULTRA)
+HITS = 1.08  # a cached disk above this share of its own limit is answered by the host's cache
+HITS_SECONDS = 60.0
+SAME_FIT = 0.015
+
+
+class DiskRoom:
+    """Remembers every disk, stripe and lane between blocks."""
+
+    def __init__(self, *, learn: bool) -> None:
+        self._learn = learn
+        self._senses: dict[FlowKey, Sense] = {}
+        self._disks: dict[BudgetKey, Case] = {}
+        self._stripes: dict[BudgetKey, Case] = {}
+        self._lanes: dict[BudgetKey, Case] = {}
+        self._cached: set[str] = set()
+        self._stripe_of: dict[str, str] = {}
+        self._hits_until: dict[str, float] = {}
+        self._restored: dict[str, Any] = {}
+        self._lane_held = False  # in the block before
+
+    # -- who sits here
+
+    def seat(self, budgets: Mapping[BudgetKey, Budget]) -> None:
+        """Take the budgets of this room; those that stay keep their memory."""
+        disks = {key: b for key, b in budgets.items() if key.kind is Kind.DISK}
+        self._cached = {
+            key.name
+            for key, b in disks.items()
+            if b.info.get("caching", "None") not in {"", "None"}
+        }
+        flows = {member for b in disks.values() for member in b.members}
+        stripes = {key: b for key, b in budgets.items() if key.kind is Kind.STRIPE}
+        flows |= {FlowKey("disk", key.name) for key in stripes}
+        self._senses = {flow: self._senses.get(flow) or self._new(flow) for flow in flows}
+        self._disks = {
+            key: self._case(self._disks.get(key), b, self._senses[b.members[0]])
+            for key, b in disks.items()
+        }
+        self._stripes = {
+            key: self._case(self._stripes.get(key), b, self._senses[FlowKey("disk", key.name)])
+            for key, b in stripes.items()
+        }
+        self._stripe_of = {flow.name: key.name for key, b in stripes.items() for flow in b.members}
+        self._lanes = {
+            key: self._lane(self._lanes.get(key), b)
+            for key, b in budgets.items()
+            if key.kind in LANES
+        }
+
+    def _new(self, flow: FlowKey) -> Sense:
+        return Sense(CACHED_PRIOR_SECONDS if flow.name in self._cached else PRIOR_SECONDS)
+
+    @staticmethod
+    def _case(before: Case | None, budget: Budget, sense: Sense | Pool) -> Case:
+        if before is None or before.drawn is not sense:
+            return Case(budget, sense)
+        if before.budget.limits != budget.limits:
+            before.replace_limits(budget.limits)
+        before.budget = budget
+        return before
+
+    def _lane(self, before: Case | None, budget: Budget) -> Case:
+        cached_lane = budget.key.kind is Kind.VM_CACHED
+        members = []
+        groups: dict[str, int] = {}
+        for flow in budget.members:
+            sense = self._senses.get(flow)
+            if sense is None:
+                continue
+            cached = flow.name in self._cached
+            if cached_lane and not cached:
+                continue
+            # A read-only cache answers reads; writes go on to the disk, past the cached lane.
+            stripe = self._stripe_of.get(flow.name, flow.name)
+            members.append(
+                Member(
+                    flow.name,
+                    sense,
+                    reads=cached_lane or not cached,
+                    writes=not cached_lane,
+                    group=groups.setdefault(stripe, len(groups)),
+                )
+            )
+        if before is not None and isinstance(before.drawn, Pool):
+            same = [(m.name, m.sense, m.reads) for m in before.drawn.members]
+            if same == [(m.name, m.sense, m.reads) for m in members]:
+                return self._case(before, budget, before.drawn)
+        return Case(budget, Pool(members))
+
+    # -- one block
+
+    def step(
+        self,
+        at: float,
+        dt: float,
+        flows: Mapping[FlowKey, FlowTick | None],
+        witness: Witness,
+        verdicts: dict[BudgetKey, Verdict],
+    ) -> None:
+        """Every budget of this room, one block."""
+        near = {case.budget.members[0]: case.close for case in self._disks.values()}
+        for flow, sense in self._senses.items():
+            tick = flows.get(flow)
+            if tick is None:
+                sense.known = False
+            else:
+                sense.look(tick, at, dt, near=near.get(flow, False))
+        bound = self._bind_disks(at, dt)
+        lanes = self._bind_lanes(dt, bound)
+        culprit, found = self._find_unknown(at, dt, bound, lanes)
+        lanes |= found
+        held = self._holder(lanes)
+        self._lane_held = held is not None
+        for key, case in self._disks.items():
+            verdicts[key] = self._judge_disk(at, dt, case, bound.get(key), held, culprit)
+        for key, case in self._stripes.items():
+            verdicts[key] = self._judge_stripe(at, dt, case, verdicts, held)
+        for key, case in self._lanes.items():
+            verdicts[key] = self._judge_lane(at, dt, case, lanes.get(key))
+
+    def _bind_disks(self, at: float, dt: float) -> dict[BudgetKey, Claim]:
+        bound = {}
+        siblings = self._siblings()
+        for key, case in self._disks.items():
+            claim = case.weigh_claims(
+                dt, sibling=key.name in siblings, elsewhere=self._lane_held and not siblings
+            )
+            if key.name in self._cached:
+                if any(c.smooth > HITS * max(c.value, _burst(c)) for c in case.claims):
+                    self._hits_until[key.name] = at + HITS_SECONDS
+                if at < self._hits_until.get(key.name, 0.0):
+                    claim = None
+            if claim is not None:
+                bound[key] = claim
+        return bound
+
+    def _siblings(self) -> set[str]:
+        """Members of stripes of which some member waits."""
+        found: set[str] = set()
+        for case in self._stripes.values():
+            senses = [self._senses.get(flow) for flow in case.budget.members]
+            if any(sense is not None and sense.queue >= Queue.STRONG for sense in senses):
+                found.update(flow.name for flow in case.budget.members)
+        return found
+
+    def _bind_lanes(
+        self, dt: float, bound: dict[BudgetKey, Claim]
+    ) -> dict[BudgetKey, Claim | None]:
+        lanes: dict[BudgetKey, Claim | None] = {}
+        for key, case in self._lanes.items():
+            pool = case.drawn
+            assert isinstance(pool, Pool)
+            pool.add_up()
+            fit = _best_fit(case)
+            # A disk that is as near to the lane's limit as to its own does not explain itself.
+            explained = {
+                disk.name for disk, claim in bound.items() if _misfit(claim) <= fit + SAME_FIT
+            }
+            explained.update(disk.name for disk, own in self._disks.items() if own.plateau.on)
+            pool.weigh(dt, explained)
+            claim = case.weigh_claims(dt)
+            if claim is not None:
+                lanes[key] = claim
+                names = {member.name for member in pool.members if member.rates[0] > 0}
+                for disk in [d for d in bound if d.name in names and d.name not in explained]:
+                    del bound[disk]
+        return lanes
+
+    def _find_unknown(
+        self,
+        at: float,
+        dt: float,
+        bound: Mapping[BudgetKey, Claim],
+        lanes: Mapping[BudgetKey, Claim | None],
+    ) -> tuple[Culprit, dict[BudgetKey, Claim | None]]:
+        """Plateaus without a known limit: of disks that met theirs before, of a lane, of disks."""
+        culprit = Culprit.DISK
+        found: dict[BudgetKey, Claim | None] = {}
+        if not self._learn:
+            return culprit, found
+        for key, case in self._lanes.items():
+            pool = case.drawn
+            assert isinstance(pool, Pool)
+            if not pool.operations and case.plateau.score == 0.0:
+                continue
+            who = of_disks(pool) if pool.queue >= Queue.STRONG else Culprit.DISK
+            if pool.queue >= Queue.STRONG:
+                culprit = who
+            case.plateau.step(
+                pool,
+                dt,
+                beside_known=bool(case.claims),
+                allowed=who is Culprit.VM and not lanes,
+            )
+            if case.plateau.on and not lanes:
+                found[key] = None
+        whole = self._uncached_pool()
+        hints = self._hints()
+        for key, case in self._disks.items():
+            sense = case.drawn
+            assert isinstance(sense, Sense)
+            if not sense.active:
+                case.plateau.rest(dt)
+                continue
+            allowed = key not in bound and not lanes
+            if allowed and whole is not None and whole.waiting_members > 1:
+                hits = at < self._hits_until.get(key.name, 0.0)
+                own = is_apart(sense, whole) if found else culprit is not Culprit.VM
+                allowed = hits or (own and not case.claims)
+            case.plateau.step(
+                sense,
+                dt,
+                beside_known=bool(case.claims),
+                allowed=allowed,
+                hints=hints if key not in bound and not lanes else (),
+            )
+        return culprit, found
+
+    def _hints(self) -> list[tuple[Dimension, float]]:
+        """Limits that disks without known limits have met: disks are often bought alike."""
+        return [
+            (dimension, ceiling.value)
+            for case in self._disks.values()
+            if not case.claims
+            for dimension, ceilings in case.plateau.ceilings.items()
+            for ceiling in ceilings
+            if ceiling.seconds >= TRUSTED_SECONDS
+        ]
+
+    def _uncached_pool(self) -> Pool | None:
+        for key, lane in self._lanes.items():
+            if key.kind is Kind.VM_UNCACHED:
+                assert isinstance(lane.drawn, Pool)
+                return lane.drawn
+        return None
+
+    def _holder(self, lanes: Iterable[BudgetKey]) -> BudgetKey | None:
+        return next(iter(lanes), None)
+
+    # -- words
+
+    def _judge_disk(
+        self,
+        at: float,
+        dt: float,
+        case: Case,
+        claim: Claim | None,
+        held: BudgetKey | None,
+        culprit: Culprit,
+    ) -> Verdict:
+        sense = case.drawn
+        assert isinstance(sense, Sense)
+        if claim is not None:
+            return rule(case, at, Ruling.known(claim), sufferers=case.budget.members)
+        if case.plateau.on:
+            return rule(
+                case, at, Ruling.learned(case.plateau, culprit), sufferers=case.budget.members
+            )
+        if held is not None and sense.queue >= Queue.STRONG:
+            return rule(case, at, Ruling.of(Word.AFFECTED, parent=held))
+        return quiet(case, at, dt)
+
+    def _judge_stripe(
+        self,
+        at: float,
+        dt: float,
+        case: Case,
+        verdicts: Mapping[BudgetKey, Verdict],
+        held: BudgetKey | None,
+    ) -> Verdict:
+        hot = [
+            verdicts[key]
+            for key in (BudgetKey(Kind.DISK, flow.name) for flow in case.budget.members)
+            if key in verdicts and verdicts[key].word is Word.THROTTLED
+        ]
+        claim = case.weigh_claims(dt)
+        if claim is not None:
+            return rule(case, at, Ruling.known(claim), sufferers=case.budget.members)
+        if hot and case.drawn.operations > 0:
+            return rule(
+                case, at, Ruling.by_member(hot), sufferers=(FlowKey("disk", case.budget.key.name),)
+            )
+        if held is not None and case.drawn.queue >= Queue.STRONG:
+            return rule(case, at, Ruling.of(Word.AFFECTED, parent=held))
+        return quiet(case, at, dt)
+
+    def _judge_lane(self, at: float, dt: float, case: Case, claim: Claim | None) -> Verdict:
+        pool = case.drawn
+        assert isinstance(pool, Pool)
+        waiting = tuple(
+            FlowKey("disk", m.name) for m in pool.members if m.sense.queue >= Queue.STRONG
+        )
+        if claim is not None:
+            return rule(case, at, Ruling.known(claim), sufferers=waiting)
+        if case.plateau.on:
+            return rule(case, at, Ruling.learned(case.plateau, Culprit.VM), sufferers=waiting)
+        return quiet(case, at, dt)
+
+    # -- memory
+
+    def memory(self) -> dict[str, Any]:
+        return {}
+
+    def restore(self, memory: Mapping[str, Any]) -> None:
+        self._restored = dict(memory)
+
+
+def _burst(claim: Claim) -> float:
+    return claim.limit.burst.rate if claim.limit.burst is not None else 0.0
+
+
+def _misfit(claim: Claim) -> float:
+    """How far a binding limit's rate is from it, as a share."""
+    return abs(claim.smooth / claim.value - 1)
+
+
+def _best_fit(case: Case) -> float:
+    """How near the sum is to one of its known limits, as a share."""
+    return min(
+        (
+            abs(rate_of(case.drawn, c.limit.dimension, c.limit.direction) / c.limit.value - 1)
+            for c in case.claims
+        ),
+        default=1.0,
+    )

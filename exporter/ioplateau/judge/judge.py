@@ -1,0 +1,78 @@
+"""The judge: rates, limits and witnesses in; for every budget a verdict with its evidence out.
+
+Each tick is one pass: look at every flow, hold the disks and lanes against their limits, then
+the mounts, and put what holds into words. Work and memory per budget are constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ioplateau.judge.budgets import Budget, BudgetKey, FlowKey, Verdict, Word
+from ioplateau.judge.disks import DiskRoom
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.mounts import MountRoom
+from ioplateau.judge.window import Blocks
+from ioplateau.judge.witness import NOTHING, Witness
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSettings:
+    """What an operator may tune of the judge."""
+
+    learn_limits: bool = True  # look for limits nobody told us
+
+
+class Judge:
+    """Owns what must be remembered between ticks."""
+
+    def __init__(self, settings: JudgeSettings | None = None) -> None:
+        self.settings = settings or JudgeSettings()
+        self._blocks = Blocks()
+        self._budgets: Mapping[BudgetKey, Budget] | None = None
+        self._disks = DiskRoom(learn=self.settings.learn_limits)
+        self._mounts = MountRoom(learn=self.settings.learn_limits)
+        self._verdicts: dict[BudgetKey, Verdict] = {}
+
+    def observe(
+        self,
+        at: float,
+        elapsed: float | None,
+        budgets: Mapping[BudgetKey, Budget],
+        flows: Mapping[FlowKey, FlowTick | None],
+        witness: Witness | None = None,
+    ) -> Mapping[BudgetKey, Verdict]:
+        """One tick. elapsed None: a gap, of which nothing is known and nothing changes."""
+        if budgets is not self._budgets:
+            self._seat(budgets, at)
+        if elapsed is None:
+            self._blocks.clear()
+            return self._verdicts
+        block = self._blocks.add(elapsed, flows)
+        if block is None:
+            return self._verdicts
+        seconds, merged = block
+        verdicts: dict[BudgetKey, Verdict] = {}
+        self._disks.step(at, seconds, merged, witness or NOTHING, verdicts)
+        self._mounts.step(at, seconds, merged, witness or NOTHING, verdicts)
+        self._verdicts = verdicts
+        return verdicts
+
+    def _seat(self, budgets: Mapping[BudgetKey, Budget], at: float) -> None:
+        self._budgets = budgets
+        self._disks.seat(budgets)
+        self._mounts.seat(budgets)
+        self._verdicts = {
+            key: self._verdicts.get(key) or Verdict(key, Word.UNKNOWN, at) for key in budgets
+        }
+
+    def memory(self) -> dict[str, Any]:
+        """All that must survive a restart, as JSON values."""
+        return {"disks": self._disks.memory(), "mounts": self._mounts.memory()}
+
+    def restore(self, memory: Mapping[str, Any]) -> None:
+        """Take up a saved memory; what does not fit is left out."""
+        self._disks.restore(memory.get("disks", {}))
+        self._mounts.restore(memory.get("mounts", {}))

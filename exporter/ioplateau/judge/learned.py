@@ -1,0 +1,246 @@
+"""Limits nobody documents: levels at which a queued flow stays flat, again and again.
+
+A plateau with a queue is a limit only if the application would not have made it by itself:
+levels that were seen without a queue speak against it, recurrence speaks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+from ioplateau.judge.budgets import Dimension
+from ioplateau.judge.phases import FULL, LONGEST_STEP, OFF, ON
+from ioplateau.judge.signals import Queue
+from ioplateau.judge.window import Level, beats
+
+LARGE_BYTES = 40 * 1024  # where the usual ratios of bytes to operations cross
+FLAT, FLAT_BESIDE_KNOWN = 0.015, 0.010
+LOCKED_FLAT = 0.04  # of a sum whose members move against each other
+BLOCKS, BLOCKS_BESIDE_KNOWN = 6, 10
+RIPPLED_BLOCKS = 14
+LOCKED_BLOCKS, HINT_BLOCKS = 6, 3
+SAME = 0.015
+SAME_CEILING = 0.02
+KEEP = 4
+TRUSTED_SECONDS = 8.0
+FREE_BLOCKS = 4
+
+
+class Drawn(Protocol):
+    """What a plateau is looked for in: one flow, or a sum of them."""
+
+    operations: float
+    bytes: float
+    queue: Queue
+    queued: int
+
+    @property
+    def is_locked(self) -> bool: ...
+    def values_of(self, dimension: Dimension) -> list[float]: ...
+    def level_of(self, dimension: Dimension) -> Level: ...
+    def flat_latency(self) -> Level: ...
+
+
+class Ceiling:
+    """A level met under a queue: value per second, and for how many seconds in all."""
+
+    __slots__ = ("seconds", "value")
+
+    def __init__(self, value: float, seconds: float = 0.0) -> None:
+        self.value = value
+        self.seconds = seconds
+
+
+class Evidence(NamedTuple):
+    """Seconds one block counts for a limit, and the limit."""
+
+    gain: float
+    dimension: Dimension
+    value: float
+
+
+class Plateau:
+    """Unknown limits of one budget, both dimensions, over time."""
+
+    __slots__ = ("_calm", "_free", "_highest", "ceilings", "dimension", "on", "score", "value")
+
+    def __init__(self) -> None:
+        self.ceilings: dict[Dimension, list[Ceiling]] = {
+            Dimension.IOPS: [],
+            Dimension.THROUGHPUT: [],
+        }
+        self._free: list[float] = []  # flat levels seen without a queue, operations per second
+        self._highest = {Dimension.IOPS: 0.0, Dimension.THROUGHPUT: 0.0}  # without a queue
+        self._calm: list[tuple[float, float]] = []
+        self.dimension = Dimension.IOPS
+        self.value = 0.0
+        self.score = 0.0
+        self.on = False
+
+    def rest(self, dt: float) -> None:
+        """A block that says nothing for a limit."""
+        self.score = max(0.0, self.score - min(dt, LONGEST_STEP))
+        self.on = self.on and self.score > OFF
+
+    def step(
+        self,
+        drawn: Drawn,
+        dt: float,
+        *,
+        beside_known: bool,
+        allowed: bool,
+        hints: Sequence[tuple[Dimension, float]] = (),
+    ) -> None:
+        """One block in which requests may have waited. hints: limits of budgets of the same
+        kind, which may have been bought alike.
+        """
+        if drawn.queue < Queue.STRONG:
+            if drawn.queue is Queue.NONE:
+                self._learn_free(drawn)
+            self.rest(dt)
+            return
+        self._calm.clear()
+        evidence = self._recurrence(drawn, hints) or (
+            allowed and self._flatness(drawn, beside_known)
+        )
+        if not evidence:
+            rate = drawn.operations if self.dimension is Dimension.IOPS else drawn.bytes
+            near = allowed and self.value and abs(rate / self.value - 1) <= 0.04
+            evidence = Evidence(0.0 if near else -1.0, self.dimension, self.value)
+        gain = evidence.gain
+        self.score = min(FULL, max(0.0, self.score + gain * min(dt, LONGEST_STEP)))
+        self.on = self.score >= ON or (self.on and self.score > OFF)
+        if gain > 0:
+            self.dimension, self.value = evidence.dimension, evidence.value
+            if self.on:
+                self._remember(evidence.dimension, evidence.value, dt)
+
+    def _recurrence(
+        self, drawn: Drawn, hints: Sequence[tuple[Dimension, float]]
+    ) -> Evidence | None:
+        """A level that was a limit before, here or at a sibling, is one again."""
+        if drawn.queued < 2:
+            return None
+        for dimension, rate in (
+            (Dimension.IOPS, drawn.operations),
+            (Dimension.THROUGHPUT, drawn.bytes),
+        ):
+            for ceiling in self.ceilings[dimension]:
+                if (
+                    ceiling.seconds >= TRUSTED_SECONDS
+                    and abs(rate / ceiling.value - 1) <= SAME_CEILING
+                ):
+                    return Evidence(1.0, dimension, ceiling.value)
+        for dimension, value in hints:
+            rate = drawn.operations if dimension is Dimension.IOPS else drawn.bytes
+            if abs(rate / value - 1) <= SAME:
+                level = drawn.level_of(dimension)
+                if min(level.count, drawn.queued) >= HINT_BLOCKS and level.spread <= FLAT:
+                    return Evidence(1.0, dimension, level.mean)
+        return None
+
+    def _flatness(self, drawn: Drawn, beside_known: bool) -> Evidence | None:
+        """A level held under a queue that the application would not have held by itself."""
+        dimension, level = self._flatter(drawn)
+        needed = BLOCKS_BESIDE_KNOWN if beside_known else BLOCKS
+        count = min(level.count, drawn.queued)
+        noise = (1.5 if dimension is Dimension.THROUGHPUT else 0.5) / max(1.0, drawn.operations)
+        flat = (FLAT_BESIDE_KNOWN if beside_known else FLAT) + noise
+        deep = drawn.queue is Queue.DEEP
+        if drawn.is_locked and count >= LOCKED_BLOCKS and level.spread <= LOCKED_FLAT:
+            return Evidence(1.0, dimension, level.mean)  # no application moves like that
+        is_flat = count >= needed and level.spread <= flat
+        if deep and not is_flat:
+            is_flat = count >= RIPPLED_BLOCKS and _is_rippled(level)
+            mean = beats(drawn.values_of(dimension)) if drawn.queued >= RIPPLED_BLOCKS else None
+            if mean is not None and not is_flat:
+                is_flat, level = True, Level(mean, level.spread, RIPPLED_BLOCKS)
+        if not is_flat or self._is_vetoed(drawn, dimension, level):
+            return None
+        return Evidence(1.0 if deep else 0.5, dimension, level.mean)
+
+    @staticmethod
+    def _flatter(drawn: Drawn) -> tuple[Dimension, Level]:
+        operations = drawn.level_of(Dimension.IOPS)
+        volume = drawn.level_of(Dimension.THROUGHPUT)
+        if operations.spread < 0.5 * volume.spread:
+            return Dimension.IOPS, operations
+        if volume.spread < 0.5 * operations.spread:
+            return Dimension.THROUGHPUT, volume
+        if drawn.bytes > LARGE_BYTES * drawn.operations:
+            return Dimension.THROUGHPUT, volume
+        return Dimension.IOPS, operations
+
+    def _is_vetoed(self, drawn: Drawn, dimension: Dimension, level: Level) -> bool:
+        """Whether this level may be the application's own, on a device that became slow."""
+        operations = drawn.level_of(Dimension.IOPS).mean
+        if any(abs(operations / free - 1) <= 0.02 for free in self._free):
+            latency = drawn.flat_latency()
+            return not (latency.count >= 12 and latency.spread <= 0.012)
+        highest = self._highest[dimension]
+        if highest and level.mean < 0.97 * highest:
+            flat = 0.02 if drawn.queue is Queue.DEEP else 0.007
+            return drawn.queued < 20 or level.spread > flat
+        return False
+
+    def _learn_free(self, drawn: Drawn) -> None:
+        calm = self._calm
+        if drawn.operations <= 0:
+            calm.clear()
+            return
+        calm.append((drawn.operations, drawn.bytes))
+        if len(calm) < FREE_BLOCKS:
+            return
+        for index, dimension in enumerate((Dimension.IOPS, Dimension.THROUGHPUT)):
+            lowest = min(block[index] for block in calm)
+            self._highest[dimension] = max(self._highest[dimension], lowest)
+        rates = [block[0] for block in calm]
+        del calm[0]
+        mean = sum(rates) / len(rates)
+        if max(rates) - min(rates) > 0.03 * mean:
+            return
+        if not any(abs(mean / free - 1) <= 0.01 for free in self._free):
+            self._free.append(mean)
+            del self._free[:-6]
+
+    def _remember(self, dimension: Dimension, value: float, dt: float) -> None:
+        ceilings = self.ceilings[dimension]
+        for ceiling in ceilings:
+            if abs(value / ceiling.value - 1) <= SAME:
+                ceiling.value += 0.1 * (value - ceiling.value)
+                ceiling.seconds += dt
+                return
+        ceilings.append(Ceiling(value, dt))
+        if len(ceilings) > KEEP:
+            ceilings.remove(min(ceilings, key=lambda ceiling: ceiling.seconds))
+
+    def memory(self) -> dict[str, Any]:
+        return {
+            "ceilings": {
+                str(dimension): [[c.value, c.seconds] for c in found]
+                for dimension, found in self.ceilings.items()
+            },
+            "free": list(self._free),
+            "highest": {str(dimension): value for dimension, value in self._highest.items()},
+        }
+
+    def restore(self, memory: dict[str, Any]) -> None:
+        for dimension in self.ceilings:
+            self.ceilings[dimension] = [
+                Ceiling(float(value), float(seconds))
+                for value, seconds in memory.get("ceilings", {}).get(str(dimension), [])
+            ]
+            self._highest[dimension] = float(memory.get("highest", {}).get(str(dimension), 0.0))
+        self._free = [float(value) for value in memory.get("free", [])]
+
+
+def _is_rippled(level: Level) -> bool:
+    """A coarse limiter seen from outside: the rate jumps from block to block, its mean does not.
+
+    What a device does by itself is slower: its means of four blocks move as its blocks do.
+    """
+    slow = level.slow_spread
+    return slow is not None and (
+        (slow <= 0.012 and level.spread <= 0.05) or (slow <= 0.02 and slow <= 0.3 * level.spread)
+    )

@@ -1,0 +1,277 @@
+"""NFS: volumes, the client's slots, its connections, and the VM's network under them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ioplateau.judge.blame import Culprit, is_connection_bound, waits_for_slots
+from ioplateau.judge.budgets import (
+    Budget,
+    BudgetKey,
+    Dimension,
+    Direction,
+    FlowKey,
+    Kind,
+    Origin,
+    Verdict,
+    Word,
+)
+from ioplateau.judge.case import Case
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.phases import FULL, OFF, ON, Claim
+from ioplateau.judge.rulings import Ruling, quiet, rule
+from ioplateau.judge.signals import Queue, Sense
+from ioplateau.judge.witness import ClientWitness, Witness
+
+NETWORK_SHARE = 0.5  # of the interface's bytes that a queued mount must carry to blame it
+
+
+class MountRoom:
+    """Remembers every mount, client and interface between blocks."""
+
+    def __init__(self, *, learn: bool) -> None:
+        self._learn = learn
+        self._senses: dict[FlowKey, Sense] = {}
+        self._volumes: dict[BudgetKey, Case] = {}
+        self._slots: dict[BudgetKey, Case] = {}
+        self._connections: dict[BudgetKey, Case] = {}
+        self._networks: dict[BudgetKey, Case] = {}
+        self._clients: dict[FlowKey, str] = {}
+        self._on_wire: dict[str, int] = {}
+        self._usual: dict[FlowKey, float] = {}
+
+    def seat(self, budgets: Mapping[BudgetKey, Budget]) -> None:
+        """Take the budgets of this room; those that stay keep their memory."""
+        volumes = {key: b for key, b in budgets.items() if key.kind is Kind.VOLUME}
+        networks = {key: b for key, b in budgets.items() if key.kind is Kind.VM_NETWORK}
+        flows = {m for b in (*volumes.values(), *networks.values()) for m in b.members}
+        self._senses = {flow: self._senses.get(flow) or Sense() for flow in flows}
+        for kind, cases in (
+            (Kind.VOLUME, self._volumes),
+            (Kind.NFS_SLOTS, self._slots),
+            (Kind.NFS_CONNECTION, self._connections),
+            (Kind.VM_NETWORK, self._networks),
+        ):
+            self._fill(kind, cases, budgets)
+        self._clients = {
+            flow: key.name
+            for key, b in budgets.items()
+            if key.kind is Kind.NFS_SLOTS
+            for flow in b.members
+        }
+
+    def _fill(
+        self, kind: Kind, cases: dict[BudgetKey, Case], budgets: Mapping[BudgetKey, Budget]
+    ) -> None:
+        mine = {key: b for key, b in budgets.items() if key.kind is kind}
+        for gone in cases.keys() - mine.keys():
+            del cases[gone]
+        for key, budget in mine.items():
+            before = cases.get(key)
+            sense = self._senses[budget.members[0]]
+            if before is None or before.drawn is not sense:
+                cases[key] = Case(budget, sense)
+            else:
+                if before.budget.limits != budget.limits:
+                    before.replace_limits(budget.limits)
+                before.budget = budget
+
+    def step(
+        self,
+        at: float,
+        dt: float,
+        flows: Mapping[FlowKey, FlowTick | None],
+        witness: Witness,
+        verdicts: dict[BudgetKey, Verdict],
+    ) -> None:
+        """Every budget of this room, one block."""
+        if not self._senses:
+            return
+        near = {case.budget.members[0]: case.close for case in self._volumes.values()}
+        for flow, sense in self._senses.items():
+            tick = flows.get(flow)
+            if tick is None:
+                sense.known = False
+            elif flow.kind == "nic":
+                sense.clear()
+                sense.read_bytes = tick.read_bytes_per_second
+                sense.write_bytes = tick.write_bytes_per_second
+                sense.bytes = sense.read_bytes + sense.write_bytes
+                sense.recent_bytes.add(sense.bytes)
+            else:
+                sense.look(tick, at, dt, near=near.get(flow, False))
+                self._notice_stall(flow, sense, tick, dt, witness)
+        self._remember_wire(witness)
+        network = self._bind_networks(dt)
+        for key, case in self._networks.items():
+            claim = network.get(key)
+            if claim is not None:
+                verdicts[key] = rule(case, at, Ruling.known(claim), sufferers=self._queued())
+            else:
+                verdicts[key] = quiet(case, at, dt)
+        slots = self._bind_slots(at, dt, witness, verdicts)
+        self._judge_volumes(at, dt, witness, verdicts, held=next(iter(network), None), slots=slots)
+
+    def _queued(self) -> tuple[FlowKey, ...]:
+        return tuple(
+            flow
+            for flow, sense in self._senses.items()
+            if flow.kind == "nfs" and sense.queue >= Queue.STRONG
+        )
+
+    # -- stalls
+
+    def _notice_stall(
+        self, flow: FlowKey, sense: Sense, tick: FlowTick, dt: float, witness: Witness
+    ) -> None:
+        usual = self._usual.get(flow, 0.0)
+        client = witness.clients.get(self._clients.get(flow, ""))
+        waiting = self._on_wire.get(self._clients.get(flow, ""), 0)
+        silent = (
+            client is not None
+            and (client.on_wire or 0) >= 1
+            and waiting >= 1
+            and client.receives_per_second == 0
+            and not sense.active
+        )
+        trickle = (
+            sense.active
+            and sense.operations * 10 < usual
+            and sense.latency >= 0.8
+            and sense.excess > 10
+        )
+        if (silent and usual > 0) or trickle:
+            sense.stalled_seconds += dt
+            return
+        sense.stalled_seconds = 0.0
+        self._usual[flow] = usual + min(1.0, dt / 10) * (tick.operations_per_second - usual)
+
+    def _remember_wire(self, witness: Witness) -> None:
+        self._on_wire = {name: client.on_wire or 0 for name, client in witness.clients.items()}
+
+    # -- limits
+
+    def _bind_networks(self, dt: float) -> dict[BudgetKey, Claim]:
+        bound = {}
+        for key, case in self._networks.items():
+            nic = case.drawn
+            queue, read, write = Queue.NONE, 0.0, 0.0
+            for flow, sense in self._senses.items():
+                if flow.kind == "nfs" and sense.queue > Queue.NONE:
+                    queue = max(queue, sense.queue)
+                    read += sense.read_bytes
+                    write += sense.write_bytes
+            carried = max(
+                read / nic.read_bytes if nic.read_bytes else 0.0,
+                write / nic.write_bytes if nic.write_bytes else 0.0,
+            )
+            nic.queue = queue if carried >= NETWORK_SHARE else Queue.NONE
+            nic.queued = nic.queued + 1 if nic.queue >= Queue.STRONG else 0
+            claim = case.weigh_claims(dt)
+            if claim is not None:
+                bound[key] = claim
+        return bound
+
+    def _bind_slots(
+        self, at: float, dt: float, witness: Witness, verdicts: dict[BudgetKey, Verdict]
+    ) -> set[str]:
+        bound = set()
+        for key, case in self._slots.items():
+            client = witness.clients.get(key.name)
+            load = sum(self._senses[flow].rtt_load for flow in case.budget.members)
+            waiting = tuple(
+                flow
+                for flow in case.budget.members
+                if waits_for_slots(self._senses[flow], client, load)
+            )
+            gain = 1.0 if waiting else -1.0
+            case.score = min(FULL, max(0.0, case.score + gain * min(dt, 1.25)))
+            on = case.score >= ON or (case.word is Word.THROTTLED and case.score > OFF)
+            if on:
+                bound.add(key.name)
+                verdicts[key] = self._slots_verdict(case, at, client, load, waiting)
+            else:
+                verdicts[key] = quiet(case, at, dt)
+        return bound
+
+    @staticmethod
+    def _slots_verdict(
+        case: Case,
+        at: float,
+        client: ClientWitness | None,
+        load: float,
+        waiting: tuple[FlowKey, ...],
+    ) -> Verdict:
+        known = case.budget.limits[0] if case.budget.limits else None
+        limit = known.value if known is not None else None
+        if limit is None and client is not None and client.slot_limit is not None:
+            limit = float(client.slot_limit)
+        return rule(
+            case,
+            at,
+            Ruling(
+                Word.THROTTLED,
+                Dimension.SLOTS,
+                Direction.TOTAL,
+                limit,
+                known.origin if known is not None else Origin.LEARNED,
+                phase="base",
+            ),
+            sufferers=waiting or case.budget.members,
+        )
+
+    def _judge_volumes(
+        self,
+        at: float,
+        dt: float,
+        witness: Witness,
+        verdicts: dict[BudgetKey, Verdict],
+        *,
+        held: BudgetKey | None,
+        slots: set[str],
+    ) -> None:
+        tight: dict[str, list[FlowKey]] = {}
+        for key, case in self._volumes.items():
+            flow = case.budget.members[0]
+            name = self._clients.get(flow, "")
+            client = witness.clients.get(name)
+            sense = case.drawn
+            claim = case.weigh_claims(dt)
+            if self._learn:
+                case.plateau.step(
+                    sense,
+                    dt,
+                    beside_known=bool(case.claims) and not is_connection_bound(client),
+                    allowed=claim is None and held is None and name not in slots,
+                )
+            if claim is not None:
+                verdicts[key] = rule(case, at, Ruling.known(claim), sufferers=(flow,))
+            elif case.plateau.on and is_connection_bound(client):
+                tight.setdefault(name, []).append(flow)
+                parent = BudgetKey(Kind.NFS_CONNECTION, name)
+                verdicts[key] = rule(case, at, Ruling.of(Word.AFFECTED, parent=parent))
+            elif case.plateau.on:
+                ruling = Ruling.learned(case.plateau, Culprit.DISK)
+                verdicts[key] = rule(case, at, ruling, sufferers=(flow,))
+            elif name in slots:
+                parent = BudgetKey(Kind.NFS_SLOTS, name)
+                verdicts[key] = rule(case, at, Ruling.of(Word.AFFECTED, parent=parent))
+            elif held is not None and sense.queue >= Queue.STRONG:
+                verdicts[key] = rule(case, at, Ruling.of(Word.AFFECTED, parent=held))
+            else:
+                verdicts[key] = quiet(case, at, dt)
+        for key, case in self._connections.items():
+            flows = tight.get(key.name)
+            if flows:
+                plateau = self._volumes[BudgetKey(Kind.VOLUME, flows[0].name)].plateau
+                ruling = Ruling.learned(plateau, Culprit.DISK)
+                verdicts[key] = rule(case, at, ruling, sufferers=tuple(flows))
+            else:
+                verdicts[key] = quiet(case, at, dt)
+
+    def memory(self) -> dict[str, Any]:
+        return {}
+
+    def restore(self, memory: Mapping[str, Any]) -> None:
+        pass

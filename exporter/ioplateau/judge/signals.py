@@ -1,0 +1,305 @@
+"""Signs of a queue: latency held against the best this flow has shown, by size and direction.
+
+A limit that denies demand makes requests wait; near a limit nobody waits, and a queue without
+a limit is an overloaded device. The floor is a running minimum, as BBR's filter of the
+smallest round trip (net/ipv4/tcp_bbr.c), and waiting requests are Vegas' estimate of a queue:
+rate times the latency above the floor.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from math import log2
+from typing import Any
+
+from ioplateau.judge.budgets import Dimension
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.window import Level, Recent, level, regime
+
+
+class Queue(IntEnum):
+    """How sure we are that requests wait."""
+
+    NONE = 0
+    WEAK = 1
+    STRONG = 2
+    DEEP = 3
+
+
+# A device that was replaced or moved is learned anew within hours: the floor doubles in ~3 h.
+FLOOR_RISE_SECONDS = 14_400.0
+OTHER_DIRECTION = 1.3
+BYTES_PER_SECOND = 200e6  # what a larger request may cost more than a smaller one
+PRIOR_SECONDS = 0.002  # of a remote disk or filer nobody has seen unloaded yet
+CACHED_PRIOR_SECONDS = 0.0005
+OWN_BLOCKS = 4  # blocks after which a class has a history of its own
+
+STRONG_EXCESS, STRONG_WAITING = 0.6, 1.5
+STRANGE_WAITING = 4.0  # where only the prior or another class says "slow"
+DEEP_EXCESS, DEEP_WAITING = 3.0, 6.0
+WEAK_RATIO, WEAK_WAITING = 1.18, 0.5
+BUSY = 0.92  # io_ticks moves in jiffies; a queue that exists part of the time is no limit
+
+
+class Floors:
+    """Lowest latency by direction and half octave of request size."""
+
+    __slots__ = ("_classes", "prior_seconds")
+
+    def __init__(self, prior_seconds: float = PRIOR_SECONDS) -> None:
+        self.prior_seconds = prior_seconds
+        # class -> [floor seconds, monotonic seconds of that floor, blocks seen, bytes]
+        self._classes: dict[int, list[float]] = {}
+
+    def observe(self, write: bool, size: float, seconds: float, at: float) -> tuple[float, bool]:
+        """Learn one block's mean; the floor for it, and whether its class has its own history."""
+        name = int(2 * log2(size + 512.0)) * 2 + write
+        own = self._classes.get(name)
+        if own is None:
+            if len(self._classes) > 64:
+                self._classes.clear()
+            own = self._classes[name] = [seconds, at, 0.0, size]
+        else:
+            floor = own[0] * (1 + (at - own[1]) / FLOOR_RISE_SECONDS)
+            own[1] = at
+            # Half way down: one lucky block is not the floor yet.
+            own[0] = floor if seconds >= floor else (floor + seconds) / 2
+        own[2] += 1
+        floor = own[0]
+        known = own[2] >= OWN_BLOCKS
+        if own[2] < 200 or floor > self.prior_seconds:
+            bound = self._bound(name, write, size)
+            if bound < floor:
+                return bound, known and floor < 1.15 * bound
+        return floor, known
+
+    def _bound(self, name: int, write: bool, size: float) -> float:
+        """What the prior and the other classes say this class cannot be slower than."""
+        bound = self.prior_seconds + size / BYTES_PER_SECOND
+        for other, (floor, _, blocks, other_size) in self._classes.items():
+            if other != name and blocks >= OWN_BLOCKS:
+                guess = floor * (OTHER_DIRECTION if (other & 1) != write else 1.0)
+                guess += max(0.0, size - other_size) / BYTES_PER_SECOND
+                bound = min(bound, guess)
+        return bound
+
+    def memory(self) -> list[list[float]]:
+        return [[name, *values] for name, values in self._classes.items()]
+
+    def restore(self, memory: list[list[float]], at: float) -> None:
+        for name, floor, _, blocks, size in memory:
+            self._classes[int(name)] = [floor, at, blocks, size]
+
+
+class Sense:
+    """One flow over time: what it draws, and how sure we are that its requests wait."""
+
+    __slots__ = (
+        "active",
+        "blocks",
+        "busy",
+        "bytes",
+        "bytes_level",
+        "delay",
+        "excess",
+        "floors",
+        "in_flight",
+        "known",
+        "latency",
+        "latency_level",
+        "operations",
+        "operations_level",
+        "outstanding",
+        "own",
+        "queue",
+        "queue_share",
+        "queued",
+        "ratio",
+        "read_bytes",
+        "read_operations",
+        "recent_bytes",
+        "recent_latency",
+        "recent_operations",
+        "rtt_excess",
+        "rtt_floors",
+        "rtt_load",
+        "size",
+        "stalled_seconds",
+        "still",
+        "typical",
+        "waiting",
+        "write_bytes",
+        "write_operations",
+    )  # fmt: skip
+
+    def __init__(self, prior_seconds: float = PRIOR_SECONDS) -> None:
+        self.floors = Floors(prior_seconds)
+        self.rtt_floors = Floors(prior_seconds)
+        self.recent_operations = Recent()
+        self.recent_bytes = Recent()
+        self.recent_latency = Recent()
+        self.typical = 0.0  # usual latency over floor without a queue; 0: not known
+        self.ratio = 1.0  # latency over floor, smoothed
+        self.queued = 0  # blocks since strong evidence began
+        self.still = 0  # consecutive blocks without it
+        self.stalled_seconds = 0.0
+        self.delay = 0.0
+        self.clear()
+
+    def clear(self) -> None:
+        """Nothing done in this block."""
+        self.known = True
+        self.active = False
+        self.operations = self.bytes = 0.0
+        self.read_operations = self.write_operations = 0.0
+        self.read_bytes = self.write_bytes = 0.0
+        self.latency = self.size = self.busy = 0.0
+        self.outstanding = self.waiting = self.excess = 0.0
+        self.own = False
+        self.queue = Queue.NONE
+        self.queue_share = self.rtt_load = self.rtt_excess = 0.0
+        self.in_flight = 0
+        self.operations_level: Level | None = None
+        self.bytes_level: Level | None = None
+        self.latency_level: Level | None = None
+
+    def look(self, tick: FlowTick, at: float, dt: float, *, near: bool) -> None:
+        """One block. near: some limit of this flow is close, so nothing is typical now."""
+        self.clear()
+        reads, writes = tick.read_operations_per_second, tick.write_operations_per_second
+        operations = reads + writes
+        self.in_flight = tick.in_flight or 0
+        if operations <= 0:
+            self._rest()
+            return
+        self.active = True
+        self.read_operations, self.write_operations = reads, writes
+        self.read_bytes, self.write_bytes = tick.read_bytes_per_second, tick.write_bytes_per_second
+        self.operations = operations
+        self.bytes = total = self.read_bytes + self.write_bytes
+        self.size = total / operations
+        self.busy = 1.0 if tick.busy_ratio is None else tick.busy_ratio
+        base = waiting = held = 0.0
+        own = True
+        if reads > 0 and tick.read_await_seconds is not None:
+            wait = tick.read_await_seconds
+            floor, known = self.floors.observe(False, self.read_bytes / reads, wait, at)
+            held += reads * wait
+            base += reads * floor
+            own = known
+            if wait > floor:
+                waiting += reads * (wait - floor)
+        if writes > 0 and tick.write_await_seconds is not None:
+            wait = tick.write_await_seconds
+            floor, known = self.floors.observe(True, self.write_bytes / writes, wait, at)
+            held += writes * wait
+            base += writes * floor
+            own = own and (known or writes < 0.2 * operations)
+            if wait > floor:
+                waiting += writes * (wait - floor)
+        self.own = own
+        self.outstanding = held
+        self.waiting = waiting
+        self.latency = held / operations
+        self.excess = waiting / base if base > 0 else 0.0
+        if tick.read_rtt_seconds is not None or tick.write_rtt_seconds is not None:
+            self._look_at_wire(tick, at, held)
+        self._weigh(dt, near=near)
+        self.recent_operations.add(operations)
+        self.recent_bytes.add(total)
+        self.recent_latency.add(self.latency)
+
+    def _rest(self) -> None:
+        self.still += 1
+        if self.still > 1:
+            self.queued = 0
+        self.ratio += 0.2 * (1.0 - self.ratio)
+        self.delay = 0.0
+        self.recent_operations.add(0.0)
+        self.recent_bytes.add(0.0)
+        self.recent_latency.add(0.0)
+
+    def _look_at_wire(self, tick: FlowTick, at: float, held: float) -> None:
+        """NFS: the time on the wire apart from the time spent waiting on this client."""
+        load = base = waited = 0.0
+        for write, rate, rtt, queue, size in (
+            (False, self.read_operations, tick.read_rtt_seconds, tick.read_queue_seconds,
+             self.read_bytes),
+            (True, self.write_operations, tick.write_rtt_seconds, tick.write_queue_seconds,
+             self.write_bytes),
+        ):  # fmt: skip
+            if rate > 0 and rtt is not None:
+                load += rate * rtt
+                base += rate * self.rtt_floors.observe(write, size / rate, rtt, at)[0]
+                waited += rate * (queue or 0.0)
+        self.rtt_load = load
+        self.rtt_excess = load / base - 1 if base > 0 else 0.0
+        self.queue_share = waited / held if held > 0 else 0.0
+
+    def _weigh(self, dt: float, *, near: bool) -> None:
+        excess, waiting = self.excess, self.waiting
+        ratio = 1.0 + excess
+        weight = min(1.0, 0.22 * dt)
+        self.ratio += weight * (ratio - self.ratio)
+        queue = Queue.NONE
+        if self.busy >= BUSY:
+            if excess >= STRONG_EXCESS and waiting >= (
+                STRONG_WAITING if self.own else STRANGE_WAITING
+            ):
+                deep = excess >= DEEP_EXCESS and waiting >= DEEP_WAITING
+                queue = Queue.DEEP if deep else Queue.STRONG
+            elif (
+                self.typical
+                and min(self.ratio, ratio) >= WEAK_RATIO * self.typical
+                and self.operations * self.latency * (1 - self.typical / ratio) >= WEAK_WAITING
+            ):
+                queue = Queue.WEAK
+        self.queue = queue
+        if queue >= Queue.STRONG:
+            self.queued += 1
+            self.still = 0
+            self.delay += 0.3 * (waiting / self.operations - self.delay)
+        else:
+            self.still += 1
+            if self.still > 1:
+                self.queued = 0
+                self.delay = 0.0
+            if not near and ratio < 1.5:
+                if not self.typical:
+                    self.typical = ratio
+                self.typical += min(1.0, 0.01 * dt) * (ratio - self.typical)
+
+    hidden_operations = hidden_bytes = 0.0
+    is_locked = False  # only a sum has members that can move against each other
+
+    def values_of(self, dimension: Dimension) -> list[float]:
+        """The last blocks' rates, oldest first."""
+        recent = self.recent_operations if dimension is Dimension.IOPS else self.recent_bytes
+        return recent.values
+
+    def level_of(self, dimension: Dimension) -> Level:
+        """How flat the newest blocks are, computed once a block and only if somebody asks."""
+        if dimension is Dimension.IOPS:
+            if self.operations_level is None:
+                self.operations_level = level(regime(self.recent_operations.values, 16))
+            return self.operations_level
+        if self.bytes_level is None:
+            self.bytes_level = level(regime(self.recent_bytes.values, 16))
+        return self.bytes_level
+
+    def flat_latency(self) -> Level:
+        if self.latency_level is None:
+            self.latency_level = level(regime(self.recent_latency.values, 16))
+        return self.latency_level
+
+    def memory(self) -> dict[str, Any]:
+        return {
+            "floors": self.floors.memory(),
+            "rtt_floors": self.rtt_floors.memory(),
+            "typical": self.typical,
+        }
+
+    def restore(self, memory: dict[str, Any], at: float) -> None:
+        self.floors.restore(memory.get("floors", []), at)
+        self.rtt_floors.restore(memory.get("rtt_floors", []), at)
+        self.typical = float(memory.get("typical", 0.0))

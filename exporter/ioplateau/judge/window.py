@@ -1,0 +1,220 @@
+"""Time as the judge sees it: blocks of at least half a second, and the last few of them.
+
+Everything later counts seconds, not ticks. Ticks shorter than a block are put together
+first, so that a rate means the same at 1, 2, 4 and 10 Hz; longer ticks are blocks themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+from ioplateau.judge.budgets import FlowKey
+from ioplateau.judge.flows import FlowTick
+
+BLOCK_SECONDS = 0.45
+KEEP_BLOCKS = 24
+
+Ticks = Mapping[FlowKey, FlowTick | None]
+
+
+class Blocks:
+    """Puts short ticks together until they make a block."""
+
+    __slots__ = ("_flows", "_seconds")
+
+    def __init__(self) -> None:
+        self._flows: dict[FlowKey, FlowTick | None] = {}
+        self._seconds = 0.0
+
+    def clear(self) -> None:
+        """Forget what was begun: a gap has no part in any block."""
+        self._flows = {}
+        self._seconds = 0.0
+
+    def add(self, elapsed: float, flows: Ticks) -> tuple[float, Ticks] | None:
+        """The finished block and its length, or None while it is too short."""
+        if not self._seconds and elapsed >= BLOCK_SECONDS:
+            return elapsed, flows
+        begun = self._flows
+        for key, tick in flows.items():
+            if self._seconds and key in begun:
+                before = begun[key]
+                begun[key] = joined(before, tick) if before and tick else None
+            else:
+                begun[key] = tick
+        for key in begun.keys() - flows.keys():
+            del begun[key]
+        self._seconds += elapsed
+        if self._seconds < BLOCK_SECONDS:
+            return None
+        block = self._seconds, begun
+        self.clear()
+        return block
+
+
+def joined(first: FlowTick, second: FlowTick) -> FlowTick:
+    """Two ticks of one flow as one: rates by time, means by operation, gauges from the later."""
+    a, b = first.elapsed_seconds, second.elapsed_seconds
+    t = a + b
+
+    def rate(x: float, y: float) -> float:
+        return (x * a + y * b) / t
+
+    def share(x: float | None, y: float | None) -> float | None:
+        return None if x is None or y is None else (x * a + y * b) / t
+
+    reads = first.read_operations_per_second * a, second.read_operations_per_second * b
+    writes = first.write_operations_per_second * a, second.write_operations_per_second * b
+    return FlowTick(
+        t,
+        (reads[0] + reads[1]) / t,
+        (writes[0] + writes[1]) / t,
+        rate(first.read_bytes_per_second, second.read_bytes_per_second),
+        rate(first.write_bytes_per_second, second.write_bytes_per_second),
+        _mean(first.read_await_seconds, second.read_await_seconds, reads),
+        _mean(first.write_await_seconds, second.write_await_seconds, writes),
+        share(first.queue_length, second.queue_length),
+        second.in_flight,
+        share(first.busy_ratio, second.busy_ratio),
+        rate(first.discard_operations_per_second, second.discard_operations_per_second),
+        rate(first.flush_operations_per_second, second.flush_operations_per_second),
+        _mean(first.read_rtt_seconds, second.read_rtt_seconds, reads),
+        _mean(first.write_rtt_seconds, second.write_rtt_seconds, writes),
+        _mean(first.read_queue_seconds, second.read_queue_seconds, reads),
+        _mean(first.write_queue_seconds, second.write_queue_seconds, writes),
+    )
+
+
+def _mean(x: float | None, y: float | None, weights: tuple[float, float]) -> float | None:
+    if x is None or y is None:
+        return y if x is None else x
+    total = weights[0] + weights[1]
+    return (x * weights[0] + y * weights[1]) / total if total else None
+
+
+class Recent:
+    """The last blocks' values, oldest first. `values` is for reading."""
+
+    __slots__ = ("values",)
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+
+    def add(self, value: float) -> None:
+        self.values.append(value)
+        if len(self.values) > KEEP_BLOCKS:
+            del self.values[0]
+
+    def last(self, count: int) -> list[float]:
+        return self.values[-count:] if count > 0 else []
+
+
+STEP = 0.12  # a change of this size, twice in a row, begins another story
+
+
+def regime(values: Sequence[float], most: int) -> Sequence[float]:
+    """The newest values, back to where the level was another; `most` at most."""
+    count = len(values)
+    if count < 3:
+        return values
+    a, b, c = values[-3:]
+    middle = max(min(a, b), min(max(a, b), c))  # of the last three
+    low, high = middle * (1 - STEP), middle * (1 + STEP)
+    strangers = 0
+    start = count
+    for index in range(count - 1, max(count - most, 0) - 1, -1):
+        if low <= values[index] <= high:
+            strangers = 0
+            start = index
+        else:
+            strangers += 1
+            if strangers == 2:
+                break
+    return values[start:]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How flat some values are, and where.
+
+    spread: standard deviation over mean, rare dips left out; slow_spread: of the means of four
+    (None: too few values). count: values that went in.
+    """
+
+    mean: float
+    spread: float
+    count: int
+    slow_spread: float | None = None
+
+
+NOTHING = Level(0.0, 1.0, 0)
+OUTLIER = 0.05  # a limiter's dip or a late flush, beyond what a limit's own ripple does
+OUTLIERS_IN = 7  # one in so many values may be one
+CROWD = 10  # values of which the upper part is looked at apart
+# Of normal values, from the fourth decile to the second highest of sixteen.
+UPPER_SPREADS = 1.55
+
+
+def level(values: Sequence[float]) -> Level:
+    """Mean and spread without the rare dip.
+
+    Demand that fails now and then leaves values below a limit, never above: so values that
+    crowd below a sharp upper edge are as flat as that edge.
+    """
+    count = len(values)
+    if not count:
+        return NOTHING
+    ordered = sorted(values)
+    middle = ordered[count // 2]
+    edge = OUTLIER * middle
+    kept: Sequence[float] = [v for v in values if -edge <= v - middle <= edge]
+    if len(kept) < count - max(1, count // OUTLIERS_IN) or len(kept) < 3:
+        kept = values
+    mean, spread = _spread(kept)
+    slow = None
+    if count >= 12:
+        usable = values[count % 4 :]
+        slow = _spread([sum(usable[i : i + 4]) / 4 for i in range(0, len(usable), 4)])[1]
+    if count >= CROWD and spread > 0.005:
+        low, high = ordered[2 * count // 5], ordered[-2]
+        upper = (high - low) / high / UPPER_SPREADS if high > 0 else 1.0
+        if upper < 0.5 * spread:
+            return Level(sum(ordered[2 * count // 5 :]) / (count - 2 * count // 5), upper, count)
+    return Level(mean, spread, count, slow)
+
+
+def _spread(values: Sequence[float]) -> tuple[float, float]:
+    count = len(values)
+    mean = sum(values) / count
+    if count < 2 or mean <= 0:
+        return mean, 1.0
+    return mean, sqrt(sum([(v - mean) ** 2 for v in values]) / (count - 1)) / mean
+
+
+BEAT_BLOCKS = 16
+BEAT = -0.25  # of the correlation of neighbours; a device's own noise is positively correlated
+BEAT_DRIFT = 0.04
+
+
+def beats(values: Sequence[float]) -> float | None:
+    """The mean, if the newest values jump about it as a limiter's window sampled off beat does:
+    a block that caught one refill too many is followed by one that caught one too few.
+    """
+    if len(values) < BEAT_BLOCKS:
+        return None
+    recent = values[-BEAT_BLOCKS:]
+    mean = sum(recent) / BEAT_BLOCKS
+    if mean <= 0 or min(recent) < 0.4 * mean:
+        return None
+    half = BEAT_BLOCKS // 2
+    if abs(sum(recent[:half]) - sum(recent[half:])) > BEAT_DRIFT * mean * half:
+        return None
+    off = [value - mean for value in recent]
+    power = sum([x * x for x in off])
+    if power <= 0:
+        return None
+    return (
+        mean if sum([x * y for x, y in zip(off, off[1:], strict=False)]) / power <= BEAT else None
+    )

@@ -1,0 +1,82 @@
+"""What the judge hears besides the flows themselves: clients, providers, cgroups, the machine.
+
+Everything is optional. None is "not known" and never counts as evidence of anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class ClientWitness:
+    """One NFS client (all its connections to a server) over one tick.
+
+    slot_limit: calls it may have outstanding, all connections together. backlog: mean calls
+    that waited for a slot at each send (v3; v4.1 waits elsewhere and shows 0). on_wire: calls
+    sent and not answered now. *_limited_ratio: share of the tick in which TCP was held back,
+    mean over the connections. rtt_growth: TCP's smoothed round trip over its minimum.
+    """
+
+    connections: int | None = None
+    slot_limit: int | None = None
+    backlog: float | None = None
+    on_wire: int | None = None
+    sends_per_second: float | None = None
+    receives_per_second: float | None = None
+    idle_seconds: float | None = None
+    sender_limited_ratio: float | None = None
+    receiver_limited_ratio: float | None = None
+    rtt_growth: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EbsWitness:
+    """Shares of the tick (0 to 1) in which an EBS volume's demand exceeded what is provisioned,
+    as the device counts it itself (NVMe log page 0xD0).
+    """
+
+    volume_iops: float | None = None
+    volume_throughput: float | None = None
+    instance_iops: float | None = None
+    instance_throughput: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CgroupWitness:
+    """A control group with a block limit of its own, over one tick.
+
+    device: kernel name of the limited disk. Rates are the group's own, limits per second.
+    pressure_ratio: share of the tick in which tasks of the group waited for I/O.
+    """
+
+    device: str
+    read_operations_limit: float | None = None
+    write_operations_limit: float | None = None
+    read_bytes_limit: float | None = None
+    write_bytes_limit: float | None = None
+    read_operations_per_second: float | None = None
+    write_operations_per_second: float | None = None
+    read_bytes_per_second: float | None = None
+    write_bytes_per_second: float | None = None
+    pressure_ratio: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """All that is known of one tick besides the flows. Keys: client label, device, interface,
+    cgroup path. allowances: exceeded packets or bytes per second by ENA counter name.
+    """
+
+    clients: Mapping[str, ClientWitness] = field(default_factory=dict)
+    ebs: Mapping[str, EbsWitness] = field(default_factory=dict)
+    allowances: Mapping[str, float] = field(default_factory=dict)
+    cgroups: Mapping[str, CgroupWitness] = field(default_factory=dict)
+    dirty_bytes: int | None = None
+    writeback_bytes: int | None = None
+    pressure_some_ratio: float | None = None
+    pressure_full_ratio: float | None = None
+
+
+NOTHING = Witness()
