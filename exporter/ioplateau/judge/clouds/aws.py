@@ -66,7 +66,7 @@ def identify(
         NAME,
         vm_size=_instance_type(documents, files or {}, reasons),
         region=documents.get(REGION, "").strip()[:40],
-        controller="NVMe" if any(_is_ebs(device) for device in devices.values()) else "",
+        controller="NVMe" if any(is_ebs(device) for device in devices.values()) else "",
         disks=disks,
         reasons=tuple(reasons),
     )
@@ -77,6 +77,11 @@ def draws(disk: DiskIdentity) -> Draws:
     if disk.role == LOCAL:
         return Draws((Kind.DISK,), (Kind.DISK,))
     return Draws((Kind.VM_UNCACHED, Kind.DISK), (Kind.VM_UNCACHED, Kind.DISK))
+
+
+def is_ebs(device: BlockDevice) -> bool:
+    """Whether it is a Nitro volume, which counts exceeded time itself (measure.ebs)."""
+    return device.model.startswith(EBS_MODEL)
 
 
 def volume_id(serial: str) -> str:
@@ -108,15 +113,11 @@ def _disk(name: str, device: BlockDevice, root: str) -> DiskIdentity | None:
     size = None if device.size_bytes is None else device.size_bytes / GIB
     if device.model.startswith(LOCAL_MODEL):
         return DiskIdentity(device=name, role=LOCAL, size_gib=size)
-    if _is_ebs(device):
+    if is_ebs(device):
         return DiskIdentity(device=name, role=DATA, name=volume_id(device.serial), size_gib=size)
     if name.startswith("xvd"):
         return DiskIdentity(device=name, role=OS if name == root else DATA, size_gib=size)
     return None
-
-
-def _is_ebs(device: BlockDevice) -> bool:
-    return device.model.startswith(EBS_MODEL)
 
 
 def _dmi(files: Mapping[str, str], name: str) -> str:

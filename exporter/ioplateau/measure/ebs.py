@@ -1,0 +1,153 @@
+"""EBS volumes on Nitro count the time in which they were throttled: NVMe log page 0xD0.
+
+Layout: amazon-ec2-utils, ebsnvme. Time over the volume's limit and time over the instance's
+are counted apart, in microseconds, so nothing need be inferred. Needs CAP_SYS_ADMIN.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+
+from ioplateau.measure.reading import FormatError
+
+PAGE_BYTES = 4096
+MAGIC = 0x3C23B510
+NVME_IOCTL_ADMIN_CMD = 0xC0484E41
+GET_LOG_PAGE = 0x02
+LOG_PAGE = 0xD0
+# The count of double words is 0-based in the specification; Amazon's tool asks for 1,024.
+DOUBLE_WORDS = 1024
+
+# struct nvme_passthru_cmd in include/uapi/linux/nvme_ioctl.h
+_COMMAND = struct.Struct("=BBHIIIQQIIIIIIIIII")
+# Up to the volume queue length; two latency histograms follow.
+_COUNTERS = struct.Struct("<I4x11Q")
+
+
+@dataclass(frozen=True, slots=True)
+class EbsCounters:
+    """One volume, cumulative since it was attached. `*_exceeded_microseconds`: time in which
+    more was asked for than the limit of the volume, or of the instance, allows.
+    """
+
+    read_operations: int
+    write_operations: int
+    read_bytes: int
+    write_bytes: int
+    read_microseconds: int
+    write_microseconds: int
+    volume_iops_exceeded_microseconds: int
+    volume_throughput_exceeded_microseconds: int
+    instance_iops_exceeded_microseconds: int
+    instance_throughput_exceeded_microseconds: int
+    queue_length: int  # gauge
+
+
+@dataclass(frozen=True, slots=True)
+class EbsRates:
+    """One volume over one interval: the share of it spent above each limit, 0 to 1."""
+
+    elapsed_seconds: float
+    volume_iops_exceeded_ratio: float
+    volume_throughput_exceeded_ratio: float
+    instance_iops_exceeded_ratio: float
+    instance_throughput_exceeded_ratio: float
+    queue_length: int
+
+
+def parse(page: bytes) -> EbsCounters:
+    """The counters of a log page. Raises FormatError if it is not that of an EBS volume."""
+    if len(page) < _COUNTERS.size:
+        raise FormatError(
+            f"log page 0xD0: {len(page)} bytes, want {_COUNTERS.size} of {PAGE_BYTES}"
+        )
+    magic, *counters = _COUNTERS.unpack_from(page)
+    if magic != MAGIC:
+        raise FormatError(f"log page 0xD0: magic {magic:#010x}, want {MAGIC:#010x}: not EBS")
+    return EbsCounters(*counters)
+
+
+def rates(before: EbsCounters, after: EbsCounters, elapsed_seconds: float) -> EbsRates | None:
+    """Shares between two readings; None if a counter went back: another volume, or no time."""
+    spent = [getattr(after, name) - getattr(before, name) for name in _CUMULATIVE]
+    if elapsed_seconds <= 0 or min(spent) < 0:
+        return None
+    # The page and our clock are not read at one moment: a little more than all is all.
+    iops, data, all_iops, all_data = (
+        min(microseconds / 1e6 / elapsed_seconds, 1.0) for microseconds in spent[6:]
+    )
+    return EbsRates(elapsed_seconds, iops, data, all_iops, all_data, after.queue_length)
+
+
+def to_blob(counters: EbsCounters) -> dict[str, int]:
+    """As kept in a recording."""
+    return asdict(counters)
+
+
+def from_blob(blob: object) -> EbsCounters:
+    """From a recording. Raises FormatError."""
+    names = [field.name for field in fields(EbsCounters)]
+    if not isinstance(blob, Mapping):
+        raise FormatError(f"ebs: {blob!r:.60}, want an object")
+    wrong = [name for name in names if type(blob.get(name)) is not int or blob[name] < 0]
+    if wrong:
+        raise FormatError(f"ebs: no count of {', '.join(wrong)}")
+    return EbsCounters(*(blob[name] for name in names))
+
+
+def controller_path(device: str) -> str:
+    """The controller's node, which can be asked without opening the disk; "": it is no NVMe."""
+    found = re.fullmatch(r"(nvme\d+)(?:c\d+)?n\d+", device)
+    return f"/dev/{found[1]}" if found else ""
+
+
+def read(path: str) -> bytes:
+    """The log page of the volume behind a controller or disk node. Raises OSError."""
+    # Only EBS machines pay for these.
+    import array
+    import fcntl
+
+    page = array.array("B", bytes(PAGE_BYTES))
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        address, _ = page.buffer_info()
+        status = fcntl.ioctl(descriptor, NVME_IOCTL_ADMIN_CMD, command(address), True)
+    finally:
+        os.close(descriptor)
+    # The driver returns the device's own status, where that is no error of the system.
+    if status != 0:
+        raise OSError(errno.EIO, f"NVMe status {status:#x}")
+    return page.tobytes()
+
+
+def command(address: int) -> bytearray:
+    """Get Log Page 0xD0 of namespace 1 into a buffer of 4,096 bytes at `address`."""
+    packed = _COMMAND.pack(
+        GET_LOG_PAGE,
+        0,
+        0,
+        1,  # namespace
+        0,
+        0,
+        0,
+        address,
+        0,
+        PAGE_BYTES,
+        LOG_PAGE | (DOUBLE_WORDS << 16),
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,  # timeout: the driver's own
+        0,
+    )
+    return bytearray(packed)
+
+
+_CUMULATIVE = tuple(field.name for field in fields(EbsCounters) if field.name != "queue_length")

@@ -1,0 +1,139 @@
+"""NVMe log page 0xD0 by its documented offsets, and the ioctl against what is no EBS volume."""
+
+import json
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioplateau.measure import ebs
+from ioplateau.measure.reading import FormatError
+
+
+def page(**counters):
+    """A page made from the table of offsets, not from the parser's layout."""
+    offsets = {
+        "read_operations": 8,
+        "write_operations": 16,
+        "read_bytes": 24,
+        "write_bytes": 32,
+        "read_microseconds": 40,
+        "write_microseconds": 48,
+        "volume_iops_exceeded_microseconds": 56,
+        "volume_throughput_exceeded_microseconds": 64,
+        "instance_iops_exceeded_microseconds": 72,
+        "instance_throughput_exceeded_microseconds": 80,
+        "queue_length": 88,
+    }
+    made = bytearray(4096)
+    struct.pack_into("<I", made, 0, 0x3C23B510)
+    for name, value in counters.items():
+        struct.pack_into("<Q", made, offsets[name], value)
+    return bytes(made)
+
+
+def test_every_counter_is_read_from_its_documented_offset():
+    names = list(ebs.EbsCounters.__dataclass_fields__)
+    values = {name: 10**12 + position for position, name in enumerate(names)}
+    found = ebs.parse(page(**values))
+
+    assert {name: getattr(found, name) for name in names} == values
+
+
+@pytest.mark.parametrize("text", [b"", b"\x10\xb5\x23\x3c", bytes(4096), b"\xff" * 4096])
+def test_a_page_of_another_device_is_refused(text):
+    with pytest.raises(FormatError, match="log page 0xD0"):
+        ebs.parse(text)
+
+
+@given(st.binary(max_size=200))
+def test_whatever_comes_in_is_counters_or_a_format_error(text):
+    try:
+        found = ebs.parse(text)
+    except FormatError:
+        found = None
+
+    assert found is None or text.startswith(b"\x10\xb5\x23\x3c")
+
+
+def test_the_share_of_an_interval_above_each_limit_is_told_apart():
+    before = ebs.parse(page())
+    after = ebs.parse(
+        page(
+            volume_iops_exceeded_microseconds=500_000,
+            instance_throughput_exceeded_microseconds=2_100_000,
+            queue_length=17,
+        )
+    )
+    found = ebs.rates(before, after, 2.0)
+
+    assert found == ebs.EbsRates(2.0, 0.25, 0.0, 0.0, 1.0, 17)
+
+
+def test_counters_that_went_back_are_another_volume():
+    before, after = ebs.parse(page(read_operations=5)), ebs.parse(page(read_operations=4))
+
+    assert ebs.rates(before, after, 1.0) is None
+    assert ebs.rates(after, before, 0.0) is None
+
+
+def test_a_shorter_queue_is_no_reset():
+    before, after = ebs.parse(page(queue_length=9)), ebs.parse(page(queue_length=1))
+
+    assert ebs.rates(before, after, 1.0).queue_length == 1
+
+
+def test_counters_survive_a_recording():
+    counters = ebs.parse(page(read_operations=2**60, queue_length=3))
+
+    assert ebs.from_blob(json.loads(json.dumps(ebs.to_blob(counters)))) == counters
+
+
+@pytest.mark.parametrize(
+    "blob",
+    [
+        None,
+        [],
+        {},
+        "x",
+        ebs.to_blob(ebs.parse(page())) | {"read_bytes": -1},
+        ebs.to_blob(ebs.parse(page())) | {"read_bytes": "1"},
+        ebs.to_blob(ebs.parse(page())) | {"read_bytes": True},
+    ],
+)
+def test_a_recording_of_something_else_is_refused(blob):
+    with pytest.raises(FormatError, match="ebs"):
+        ebs.from_blob(blob)
+
+
+def test_the_command_is_the_kernels_structure():
+    command = bytes(ebs.command(0x1122334455667788))
+
+    assert len(command) == 0x48
+    assert len(command) == (ebs.NVME_IOCTL_ADMIN_CMD >> 16) & 0x3FFF
+    assert command[0] == 0x02
+    assert struct.unpack_from("<I", command, 4) == (1,)
+    assert struct.unpack_from("<Q", command, 24) == (0x1122334455667788,)
+    assert struct.unpack_from("<II", command, 36) == (4096, 0x040000D0)
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "/dev/does-not-exist", "/etc/passwd", "/"])
+def test_what_is_no_nvme_device_raises_an_oserror(path):
+    with pytest.raises(OSError, match=r"\w"):
+        ebs.read(path)
+
+
+@pytest.mark.parametrize(
+    ("device", "path"),
+    [
+        ("nvme0n1", "/dev/nvme0"),
+        ("nvme12n3", "/dev/nvme12"),
+        ("nvme0c1n1", "/dev/nvme0"),
+        ("nvme0n1p1", ""),
+        ("sda", ""),
+        ("", ""),
+    ],
+)
+def test_a_disk_is_asked_through_its_controller(device, path):
+    assert ebs.controller_path(device) == path
