@@ -17,6 +17,7 @@ from ioplateau.measure import interfaces
 from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.run.clock import SystemClock
+from ioplateau.run.cloud import Metadata
 from ioplateau.run.http1 import Handler, Request, Response, text
 from ioplateau.run.logs import event
 from ioplateau.run.loop import Loop
@@ -117,6 +118,7 @@ class Daemon:
         self._started = self._clock.wall()
         self._scrapes = 0
         sampler = sampler_for(settings, self._clock)
+        self._metadata = Metadata(self._clock, sampler.tell)
         self._nfs_sockets = NfsSockets(sampler, settings.nfs_ports)
         self._systemd = Systemd.from_environment()
         self._engine = Engine(settings.engine)
@@ -147,6 +149,7 @@ class Daemon:
             self._memory.restore(self._engine.restore, self._clock.wall())
             self._loop.run()
             self._systemd.stopping()
+            self._metadata.end()
         self._memory.write(self._engine.memory(), self._clock.wall())
         event(LOG, logging.INFO, "stopped", skipped_ticks=self._loop.skipped)
 
@@ -158,6 +161,8 @@ class Daemon:
 
     def _after_tick(self, state: State, snapshot: Snapshot) -> None:
         self._nfs_sockets(state, snapshot)
+        if self._settings.engine.asks_cloud:
+            self._metadata.begin(snapshot.static.files)
         if state.ticks == 1:
             self._systemd.ready()
         self._systemd.alive(page.headline(state))
