@@ -473,6 +473,13 @@ def test_an_nfs_volume_is_limited_by_quota_and_level_as_documented(fact, mib, io
         assert (limits[0].value, limits[0].burst.rate, limits[0].burst.bucket) == iops
 
 
+def test_a_volume_may_be_given_operations_alone():
+    limits, reasons = azure_limits.volume_limits(VolumeFact(iops=5000, source="c"), SHELF)
+
+    assert figures(limits) == {IOPS: 5000}
+    assert (limits[0].origin, reasons) == (Origin.CONFIGURED, ())
+
+
 @pytest.mark.parametrize(
     "fact",
     [

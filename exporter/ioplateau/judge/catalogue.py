@@ -207,7 +207,8 @@ def named_tier(
 ) -> DiskTier | None:
     """A tier by its name ("P30", "E10", "S4"), locally redundant, from the newest list."""
     sku = {"p": "Premium_LRS", "e": "StandardSSD_LRS", "s": "Standard_LRS"}.get(name[:1].lower())
-    for generation in generations if sku is not None else ():
+    is_tier = sku is not None and name[1:].isdecimal()
+    for generation in generations if is_tier else ():
         line = shelf.line("azure_disks", f"{generation}/{sku}/{name}")
         if line is not None:
             return _disk_tier(json.loads(line))

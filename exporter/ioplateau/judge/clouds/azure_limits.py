@@ -186,11 +186,11 @@ def volume_limits(volume: VolumeFact, shelf: Shelf) -> tuple[tuple[Limit, ...], 
 
 def _netapp(volume: VolumeFact, shelf: Shelf) -> tuple[tuple[Limit, ...], tuple[str, ...]]:
     most = (LARGE_VOLUME_MIBPS if volume.large else REGULAR_VOLUME_MIBPS) * MIB
-    if volume.bytes_per_second is not None:
+    if volume.bytes_per_second is not None or volume.iops is not None:
+        data = volume.bytes_per_second
+        assigned = Ceiling(volume.iops, None if data is None else min(data, most))
         source = f"{volume.source}, manual QoS".removeprefix(", ")
-        return _volume(
-            Ceiling(None, min(volume.bytes_per_second, most)), source, Origin.CONFIGURED
-        ), ()
+        return _volume(assigned, source, Origin.CONFIGURED), ()
     level = (volume.service_level or "").capitalize()
     path = ("azure_netapp_files", "current", level, "auto", "regular", "throughput_mibps_per_tib")
     found = fact(shelf, "azure_files", *path)
@@ -211,7 +211,8 @@ def _netapp(volume: VolumeFact, shelf: Shelf) -> tuple[tuple[Limit, ...], tuple[
 def _files(volume: VolumeFact) -> tuple[tuple[Limit, ...], tuple[str, ...]]:
     if volume.quota_gib is None or volume.quota_gib <= 0:
         return (), (f"{volume.source}: Azure Files without a quota: limit unknown",)
-    if "v2" in (volume.service_level or "").lower():
+    is_provisioned = volume.iops is not None or volume.bytes_per_second is not None
+    if is_provisioned or "v2" in (volume.service_level or "").lower():
         ceiling, source = files_v2(volume.quota_gib, volume.iops, volume.bytes_per_second), "v2"
     else:
         ceiling, source = files_v1(volume.quota_gib), "v1 (2021-12)"
