@@ -18,7 +18,7 @@ from ioplateau.judge import topology
 from ioplateau.judge.budgets import BudgetKey, FlowKey, Verdict
 from ioplateau.judge.clouds import discover
 from ioplateau.judge.clouds.identity import Sold
-from ioplateau.judge.first import Judge
+from ioplateau.judge.judge import Judge
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.topology import Topology
 from ioplateau.measure import (
