@@ -210,10 +210,8 @@ def _operation_rates(grown: Operation, t: float) -> OperationRates:
     calls = grown.operations
     # Older kernels count calls without a transmission now and then.
     retransmissions = max(grown.transmissions - calls, 0)
-    queue = grown.queue_milliseconds / 1000
-    rtt = grown.rtt_milliseconds / 1000
-    execute = grown.execute_milliseconds / 1000
     errors = grown.errors
+    # One division each: two would round twice, and a mean of 0.1375 ms would print as 0.137.
     return OperationRates(
         operations_per_second=calls / t,
         bytes_sent_per_second=grown.bytes_sent / t,
@@ -224,12 +222,12 @@ def _operation_rates(grown: Operation, t: float) -> OperationRates:
         bytes_per_operation=(grown.bytes_sent + grown.bytes_received) / calls,
         retransmitted_ratio=retransmissions / calls,
         error_ratio=errors / calls if errors is not None else None,
-        queue_seconds=queue / calls,
-        rtt_seconds=rtt / calls,
-        execute_seconds=execute / calls,
-        outstanding_wire=rtt / t,
-        outstanding=execute / t,
-        waiting=queue / t,
+        queue_seconds=grown.queue_milliseconds / (1000 * calls),
+        rtt_seconds=grown.rtt_milliseconds / (1000 * calls),
+        execute_seconds=grown.execute_milliseconds / (1000 * calls),
+        outstanding_wire=grown.rtt_milliseconds / t / 1000,
+        outstanding=grown.execute_milliseconds / t / 1000,
+        waiting=grown.queue_milliseconds / t / 1000,
     )
 
 
