@@ -18,8 +18,8 @@ from ioplateau.judge import topology
 from ioplateau.judge.budgets import BudgetKey, FlowKey, Verdict
 from ioplateau.judge.clouds import discover
 from ioplateau.judge.clouds.identity import Sold
-from ioplateau.judge.judge import Judge
 from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.judge import Judge
 from ioplateau.judge.topology import Topology
 from ioplateau.measure import (
     diskstats,

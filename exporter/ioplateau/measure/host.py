@@ -40,7 +40,7 @@ class Host:
         for prefix, place in self._moved:
             if path == prefix or path.startswith(prefix + "/"):
                 return str(place) + path[len(prefix) :]
-        return os.path.join(self._root, path.lstrip("/"))  # noqa: PTH118 - hot path
+        return os.path.join(self._root, path.lstrip("/"))
 
     def read(self, path: str) -> bytes:
         """The whole file, from a descriptor kept open between calls."""
