@@ -13,6 +13,7 @@ from ioplateau.judge.witness import ClientWitness
 SLOT_QUEUE_SHARE = 0.2
 SLOT_USE = 0.55
 EASY_WIRE, EASY_WIRE_WITH_BACKLOG = 0.6, 1.2
+UNTOLD_WAITING = 2.0  # calls, where nobody tells how many slots there are
 SENDER_LIMITED = 0.10
 RTT_GROWTH = 2.5
 
@@ -60,7 +61,7 @@ def waits_for_slots(sense: Sense, client: ClientWitness | None, load: float) -> 
     limit = client.slot_limit
     if limit is not None and load < SLOT_USE * limit:
         return False
-    if limit is None and backlog < 1.0:
+    if limit is None and backlog < 1.0 and sense.outstanding - sense.rtt_load < UNTOLD_WAITING:
         return False
     if (client.sender_limited_ratio or 0.0) > SENDER_LIMITED:
         return False

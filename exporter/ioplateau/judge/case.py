@@ -86,22 +86,13 @@ class Case:
             if queue is Queue.WEAK:
                 latency = drawn.flat_latency()
             longer = _long_means(drawn.values_of(limit.dimension), drawn.queued, queue)
-        hidden = (
-            drawn.hidden_operations if limit.dimension is Dimension.IOPS else drawn.hidden_bytes
+        if limit.dimension is Dimension.IOPS:
+            hidden, doubtful = drawn.hidden_operations, drawn.doubtful_operations
+        else:
+            hidden, doubtful = drawn.hidden_bytes, drawn.doubtful_bytes
+        return Signs(
+            queue, level, latency, longer, drawn.excess, limit.value, elsewhere, hidden, doubtful
         )
-        return Signs(queue, level, latency, longer, drawn.excess, limit.value, elsewhere, hidden)
-
-    def memory(self) -> dict[str, Any]:
-        return {
-            "plateau": self.plateau.memory(),
-            "ceilings": [
-                [claim.limit.dimension, claim.limit.direction, list(claim.ceiling.items())]
-                for claim in self.claims
-                if claim.ceiling
-            ],
-            "word": self.word,
-            "since": self.since,
-        }
 
 
 def rate_of(drawn: Sense | Pool, dimension: Dimension, direction: Direction) -> float:

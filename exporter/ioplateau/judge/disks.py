@@ -79,32 +79,27 @@ class DiskRoom:
         return before
 
     def _lane(self, before: Case | None, budget: Budget) -> Case:
-        cached_lane = budget.key.kind is Kind.VM_CACHED
         members = []
         groups: dict[str, int] = {}
         for flow in budget.members:
             sense = self._senses.get(flow)
             if sense is None:
                 continue
-            cached = flow.name in self._cached
-            if cached_lane and not cached:
-                continue
-            # A read-only cache answers reads; writes go on to the disk, past the cached lane.
             stripe = self._stripe_of.get(flow.name, flow.name)
             members.append(
                 Member(
                     flow.name,
                     sense,
-                    reads=cached_lane or not cached,
-                    writes=not cached_lane,
+                    reads=flow not in budget.skips_reads,
+                    writes=flow not in budget.skips_writes,
                     group=groups.setdefault(stripe, len(groups)),
                 )
             )
         if before is not None and isinstance(before.drawn, Pool):
-            same = [(m.name, m.sense, m.reads) for m in before.drawn.members]
-            if same == [(m.name, m.sense, m.reads) for m in members]:
+            same = [(m.name, m.sense, m.reads, m.writes) for m in before.drawn.members]
+            if same == [(m.name, m.sense, m.reads, m.writes) for m in members]:
                 return self._case(before, budget, before.drawn)
-        return Case(budget, Pool(members))
+        return Case(budget, Pool(members, is_cache=budget.key.kind is Kind.VM_CACHED))
 
     # -- one block
 

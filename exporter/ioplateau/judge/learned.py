@@ -17,7 +17,7 @@ from ioplateau.judge.window import Level, beats
 LARGE_BYTES = 40 * 1024  # where the usual ratios of bytes to operations cross
 FLAT, FLAT_BESIDE_KNOWN = 0.015, 0.010
 LOCKED_FLAT = 0.04  # of a sum whose members move against each other
-BLOCKS, BLOCKS_BESIDE_KNOWN = 6, 10
+BLOCKS, BLOCKS_BESIDE_KNOWN = 5, 7
 RIPPLED_BLOCKS = 14
 LOCKED_BLOCKS, HINT_BLOCKS = 6, 3
 SAME = 0.015
@@ -151,8 +151,8 @@ class Plateau:
         if drawn.is_locked and count >= LOCKED_BLOCKS and level.spread <= LOCKED_FLAT:
             return Evidence(1.0, dimension, level.mean)  # no application moves like that
         is_flat = count >= needed and level.spread <= flat
-        if deep and not is_flat:
-            is_flat = count >= RIPPLED_BLOCKS and _is_rippled(level)
+        if not is_flat:
+            is_flat = deep and count >= RIPPLED_BLOCKS and _is_rippled(level)
             mean = beats(drawn.values_of(dimension)) if drawn.queued >= RIPPLED_BLOCKS else None
             if mean is not None and not is_flat:
                 is_flat, level = True, Level(mean, level.spread, RIPPLED_BLOCKS)

@@ -28,7 +28,8 @@ class Signs(NamedTuple):
     level, latency: flatness of rate and latency, where a queue makes them matter. longer: pairs
     of mean rates, over a short and a long stretch in which requests waited all the time.
     elsewhere: another limit is known to hold these requests back. hidden: reads of which the
-    unknown part that misses a host's cache draws on this limit too.
+    unknown part that misses a host's cache draws on this limit too. doubtful: what may count on
+    it or not.
     """
 
     queue: Queue
@@ -39,6 +40,7 @@ class Signs(NamedTuple):
     nominal: float = 1.0
     elsewhere: bool = False
     hidden: float = 0.0
+    doubtful: float = 0.0
 
 
 class Claim:
@@ -106,6 +108,7 @@ class Claim:
                 high = value * (1 + ABOVE + self.limit.tolerance)
             if (
                 low <= rate <= high
+                or (signs.doubtful > 0 and low <= rate - signs.doubtful <= high)
                 or (smooth is not None and 0.995 * low <= smooth <= 1.005 * high)
                 or any(low <= short <= high and low <= long <= high for short, long in gusty)
             ):

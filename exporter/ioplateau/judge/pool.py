@@ -53,6 +53,9 @@ class Pool:
         "bytes",
         "bytes_level",
         "excess",
+        "doubtful_bytes",
+        "doubtful_operations",
+        "is_cache",
         "hidden_bytes",
         "hidden_operations",
         "known",
@@ -77,8 +80,9 @@ class Pool:
         "write_operations",
     )  # fmt: skip
 
-    def __init__(self, members: list[Member]) -> None:
+    def __init__(self, members: list[Member], *, is_cache: bool = False) -> None:
         self.members = members
+        self.is_cache = is_cache
         self.recent_operations = Recent()
         self.recent_bytes = Recent()
         self.recent_latency = Recent()
@@ -99,6 +103,8 @@ class Pool:
         self.read_operations = self.write_operations = 0.0
         self.read_bytes = self.write_bytes = 0.0
         self.hidden_operations = self.hidden_bytes = 0.0  # reads a host's cache may answer
+        # Writes through a read-only cache, which a provider may count on it or not.
+        self.doubtful_operations = self.doubtful_bytes = 0.0
         self.waiting = self.excess = self.outstanding = 0.0
         self.queue = Queue.NONE
         self.waiting_members = self.active_members = 0
@@ -130,6 +136,9 @@ class Pool:
                     volume += sense.write_bytes
                     self.write_operations += sense.write_operations
                     self.write_bytes += sense.write_bytes
+                    if member.reads and self.is_cache:
+                        self.doubtful_operations += sense.write_operations
+                        self.doubtful_bytes += sense.write_bytes
             member.rates = (operations, volume)
         self.operations = self.read_operations + self.write_operations
         self.bytes = self.read_bytes + self.write_bytes

@@ -37,6 +37,8 @@ OWN_BLOCKS = 4  # blocks after which a class has a history of its own
 STRONG_EXCESS, STRONG_WAITING = 0.6, 1.5
 STRANGE_WAITING = 4.0  # where only the prior or another class says "slow"
 DEEP_EXCESS, DEEP_WAITING = 3.0, 6.0
+STRANGE_EXCESS = 1.5
+STANDING = 0.005
 WEAK_RATIO, WEAK_WAITING = 1.18, 0.5
 BUSY = 0.92  # io_ticks moves in jiffies; a queue that exists part of the time is no limit
 
@@ -95,6 +97,7 @@ class Sense:
     """One flow over time: what it draws, and how sure we are that its requests wait."""
 
     __slots__ = (
+        "_before",
         "active",
         "blocks",
         "busy",
@@ -107,6 +110,7 @@ class Sense:
         "known",
         "latency",
         "latency_level",
+        "latency_steps",
         "operations",
         "operations_level",
         "outstanding",
@@ -114,6 +118,7 @@ class Sense:
         "queue",
         "queue_share",
         "queued",
+        "rate_steps",
         "ratio",
         "read_bytes",
         "read_operations",
@@ -144,6 +149,8 @@ class Sense:
         self.still = 0  # consecutive blocks without it
         self.stalled_seconds = 0.0
         self.delay = 0.0
+        self.rate_steps = self.latency_steps = 0.05  # mean step from block to block, a share
+        self._before = (0.0, 0.0)
         self.clear()
 
     def clear(self) -> None:
@@ -239,13 +246,12 @@ class Sense:
     def _weigh(self, dt: float, *, near: bool) -> None:
         excess, waiting = self.excess, self.waiting
         ratio = 1.0 + excess
+        self._follow_steadiness(dt)
         weight = min(1.0, 0.22 * dt)
         self.ratio += weight * (ratio - self.ratio)
         queue = Queue.NONE
         if self.busy >= BUSY:
-            if excess >= STRONG_EXCESS and waiting >= (
-                STRONG_WAITING if self.own else STRANGE_WAITING
-            ):
+            if self._is_strong():
                 deep = excess >= DEEP_EXCESS and waiting >= DEEP_WAITING
                 queue = Queue.DEEP if deep else Queue.STRONG
             elif (
@@ -254,6 +260,8 @@ class Sense:
                 and self.operations * self.latency * (1 - self.typical / ratio) >= WEAK_WAITING
             ):
                 queue = Queue.WEAK
+            if queue < Queue.STRONG and self.is_bounded:
+                queue = Queue.STRONG
         self.queue = queue
         if queue >= Queue.STRONG:
             self.queued += 1
@@ -270,7 +278,37 @@ class Sense:
                 self.typical += min(1.0, 0.01 * dt) * (ratio - self.typical)
 
     hidden_operations = hidden_bytes = 0.0
+    doubtful_operations = doubtful_bytes = 0.0
     is_locked = False  # only a sum has members that can move against each other
+
+    def _is_strong(self) -> bool:
+        if self.excess < STRONG_EXCESS or self.waiting < STRONG_WAITING:
+            return False
+        if self.own or self.waiting >= STRANGE_WAITING:
+            return True
+        return self.excess >= STRANGE_EXCESS and self.waiting >= 2.0
+
+    def _follow_steadiness(self, dt: float) -> None:
+        weight = min(1.0, 0.15 * dt)
+        before_rate, before_latency = self._before
+        rate, latency = self.operations, self.latency
+        self._before = rate, latency
+        if before_rate > 0 and before_latency > 0:
+            step = min(0.05, abs(rate / before_rate - 1))
+            self.rate_steps += weight * (step - self.rate_steps)
+            step = min(0.05, abs(latency / before_latency - 1))
+            self.latency_steps += weight * (step - self.latency_steps)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether rate and latency both stand still with several requests outstanding: so do a
+        bounded number of requests behind a limit, and nothing that depends on a device."""
+        return (
+            self.outstanding >= 2.0
+            and self.rate_steps < STANDING
+            and self.latency_steps < STANDING
+            and self.busy >= 0.98
+        )
 
     def values_of(self, dimension: Dimension) -> list[float]:
         """The last blocks' rates, oldest first."""
