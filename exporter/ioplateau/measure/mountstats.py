@@ -1,8 +1,8 @@
 """/proc/self/mountstats: NFS counters, a record a mount, and the rates between two readings.
 
 Rates follow nfsiostat (nfs-utils), in base units, and add what Little's law gives. How the text
-is read stands in nfsrecords.py (files and records) and nfslines.py (lines). Reading the file
-never talks to a server and cannot hang on a dead one.
+is read stands in nfsrecords.py, nfstables.py and nfslines.py. Reading the file never talks to a
+server and cannot hang on a dead one.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ioplateau.measure.nfslines import Connection, Operation
+from ioplateau.measure.nfslines import Connection
 from ioplateau.measure.nfsrecords import Mount, MountTable, parse
+from ioplateau.measure.nfstables import Operation
 
 __all__ = [
     "ClientRates",

@@ -1,4 +1,4 @@
-"""The lines of one NFS record in mountstats: connections, operations, options, numbers.
+"""The lines of one NFS record in mountstats: connections, options, numbers.
 
 Grammar: fs/nfs/super.c nfs_show_stats(), net/sunrpc/stats.c rpc_clnt_show_stats(),
 net/sunrpc/xprtsock.c and xprtrdma/transport.c *_print_stats(). Lines are told apart by their
@@ -7,9 +7,8 @@ number of fields, never by the versions in the file: distributions back-port col
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, make_dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -42,21 +41,6 @@ class Connection:
     max_slots: int | None  # high-water mark, never falls
     sending_sum: int | None
     pending_sum: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One line of the per-op table: calls completed, in the kernel's units."""
-
-    operations: int
-    transmissions: int
-    timeouts: int
-    bytes_sent: int  # with RPC and NFS headers
-    bytes_received: int
-    queue_milliseconds: int  # waiting on the client
-    rtt_milliseconds: int  # on the wire and in the server
-    execute_milliseconds: int  # from start to end
-    errors: int | None = None  # RPC iostats 1.1 and newer
 
 
 def maker(frozen: type[T]) -> Callable[..., T]:
@@ -119,7 +103,7 @@ def options(raw: bytes) -> Mapping[str, str]:
     for part in raw.split(b","):
         key, _, value = part.partition(b"=")
         if key:
-            found[_name(key)] = _name(value)
+            found[word(key)] = word(value)
     return found
 
 
@@ -128,29 +112,34 @@ def connection(line: bytes) -> Connection:
     words = line.split()
     if len(words) < 2:
         raise FormatError("no kind of connection")
-    kind = _name(words[1])
+    kind = _kind(words[1])
     return _LAYOUTS.get(kind, _like_tcp)(kind, numbers(words[2:]))
 
 
+@lru_cache(32)
+def _kind(raw: bytes) -> str:
+    return word(raw[:32])
+
+
 def _like_tcp(kind: str, values: list[int]) -> Connection:
-    _want(values, 10, kind)
+    want(values, 10, kind)
     return _make_connection(kind, *values[:10], *_slots(values, 10))
 
 
 def _udp(kind: str, values: list[int]) -> Connection:
-    _want(values, 7, kind)
+    want(values, 7, kind)
     port, binds, *counts = values[:7]
     return _make_connection(kind, port, binds, None, None, None, *counts, *_slots(values, 7))
 
 
 def _local(kind: str, values: list[int]) -> Connection:
-    _want(values, 9, kind)
+    want(values, 9, kind)
     return _make_connection(kind, None, *values[:9], *_slots(values, 9))
 
 
 def _rdma(kind: str, values: list[int]) -> Connection:
     # What follows the first ten counts chunks and registrations: RDMA prints no max_slots.
-    _want(values, 10, kind)
+    want(values, 10, kind)
     return _make_connection(kind, *values[:10], None, None, None)
 
 
@@ -170,93 +159,13 @@ def _slots(values: list[int], at: int) -> tuple[int | None, int | None, int | No
     return values[at], values[at + 1], values[at + 2]
 
 
-class Operations(Mapping[str, Operation]):
-    """The used operations of one per-op table, in its order. Values are parsed when asked for:
-    a tick looks at READ and WRITE, only a scrape at the twenty others.
-    """
-
-    __slots__ = ("_known", "_lines")
-
-    def __init__(self, lines: Mapping[str, bytes], known: Mapping[str, Operation] = {}) -> None:
-        """`lines` by name, all found good by operation_name(); `known`: what was parsed before."""
-        self._lines = lines
-        self._known = dict(known)
-
-    def __getitem__(self, name: str) -> Operation:
-        known = self._known.get(name)
-        if known is None:
-            line = self._lines[name]
-            known = Operation(*numbers(line[line.index(b":") + 1 :].split())[:9])
-            self._known[name] = known
-        return known
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._lines)
-
-    def __len__(self) -> int:
-        return len(self._lines)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._lines
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, Operations) and self._lines == other._lines:
-            return True
-        return super().__eq__(other)
-
-    __hash__ = None  # type: ignore[assignment]  # unhashable, as other mappings
-
-    def __repr__(self) -> str:
-        return repr(dict(self))
-
-    def moved(self, lines: Mapping[str, bytes]) -> Operations:
-        """These, with other lines for some of them."""
-        known = {name: value for name, value in self._known.items() if name not in lines}
-        return Operations({**self._lines, **lines}, known)
-
-
-class BadOperationError(FormatError):
-    """A line of the per-op table of which only the name, at best, is readable."""
-
-    def __init__(self, name: str, message: str) -> None:
-        super().__init__(message)
-        self.name = name
-
-
-def operation_name(line: bytes) -> str:
-    """Whose line of the per-op table this is; BadOperationError if it is not as it should be."""
-    colon = line.find(b":") + 1
-    name = operation_label(line[:colon]) if colon < 100 else ""
-    if not name:
-        raise BadOperationError("", "no name of an operation")
-    try:
-        _want(numbers(line[colon:].split()), 8, name)
-    except FormatError as error:
-        raise BadOperationError(name, str(error)) from None
-    return name
-
-
-# A line that is surely good, from the colon on: calls completed, and seven or more numbers
-# of less than 64 bits.
-is_good_operation = re.compile(rb": [1-9][0-9]{0,17}(?: [0-9]{1,18}){7,}").fullmatch
-
-
-def is_all_zero(line: bytes) -> bool:
-    """Whether a good line of the per-op table has nothing but zeros."""
-    return not line[line.find(b":") :].strip(b": 0")
-
-
-@lru_cache(1024)
-def operation_label(raw: bytes) -> str:
-    """The name in "        READ:": right-aligned to twelve places, longer ones stick out."""
-    return _name(raw.strip(b"\t :"))
-
-
-def _want(values: list[int], least: int, name: str) -> None:
+def want(values: list[int], least: int, name: str) -> None:
+    """FormatError if there are too few."""
     if len(values) < least:
         raise FormatError(f"{len(values)} numbers after {name[:24]!r}, want {least} or more")
 
 
-def _name(raw: bytes) -> str:
+def word(raw: bytes) -> str:
+    """A name or a value, decoded."""
     # The same few words in a thousand mounts: one object each.
     return sys.intern(decode(raw))

@@ -1,7 +1,7 @@
 """The text of mountstats: from a file to its NFS records. The nouns' door is mountstats.py.
 
 The text is long (4 kB a mount) and moves little. So a record is cut into pieces (head, age,
-front, connections, operations), and a piece that reads as it did last time keeps what was
+front, connections, table), and a piece that reads as it did last time keeps what was
 understood of it. Where the cuts fall depends on the text alone: the last reading changes what
 a parse costs and never what it returns.
 """
@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ioplateau.measure import nfslines
+from ioplateau.measure import nfslines, nfstables
 from ioplateau.measure.escapes import decode
-from ioplateau.measure.nfslines import BadOperationError, Connection, Operation, Operations
+from ioplateau.measure.nfslines import Connection
+from ioplateau.measure.nfstables import Operation, Table
 from ioplateau.measure.reading import FormatError
 
 EVENTS = 27  # names: include/linux/nfs_iostat.h; kernels without pNFS print 25
@@ -29,7 +30,7 @@ _OPTIONS = b"\n\topts:\t"
 _AGE = b"\n\tage:\t"
 _RPC = b"\n\tRPC iostats version:"
 _CONNECTION = b"\n\txprt:"
-_PER_OPERATION = b"\n\tper-op statistics\n"
+_TABLE = b"\n" + nfstables.TITLE + b"\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,18 +126,9 @@ class _Front:
 
 
 @dataclass(slots=True)
-class _Operations:
-    """The per-op table, to the end of the record."""
-
-    text: bytes
-    used: Operations
-    unreadable: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
 class _Body:
     front: _Front
-    operations: _Operations
+    table: Table
     mount: Mount
 
 
@@ -183,7 +175,7 @@ class _Reading:
         self._mounts: list[Mount] = []
         self._seen: dict[str, int] = {}
         # A superblock mounted in several places repeats its table.
-        self._tables: dict[bytes, _Operations] = {}
+        self._tables: dict[bytes, Table] = {}
 
     def table(self) -> MountTable:
         return MountTable(tuple(self._mounts), tuple(self.rejects), self._memo)
@@ -241,9 +233,9 @@ class _Reading:
         else:
             front = self._front(record, age_end, head)
         start = age_end + len(front.text)
-        end = self._operations_start(record, start, head)
+        end = self._table_start(record, start, head)
         connections = self._connections(record[start:end], head)
-        operations = self._operations(record[end:], kept.operations if kept else None, head)
+        table = self._table(record[end:], kept.table if kept is not None else None, head)
         mount = _make_mount(
             head.device,
             head.mount_point,
@@ -255,11 +247,11 @@ class _Reading:
             front.bytes,
             front.rpc_program,
             connections,
-            operations.used,
+            table.used,
             front.security,
-            operations.unreadable,
+            table.unreadable,
         )
-        return _Body(front, operations, mount)
+        return _Body(front, table, mount)
 
     def _front(self, record: bytes, start: int, head: _Head) -> _Front:
         at = record.find(_RPC, start)
@@ -267,7 +259,7 @@ class _Reading:
             end = record.find(b"\n", at + 1) + 1
         else:
             self._reject('no line "RPC iostats version:"', head)
-            ends = [record.find(mark, start) + 1 for mark in (_CONNECTION, _PER_OPERATION)]
+            ends = [record.find(mark, start) + 1 for mark in (_CONNECTION, _TABLE)]
             end = min(filter(None, ends), default=len(record))
         front = _Front(record[start:end])
         for line in front.text.split(b"\n"):
@@ -292,8 +284,8 @@ class _Reading:
             self._reject(f"{error}: {line[:120]!r}", head)
             return ()
 
-    def _operations_start(self, record: bytes, start: int, head: _Head) -> int:
-        at = record.find(_PER_OPERATION, start - 1)
+    def _table_start(self, record: bytes, start: int, head: _Head) -> int:
+        at = record.find(_TABLE, start - 1)
         if at >= 0:
             return at + 1
         if not record.endswith(b"\n\n"):
@@ -320,74 +312,20 @@ class _Reading:
                 except FormatError as error:
                     self._reject(f"{error}: {line[:120]!r}", head)
 
-    def _operations(self, text: bytes, kept: _Operations | None, head: _Head) -> _Operations:
+    def _table(self, text: bytes, kept: Table | None, head: _Head) -> Table:
         if kept is not None and text == kept.text:
             return kept
-        found = self._tables.get(text)
-        if found is None:
-            found = _moved(text, kept) if kept is not None else None
-            if found is None:
-                rejected = len(self.rejects)
-                found = self._all_operations(text, head)
-                if len(self.rejects) > rejected:
-                    return found
-            self._tables[text] = found
-        return found
-
-    def _all_operations(self, text: bytes, head: _Head) -> _Operations:
-        used: dict[str, bytes] = {}
-        names: set[str] = set()
-        unreadable: list[str] = []
-        table, end, more = text.partition(b"\n\n")
-        if not end:
-            self._reject("no blank line at its end", head)
-            unreadable.append("")
-        elif more.strip():
-            self._reject(f"more after its blank line: {more[:120]!r}", head)
-            if _is_operation(_header(more)):
-                unreadable.append("")
-        for line in table.split(b"\n"):
-            if not line or line == _PER_OPERATION[1:-1]:
-                continue
-            try:
-                name = nfslines.operation_name(line)
-            except BadOperationError as error:
-                unreadable.append(error.name)
-                self._reject(f"{error}: {line[:120]!r}", head)
-                continue
-            if name in names:
-                unreadable.append("")  # it stands where another should
-                self._reject(f"a second {name[:24]!a}", head)
-            elif not nfslines.is_all_zero(line):
-                used[name] = line
-            names.add(name)
-        return _Operations(text, Operations(used), tuple(unreadable))
-
-
-def _is_operation(line: bytes) -> bool:
-    try:
-        return bool(nfslines.operation_name(line))
-    except BadOperationError:
-        return False
-
-
-def _moved(text: bytes, kept: _Operations) -> _Operations | None:
-    """The table of last time with some lines changed; None if more than that happened."""
-    lines, before = text.split(b"\n"), kept.text.split(b"\n")
-    if len(lines) != len(before):
-        return None
-    used, changed = kept.used, {}
-    for line, was in zip(lines, before, strict=True):
-        if line == was:
-            continue
-        colon = line.find(b":")
-        label = line[: colon + 1]
-        name = nfslines.operation_label(label)
-        # A first use takes the long way too: its place in the order is not known here.
-        if not (was.startswith(label) and name in used and nfslines.is_good_operation(line, colon)):
-            return None
-        changed[name] = line
-    return _Operations(text, used.moved(changed), kept.unreadable)
+        table = self._tables.get(text)
+        if table is None and kept is not None:
+            table = nfstables.read_moved(text, kept)
+        if table is None:
+            table, wrong = nfstables.read(text)
+            if wrong:
+                for each in wrong:
+                    self._reject(each, head)
+                return table
+        self._tables[text] = table
+        return table
 
 
 def _rpc_program(line: bytes) -> str:
