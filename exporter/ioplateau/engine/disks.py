@@ -89,6 +89,12 @@ class Disks:
             return False  # a loop device without a file, a drive without a medium
         return not self.settings.is_hidden(name, size)
 
+    @property
+    def numbers(self) -> dict[tuple[int, int], str]:
+        """Kernel names by major and minor number."""
+        table = self.table
+        return {} if table is None else {disk.device: name for name, disk in table.disks.items()}
+
     def with_partitions(self) -> dict[str, BlockDevice | None]:
         """Every flow, and the partitions that stacked devices are made of."""
         found: dict[str, BlockDevice | None] = {

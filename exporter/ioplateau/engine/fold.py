@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from ioplateau.engine.accounts import Accounts
 from ioplateau.engine.disks import Disks
+from ioplateau.engine.groups import Groups
 from ioplateau.engine.hearsay import Hearsay
 from ioplateau.engine.interfaces import Interfaces
 from ioplateau.engine.nfs import Nfs
@@ -22,6 +23,7 @@ from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.judge import Judge
 from ioplateau.judge.topology import Topology
 from ioplateau.measure import (
+    cgroups,
     diskstats,
     interfaces,
     meminfo,
@@ -68,6 +70,7 @@ class Engine:
         self._disks = Disks(self._settings)
         self._nfs = Nfs(self._settings)
         self._nics = Interfaces(self._settings)
+        self._groups = Groups()
         self._tcp: tuple[TcpSocket, ...] | None = None
         self._topology: Topology | None = None
         self._drawn_from: tuple[object, ...] = ()
@@ -86,7 +89,9 @@ class Engine:
         flows = self._measure(snapshot, gap=elapsed is None)
         budgets = self._layout(snapshot).budgets
         witness = self._hearsay.witness(
-            self._nfs.news(self._tcp, _slot_limit(snapshot.static)), self._machine.memory
+            self._nfs.news(self._tcp, _slot_limit(snapshot.static)),
+            self._machine.memory,
+            self._groups.witnesses,
         )
         verdicts = self._judge.observe(snapshot.mono, elapsed, budgets, flows, witness)
         self._last, self._ticks = snapshot, self._ticks + 1
@@ -134,6 +139,7 @@ class Engine:
             latest("meminfo", MEMINFO, meminfo.parse, last.memory),
         )
         self._observe_tcp(snapshot)
+        self._observe_groups(snapshot, gap=gap, flows=flows)
         return flows
 
     def _reader(self, snapshot: Snapshot) -> _Read:
@@ -183,10 +189,28 @@ class Engine:
             self._tcp = None
             self._book(snapshot, "sockets", "tcp", why)
 
+    def _observe_groups(
+        self, snapshot: Snapshot, *, gap: bool, flows: dict[FlowKey, FlowTick | None]
+    ) -> None:
+        blob = snapshot.blobs.get("cgroups")
+        if blob is None:
+            return
+        found, rejects = cgroups.parse(blob)
+        self._book(snapshot, "cgroups", "cgroups", "", rejects)
+        at = snapshot.read_at("cgroups")
+        self._groups.observe(at, found, self._disks.numbers, gap=gap, flows=flows)
+
     def _layout(self, snapshot: Snapshot) -> Topology:
         """Who draws on what; made anew when the machine's shape or the settings changed."""
         static, settings = snapshot.static, self._settings
-        drawn_from = (static, self._disks.names, self._nfs.layout, self._nics.names, settings)
+        drawn_from = (
+            static,
+            self._disks.names,
+            self._nfs.layout,
+            self._nics.names,
+            self._groups.flows,
+            settings,
+        )
         if self._topology is None or any(
             now is not was for now, was in zip(drawn_from, self._drawn_from, strict=True)
         ):
@@ -198,6 +222,7 @@ class Engine:
                 settings.rules,
                 settings.shelf,
                 self._sold(static),
+                self._groups.flows,
             )
             self._accounts.keep_only(self._topology.budgets.keys())
         return self._topology

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ioplateau.judge.witness import ClientWitness, Witness
+from ioplateau.judge.witness import CgroupWitness, ClientWitness, Witness
 from ioplateau.measure.delta import Span
 from ioplateau.measure.meminfo import Memory
 from ioplateau.measure.mountstats import Connection
@@ -54,9 +54,15 @@ class Hearsay:
                 )
         self._before = now
 
-    def witness(self, clients: Mapping[str, ClientNews], memory: Memory | None) -> Witness:
+    def witness(
+        self,
+        clients: Mapping[str, ClientNews],
+        memory: Memory | None,
+        groups: Mapping[str, CgroupWitness],
+    ) -> Witness:
         """Everything of this tick, by client label."""
         return Witness(
+            cgroups=groups,
             clients={label: self._client(news) for label, news in clients.items()},
             dirty_bytes=memory.dirty_bytes if memory is not None else None,
             writeback_bytes=memory.writeback_bytes if memory is not None else None,

@@ -13,6 +13,7 @@ from typing import Any
 from ioplateau.judge.budgets import Budget, BudgetKey, FlowKey, Verdict, Word
 from ioplateau.judge.disks import DiskRoom
 from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.groups import GroupRoom
 from ioplateau.judge.mounts import MountRoom
 from ioplateau.judge.window import Blocks
 from ioplateau.judge.witness import NOTHING, Witness
@@ -34,6 +35,7 @@ class Judge:
         self._budgets: Mapping[BudgetKey, Budget] | None = None
         self._disks = DiskRoom(learn=self.settings.learn_limits)
         self._mounts = MountRoom(learn=self.settings.learn_limits)
+        self._groups = GroupRoom()
         self._verdicts: dict[BudgetKey, Verdict] = {}
 
     def observe(
@@ -57,6 +59,7 @@ class Judge:
         verdicts: dict[BudgetKey, Verdict] = {}
         self._disks.step(at, seconds, merged, witness or NOTHING, verdicts)
         self._mounts.step(at, seconds, merged, witness or NOTHING, verdicts)
+        self._groups.step(at, seconds, merged, witness or NOTHING, verdicts)
         self._verdicts = verdicts
         return verdicts
 
@@ -64,6 +67,7 @@ class Judge:
         self._budgets = budgets
         self._disks.seat(budgets)
         self._mounts.seat(budgets)
+        self._groups.seat(budgets)
         self._verdicts = {
             key: self._verdicts.get(key) or Verdict(key, Word.UNKNOWN, at) for key in budgets
         }

@@ -63,6 +63,18 @@ class NfsFlow:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupFlow:
+    """A control group's I/O on one disk, and its own limits per second. None: no limit."""
+
+    label: str
+    device: str
+    read_operations: float | None = None
+    write_operations: float | None = None
+    read_bytes: float | None = None
+    write_bytes: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     """What the configuration says of limits."""
 
@@ -85,6 +97,7 @@ def build(
     rules: Rules,
     shelf: Shelf,
     sold: Sold = NOTHING_SOLD,
+    groups: Sequence[GroupFlow] = (),
 ) -> Topology:
     """Every budget with the limits that configuration, provider and catalogue give it."""
     notices: list[str] = [*sold.reasons]
@@ -94,6 +107,7 @@ def build(
         *builder.lanes(tuple(interfaces)),
         *builder.volumes(mounts),
         *_clients(mounts),
+        *map(_group, groups),
     ]
     notices.extend(builder.unmatched(mounts))
     return Topology({budget.key: budget for budget in budgets}, tuple(notices))
@@ -322,6 +336,25 @@ def _clients(mounts: Sequence[NfsFlow]) -> Iterable[Budget]:
         info = {"server": flows[0].server, "version": flows[0].version}
         yield Budget(BudgetKey(Kind.NFS_SLOTS, client), members, _slots(flows[0]), info=info)
         yield Budget(BudgetKey(Kind.NFS_CONNECTION, client), members, info=info)
+
+
+def _group(group: GroupFlow) -> Budget:
+    told = (
+        (Dimension.IOPS, Direction.READ, group.read_operations),
+        (Dimension.IOPS, Direction.WRITE, group.write_operations),
+        (Dimension.THROUGHPUT, Direction.READ, group.read_bytes),
+        (Dimension.THROUGHPUT, Direction.WRITE, group.write_bytes),
+    )
+    return Budget(
+        BudgetKey(Kind.CGROUP, group.label),
+        (FlowKey("cgroup", group.label),),
+        tuple(
+            Limit(dimension, direction, float(value), Origin.REPORTED, "control group")
+            for dimension, direction, value in told
+            if value
+        ),
+        info={"device": group.device} if group.device else {},
+    )
 
 
 def _slots(flow: NfsFlow) -> tuple[Limit, ...]:

@@ -66,6 +66,11 @@ class Host:
         """Names in a directory, sorted."""
         return tuple(sorted(os.listdir(self.place(path))))
 
+    def folders(self, path: str) -> tuple[str, ...]:
+        """Names of the directories in a directory, sorted; links are none."""
+        with os.scandir(self.place(path)) as entries:
+            return tuple(sorted(e.name for e in entries if e.is_dir(follow_symlinks=False)))
+
     def link(self, path: str) -> str:
         """What a symbolic link says, unresolved."""
         return os.readlink(self.place(path))

@@ -13,7 +13,7 @@ from types import FrameType
 
 from ioplateau import __version__
 from ioplateau.engine import Engine, EngineSettings
-from ioplateau.measure import interfaces
+from ioplateau.measure import cgroups, interfaces
 from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.run.clock import SystemClock
@@ -32,6 +32,9 @@ from ioplateau.tell.metrics_self import SelfStats
 from ioplateau.tell.prometheus import Exposition
 
 LOG = logging.getLogger(__name__)
+
+# Walking the hierarchy costs some 20 us a group; limits are set by hand or by a scheduler.
+GROUPS_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,22 @@ def sampler_for(settings: ServeSettings, clock: SystemClock) -> Sampler:
     """A sampler of every source that costs little; the sockets join when an NFS mount exists."""
     host = settings.paths.host()
     links = Source("interfaces", interfaces.links, every_seconds=60.0)
-    return Sampler(host, clock, (*kernel_files(host), links))
+    return Sampler(host, clock, (*kernel_files(host), links, _groups(host)))
+
+
+def _groups(host: Host) -> Source:
+    """Control groups with a block limit: which there are is looked up every 30 s."""
+    clock = SystemClock()
+    due, places = 0.0, list[str]()
+
+    def read() -> list[dict[str, object]]:
+        nonlocal due, places
+        if clock.mono() >= due:
+            places = cgroups.limited(host)
+            due = clock.mono() + GROUPS_SECONDS
+        return cgroups.read(host, places)
+
+    return Source("cgroups", read)
 
 
 class NfsSockets:

@@ -1,0 +1,120 @@
+"""Control groups with a block limit: throttled by this machine itself, not by its provider.
+
+The block throttle holds requests back before the disk counts them, so the disk shows a flat
+rate without a queue. What tells is the group's own rate, pressed against its own limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ioplateau.judge.budgets import (
+    Budget,
+    BudgetKey,
+    Dimension,
+    FlowKey,
+    Kind,
+    Limit,
+    Verdict,
+    Word,
+)
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.usage import drawn
+from ioplateau.judge.witness import Witness
+
+# blk-throttle enforces in slices of 100 ms and lets carry-over through: a held group was
+# measured within 1 % of its limit over a second.
+NEAR_BELOW, NEAR_ABOVE = 0.97, 1.10
+ON_SECONDS, MOST_SECONDS = 2.5, 5.0
+FALL = 2.0  # a second away from the limit undoes two at it
+
+
+class GroupRoom:
+    """Remembers every limited group between ticks."""
+
+    def __init__(self) -> None:
+        self._budgets: dict[BudgetKey, Budget] = {}
+        self._at: dict[tuple[BudgetKey, Limit], float] = {}
+        self._since: dict[BudgetKey, tuple[Word, float]] = {}
+
+    def seat(self, budgets: Mapping[BudgetKey, Budget]) -> None:
+        """Take the budgets of this room."""
+        self._budgets = {key: b for key, b in budgets.items() if key.kind is Kind.CGROUP}
+        self._at = {place: at for place, at in self._at.items() if place[0] in self._budgets}
+        self._since = {key: told for key, told in self._since.items() if key in self._budgets}
+
+    def step(
+        self,
+        at: float,
+        seconds: float,
+        flows: Mapping[FlowKey, FlowTick | None],
+        witness: Witness,
+        verdicts: dict[BudgetKey, Verdict],
+    ) -> None:
+        """Every group, one stretch of `seconds`."""
+        for key, budget in self._budgets.items():
+            tick = flows.get(budget.members[0])
+            if tick is None:
+                verdicts[key] = self._say(key, Word.UNKNOWN, at)
+                continue
+            binding = self._weigh(key, budget, flows, seconds)
+            if binding is not None:
+                verdicts[key] = self._throttled(budget, at, *binding, witness)
+            elif tick.operations_per_second == 0:
+                verdicts[key] = self._say(key, Word.IDLE, at)
+            else:
+                verdicts[key] = self._say(key, Word.HEALTHY, at)
+
+    def _weigh(
+        self,
+        key: BudgetKey,
+        budget: Budget,
+        flows: Mapping[FlowKey, FlowTick | None],
+        seconds: float,
+    ) -> tuple[Limit, float] | None:
+        """The limit the group is pressed against the closest, with its share; None: no limit."""
+        binding: tuple[Limit, float] | None = None
+        for limit in budget.limits:
+            rate = drawn(budget, flows, limit.dimension, limit.direction)
+            share = rate / limit.value if rate is not None else 0.0
+            is_near = NEAR_BELOW <= share <= NEAR_ABOVE
+            held = self._at.get((key, limit), 0.0) + (seconds if is_near else -FALL * seconds)
+            held = self._at[key, limit] = min(max(held, 0.0), MOST_SECONDS)
+            if held >= ON_SECONDS and (binding is None or share > binding[1]):
+                binding = limit, share
+        return binding
+
+    def _throttled(
+        self, budget: Budget, at: float, limit: Limit, share: float, witness: Witness
+    ) -> Verdict:
+        group = witness.cgroups.get(budget.key.name)
+        evidence: dict[str, float | str] = {"share_of_limit": share}
+        if group is not None:
+            evidence["device"] = group.device
+            if group.pressure_ratio is not None:
+                evidence["pressure_ratio"] = group.pressure_ratio
+        plain = self._say(budget.key, Word.THROTTLED, at)
+        unit = "IOPS" if limit.dimension is Dimension.IOPS else "bytes/s"
+        return Verdict(
+            budget.key,
+            Word.THROTTLED,
+            plain.since,
+            dimension=limit.dimension,
+            direction=limit.direction,
+            limit=limit.value,
+            origin=limit.origin,
+            utilization=share,
+            evidence=evidence,
+            sentence=(
+                f"held at {share * limit.value:,.0f} {unit} of {limit.direction}s by the control "
+                f"group's own limit of {limit.value:,.0f} ({limit.source}), not by the disk: "
+                f"raise the limit of {budget.key.name}"
+            ),
+            sufferers=budget.members,
+        )
+
+    def _say(self, key: BudgetKey, word: Word, at: float) -> Verdict:
+        before = self._since.get(key)
+        if before is None or before[0] is not word:
+            self._since[key] = before = (word, at)
+        return Verdict(key, word, before[1])

@@ -1,0 +1,73 @@
+"""Control groups: throttled by their own limit, though the disk shows no queue."""
+
+from ioplateau.judge.budgets import (
+    Budget,
+    BudgetKey,
+    Dimension,
+    Direction,
+    FlowKey,
+    Kind,
+    Limit,
+    Origin,
+    Word,
+)
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.groups import GroupRoom
+from ioplateau.judge.witness import CgroupWitness, Witness
+
+KEY = BudgetKey(Kind.CGROUP, "/batch")
+FLOW = FlowKey("cgroup", "/batch")
+READS = Limit(Dimension.IOPS, Direction.READ, 500.0, Origin.REPORTED, "control group")
+
+
+def verdicts(*rates, step=1.0):
+    room = GroupRoom()
+    room.seat({KEY: Budget(KEY, (FLOW,), (READS,))})
+    said = []
+    for number, rate in enumerate(rates):
+        tick = None if rate is None else FlowTick(step, read_operations_per_second=rate)
+        found = {}
+        witness = Witness(cgroups={"/batch": CgroupWitness("vda", pressure_ratio=0.9)})
+        room.step(number * step, step, {FLOW: tick}, witness, found)
+        said.append(found[KEY])
+    return said
+
+
+def test_a_group_pressed_against_its_limit_is_throttled_after_some_seconds():
+    said = verdicts(*[500.0] * 6)
+
+    assert [v.word for v in said] == [Word.HEALTHY] * 2 + [Word.THROTTLED] * 4
+    assert said[-1].limit == 500.0
+    assert said[-1].since == 2.0
+    assert said[-1].sufferers == (FLOW,)
+    assert said[-1].evidence["device"] == "vda"
+    assert "control group" in said[-1].sentence
+
+
+def test_the_same_seconds_at_four_ticks_a_second():
+    said = verdicts(*[500.0] * 20, step=0.25)
+
+    assert [v.word for v in said].index(Word.THROTTLED) == 9
+
+
+def test_a_group_below_its_limit_is_not_throttled():
+    assert {v.word for v in verdicts(*[450.0] * 10)} == {Word.HEALTHY}
+
+
+def test_a_single_second_at_the_limit_is_not_throttling():
+    said = verdicts(100.0, 500.0, 100.0, 500.0, 100.0, 500.0)
+
+    assert Word.THROTTLED not in {v.word for v in said}
+
+
+def test_it_ends_when_the_rate_falls():
+    said = verdicts(*[500.0] * 8, *[100.0] * 3)
+
+    assert said[7].word is Word.THROTTLED
+    assert said[-1].word is Word.HEALTHY
+
+
+def test_no_reading_is_unknown_and_no_io_is_idle():
+    said = verdicts(None, 0.0)
+
+    assert [v.word for v in said] == [Word.UNKNOWN, Word.IDLE]
