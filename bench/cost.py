@@ -1,0 +1,282 @@
+"""What ioplateau costs: ratios to node_exporter, and to merely reading the same bytes.
+
+    .venv/bin/python bench/cost.py [--quick] [--seconds 90] [--sizes small,middle,large]
+
+Everything that is compared runs at the same time on the same files: the daemon with its tick a
+second and a scrape each 15 s, node_exporter with the same collectors and a scrape each 15 s, and
+bench/floor.py, which reads what a tick reads and throws it away. A process of its own, whose time
+nobody is charged with, moves the files each second. One slice of 15 s gives one value of each
+ratio; the table has the median over the slices, with the lowest and highest behind it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import process
+from process import Program, Scrape
+
+SIZES = {"small": (16, 8, 4), "middle": (64, 100, 8), "large": (256, 1000, 16)}
+SLICE_SECONDS = 15
+WARM_UP_SECONDS = 18  # until the daemon's window of 15 s is full and node_exporter's heap is grown
+THEIR_SECOND, OUR_SECOND = 4, 11  # of a slice, at which each is scraped: not at once
+MIB = 1 << 20
+MISHAPS = ("ioplateau_parse_rejects_total", "ioplateau_ticks_skipped_total")
+
+
+@dataclass(slots=True)
+class Slice:
+    """What 15 seconds cost, in seconds of CPU."""
+
+    ticks: list[float] = field(default_factory=list)  # one a second without a scrape
+    floors: list[float] = field(default_factory=list)
+    ours: float = 0.0
+    theirs: float = 0.0
+    our_scrape: Scrape | None = None
+    their_scrape: Scrape | None = None
+
+    @property
+    def tick(self) -> float:
+        return statistics.median(self.ticks)
+
+    @property
+    def floor(self) -> float:
+        return statistics.median(self.floors)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One size, measured."""
+
+    name: str
+    shape: tuple[int, int, int]
+    slices: list[Slice]
+    our_start: float
+    their_start: float
+    our_memory: tuple[int, int]  # VmRSS and VmHWM at the end
+    their_memory: tuple[int, int]
+
+    def of(self, scrape: str) -> list[Scrape]:
+        return [getattr(each, scrape) for each in self.slices]
+
+
+@contextmanager
+def directory() -> Iterator[Path]:
+    """In memory where that can be had, so that no disk is part of the measurement."""
+    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    made = Path(tempfile.mkdtemp(prefix="ioplateau-bench-", dir=place))
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made)
+
+
+def measure(name: str, seconds: int) -> Result:
+    """Run all four programs on one tree."""
+    shape = SIZES[name]
+    with ExitStack() as stack:
+        root = stack.enter_context(directory())
+        stack.enter_context(process.advancing_tree(root, *shape))
+        procfs, sysfs = f"{root}/proc", f"{root}/sys"
+        # One after the other: a start is work, and has its own row.
+        theirs = stack.enter_context(process.node_exporter(root))
+        their_start = theirs.first_scrape()
+        ours = stack.enter_context(process.ioplateau(procfs, sysfs))
+        our_start = ours.first_scrape()
+        floor = stack.enter_context(process.floor(procfs))
+        warm_up(ours, theirs)
+        slices = [one_slice(ours, theirs, floor) for _ in range(max(seconds // SLICE_SECONDS, 1))]
+        check(slices[-1])
+        return Result(
+            name,
+            shape,
+            slices,
+            our_start,
+            their_start,
+            memory(ours),
+            memory(theirs),
+        )
+
+
+def warm_up(ours: Program, theirs: Program) -> None:
+    until = time.monotonic() + WARM_UP_SECONDS
+    for program in (theirs, ours, theirs, ours):
+        program.scrape()
+        time.sleep(1)
+    time.sleep(max(until - time.monotonic(), 0))
+
+
+def one_slice(ours: Program, theirs: Program, floor: Program) -> Slice:
+    """Fifteen seconds: clocks are read each second, between two ticks more often than not."""
+    found = Slice()
+    begun = time.monotonic()
+    our_begin, their_begin = ours.cpu_seconds, theirs.cpu_seconds
+    before, floor_before = our_begin, floor.cpu_seconds
+    for second in range(SLICE_SECONDS):
+        if second == THEIR_SECOND:
+            found.their_scrape = theirs.scrape()
+        elif second == OUR_SECOND:
+            found.our_scrape = ours.scrape()
+        time.sleep(max(begun + second + 1 - time.monotonic(), 0))
+        now, floor_now = ours.cpu_seconds, floor.cpu_seconds
+        if second != OUR_SECOND:
+            found.ticks.append(now - before)
+        found.floors.append(floor_now - floor_before)
+        before, floor_before = now, floor_now
+    found.ours = ours.cpu_seconds - our_begin
+    found.theirs = theirs.cpu_seconds - their_begin
+    return found
+
+
+def check(last: Slice) -> None:
+    """That both did what they were measured at."""
+    assert last.our_scrape is not None
+    assert last.their_scrape is not None
+    for name in ("diskstats", "mountstats", "pressure", "stat", "meminfo", "netdev"):
+        if not re.search(rf'source_up{{source="{name}"}} 1', last.our_scrape.text):
+            raise RuntimeError(f"ioplateau could not read {name}: these figures mean nothing")
+    if re.search(r"collector_success{.*} 0", last.their_scrape.text):
+        raise RuntimeError("a collector of node_exporter failed: these figures mean nothing")
+    for line in last.our_scrape.text.splitlines():
+        name, _, value = line.rpartition(" ")
+        if name.startswith(MISHAPS) and float(value):
+            print(f"note: {line}")
+
+
+def memory(program: Program) -> tuple[int, int]:
+    return program.memory_bytes("VmRSS"), program.memory_bytes("VmHWM")
+
+
+def spread(values: Sequence[float], form: str = "{:.2f}") -> str:
+    """The median, and the lowest and highest."""
+    low, middle, high = (form.format(f(values)) for f in (min, statistics.median, max))
+    return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def column(result: Result) -> list[tuple[str, str]]:
+    """The rows of one size."""
+    slices = result.slices
+    ours, theirs = result.of("our_scrape"), result.of("their_scrape")
+    scrapes = list(zip(ours, theirs, strict=True))
+    return [
+        ("**CPU per second, ours : theirs**", spread([s.ours / s.theirs for s in slices])),
+        ("CPU per second, ours", spread([s.ours * 1e3 / SLICE_SECONDS for s in slices], MS)),
+        ("CPU per second, theirs", spread([s.theirs * 1e3 / SLICE_SECONDS for s in slices], MS)),
+        (
+            "**tick : 1/80 of their scrape (CPU)**",
+            spread([s.tick / (s.theirs / 80) for s in slices]),
+        ),
+        ("CPU of a tick", spread([s.tick * 1e3 for s in slices], MS)),
+        ("CPU of their scrape", spread([s.theirs * 1e3 for s in slices], "{:.0f} ms")),
+        ("tick : reading its files", spread([s.tick / s.floor for s in slices])),
+        ("CPU of reading its files", spread([s.floor * 1e3 for s in slices], MS)),
+        ("scrape takes, ours : theirs", spread([a.seconds / b.seconds for a, b in scrapes])),
+        ("scrape takes, ours", spread([s.seconds * 1e3 for s in ours], "{:.0f} ms")),
+        ("scrape takes, theirs", spread([s.seconds * 1e3 for s in theirs], "{:.0f} ms")),
+        (
+            "**resident memory, ours : theirs**",
+            f"{result.our_memory[0] / result.their_memory[0]:.2f}",
+        ),
+        ("resident (highest), ours", mebibytes(result.our_memory)),
+        ("resident (highest), theirs", mebibytes(result.their_memory)),
+        ("series, ours : theirs", f"{ours[-1].series / theirs[-1].series:.2f}"),
+        ("series, ours", f"{ours[-1].series:,}"),
+        ("series, theirs", f"{theirs[-1].series:,}"),
+        ("a scrape's bytes (gzip), ours", volume(ours[-1])),
+        ("a scrape's bytes (gzip), theirs", volume(theirs[-1])),
+        ("start to first answer, ours", f"{result.our_start:.2f} s"),
+        ("start to first answer, theirs", f"{result.their_start:.2f} s"),
+    ]
+
+
+MS = "{:.1f} ms"
+
+
+def mebibytes(pair: tuple[int, int]) -> str:
+    return f"{pair[0] / MIB:.1f} ({pair[1] / MIB:.1f}) MiB"
+
+
+def volume(scrape: Scrape) -> str:
+    return f"{scrape.text_bytes:,} ({scrape.wire_bytes:,})"
+
+
+def print_table(results: Sequence[Result]) -> None:
+    columns = [column(result) for result in results]
+    heads = [f"{r.name}: {' / '.join(map(str, r.shape))}" for r in results]
+    print_rows(
+        ["disks / mounts / nconnect", *heads],
+        [[cells[0][0], *(text for _, text in cells)] for cells in zip(*columns, strict=True)],
+    )
+
+
+def print_rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    lines = [head, ["---"] * len(head), *rows]
+    widths = [max(len(line[n]) for line in lines) for n in range(len(head))]
+    for line in lines:
+        cells = (f"{text:{width}}" for text, width in zip(line, widths, strict=True))
+        print(f"| {' | '.join(cells)} |")
+
+
+def this_machine(seconds: int) -> None:
+    """On the real /proc and /sys: the floor is the kernel's own work there."""
+    with process.ioplateau() as ours, process.floor() as floor:
+        start = ours.first_scrape()
+        time.sleep(5)
+        ticks, floors = [], []
+        before, floor_before = ours.cpu_seconds, floor.cpu_seconds
+        for _ in range(seconds):
+            time.sleep(1)
+            now, floor_now = ours.cpu_seconds, floor.cpu_seconds
+            ticks.append(now - before)
+            floors.append(floor_now - floor_before)
+            before, floor_before = now, floor_now
+        ours.scrape()
+        tick, least = statistics.median(ticks), statistics.median(floors)
+        disks = len(Path("/proc/diskstats").read_text().splitlines())
+        mounts = Path("/proc/self/mountstats").read_bytes().count(b"statvers=")
+        rows = [
+            ["what there is", f"{disks} lines of diskstats, {mounts} NFS mounts"],
+            ["tick : reading its files", f"{tick / least:.2f}"],
+            ["CPU of a tick", MS.format(tick * 1e3)],
+            ["CPU of reading its files", MS.format(least * 1e3)],
+            ["CPU per second", MS.format(sum(ticks) * 1e3 / len(ticks))],
+            ["resident (highest)", mebibytes(memory(ours))],
+            ["start to first answer", f"{start:.2f} s"],
+        ]
+        print_rows(["this machine's /proc and /sys", platform.release()], rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "--seconds", type=int, default=90, help="measured per size, in slices of 15"
+    )
+    parser.add_argument("--sizes", default="small,middle,large", help="of " + ",".join(SIZES))
+    parser.add_argument("--quick", action="store_true", help="two slices of each: a look, no more")
+    given = parser.parse_args()
+    seconds = 2 * SLICE_SECONDS if given.quick else given.seconds
+    sizes = given.sizes.split(",") if given.sizes else []
+    if unknown := set(sizes) - SIZES.keys():
+        parser.error(f"no such size: {', '.join(sorted(unknown))}")
+    print(f"{platform.platform()}, {os.cpu_count()} CPUs, Python {platform.python_version()}, load")
+    print(f"{' '.join(f'{each:.2f}' for each in os.getloadavg())}; medians, (lowest to highest)\n")
+    if sizes:
+        print_table([measure(name, seconds) for name in sizes])
+        print()
+    this_machine(min(seconds, 30))
+    print(f"\nload at the end {' '.join(f'{each:.2f}' for each in os.getloadavg())}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""A program under measurement: started, asked, weighed, and ended."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+BENCH = Path(__file__).resolve().parent
+OURS = str(BENCH.parent / ".venv/bin/ioplateau")
+THEIRS = "/usr/bin/prometheus-node-exporter"
+COLLECTORS = ("diskstats", "mountstats", "nfs", "netdev", "pressure", "meminfo", "stat")
+# What Prometheus sends.
+HEADERS = {
+    "Accept": "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3",
+    "Accept-Encoding": "gzip",
+    "X-Prometheus-Scrape-Timeout-Seconds": "10",
+}
+START_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scrape:
+    """One answer to a scrape."""
+
+    seconds: float
+    wire_bytes: int
+    text_bytes: int
+    series: int
+    text: str
+
+
+class Program:
+    """A child with its standard input open: those of ours end when it closes."""
+
+    def __init__(self, command: Sequence[str], port: int | None = None) -> None:
+        self.port = port
+        self.started = time.monotonic()
+        self._child = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._child.terminate()
+        self._child.wait(20)
+        for stream in (self._child.stdin, self._child.stdout):
+            if stream is not None:
+                stream.close()
+
+    def line(self) -> str:
+        """The next line of its output; "" if it ended."""
+        assert self._child.stdout is not None
+        return self._child.stdout.readline().decode().strip()
+
+    @property
+    def cpu_seconds(self) -> float:
+        """User and system time of all its threads since it began, to the nanosecond.
+
+        What clock_getcpuclockid(3) gives for a process: /proc/PID/stat has the same time in
+        hundredths of a second, too coarse for a tick.
+        """
+        return time.clock_gettime(~self._child.pid << 3 | 2)
+
+    def memory_bytes(self, field: str) -> int:
+        """VmRSS or VmHWM (the highest it has been)."""
+        for line in Path(f"/proc/{self._child.pid}/status").read_text().splitlines():
+            if line.startswith(field + ":"):
+                return int(line.split()[1]) * 1024
+        raise RuntimeError(f"process {self._child.pid} has no {field}: it ended")
+
+    def scrape(self) -> Scrape:
+        """Ask for its metrics as Prometheus does."""
+        assert self.port is not None
+        begun = time.monotonic()
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request("GET", "/metrics", headers=HEADERS)
+            answer = connection.getresponse()
+            body = answer.read()
+        finally:
+            connection.close()
+        seconds = time.monotonic() - begun
+        if answer.status != http.client.OK:
+            raise ConnectionError(f"{answer.status} {answer.reason}")
+        is_packed = answer.headers.get("Content-Encoding") == "gzip"
+        text = (gzip.decompress(body) if is_packed else body).decode()
+        series = sum(1 for line in text.splitlines() if line and line[0] != "#")
+        return Scrape(seconds, len(body), len(text), series, text)
+
+    def first_scrape(self) -> float:
+        """Wait for its first answer; seconds since it was started."""
+        while True:
+            try:
+                self.scrape()
+            except (OSError, http.client.HTTPException):
+                if time.monotonic() - self.started > START_SECONDS:
+                    raise
+                time.sleep(0.01)
+            else:
+                return time.monotonic() - self.started
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def ioplateau(procfs: str = "/proc", sysfs: str = "/sys") -> Program:
+    port = free_port()
+    return Program(
+        [
+            *(OURS, "serve", "--no-cloud", "--web.listen-address", f"127.0.0.1:{port}"),
+            *("--path.procfs", procfs, "--path.sysfs", sysfs, "--log.level", "error"),
+        ],
+        port,
+    )
+
+
+def node_exporter(root: Path | str = "/") -> Program:
+    """The same sources and no more. Network counters from /proc/net/dev, not from this machine's
+    netlink, and GOMAXPROCS as it comes: 1.
+    """
+    if not os.access(THEIRS, os.X_OK):
+        sys.exit(f"{THEIRS} is missing: apt-get install prometheus-node-exporter")
+    port = free_port()
+    root = Path(root)
+    return Program(
+        [
+            *(THEIRS, "--collector.disable-defaults", "--no-collector.netdev.netlink"),
+            *(f"--collector.{name}" for name in COLLECTORS),
+            *(f"--path.procfs={root / 'proc'}", f"--path.sysfs={root / 'sys'}"),
+            *(f"--path.rootfs={root}", f"--web.listen-address=127.0.0.1:{port}"),
+        ],
+        port,
+    )
+
+
+def floor(procfs: str = "/proc") -> Program:
+    return Program([sys.executable, str(BENCH / "floor.py"), "--path.procfs", procfs])
+
+
+def advancing_tree(root: Path, disks: int, mounts: int, nconnect: int) -> Program:
+    """A machine's files below `root`, moving each second in a process of their own."""
+    shape = ("--disks", disks, "--mounts", mounts, "--nconnect", nconnect)
+    program = Program([sys.executable, str(BENCH / "tree.py"), str(root), *map(str, shape)])
+    if program.line() != "ready":
+        raise RuntimeError("bench/tree.py did not come up")
+    return program
