@@ -66,7 +66,7 @@ class Case:
                 claim.reached = rate / value
                 continue
             signs = Signs(queue)
-            if queue is not Queue.NONE and (rate > 0.8 * value or drawn.hidden_bytes):
+            if queue is not Queue.NONE and (rate > 0.8 * value or drawn.hidden_bytes or claim.on):
                 signs = self._signs(queue, limit, elsewhere=elsewhere)
             claim.step(rate, dt, signs)
             if rate > CLOSE * value:
@@ -116,7 +116,7 @@ def _long_means(values: list[float], queued: int, queue: Queue) -> tuple[tuple[f
     elif queue is not Queue.DEEP:
         return ()
     pairs = []
-    for short, long in ((4, 8), (8, 16)):
+    for short, long in ((3, 6), (4, 8), (8, 16)):
         if queued >= long - 2 and known >= long:
             pairs.append((sum(values[-short:]) / short, sum(values[-long:]) / long))
     return tuple(pairs)

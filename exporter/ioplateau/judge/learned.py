@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ioplateau.judge.budgets import Dimension
-from ioplateau.judge.phases import FULL, LONGEST_STEP, OFF, ON
+from ioplateau.judge.phases import FULL, LONGEST_STEP, OFF, ON, STEEP
 from ioplateau.judge.signals import Queue
 from ioplateau.judge.window import Level, beats
 
@@ -20,6 +20,10 @@ LOCKED_FLAT = 0.04  # of a sum whose members move against each other
 BLOCKS, BLOCKS_BESIDE_KNOWN = 5, 7
 RIPPLED_BLOCKS = 14
 LOCKED_BLOCKS, HINT_BLOCKS = 6, 3
+# Latency ten times its floor: gusts and a coarse count of operations blur a limit more than
+# a device could look like one.
+VERY_STEEP, STEEP_BLOCKS, STEEP_FLAT = 10.0, 10, 0.022
+GUST_BLOCKS, SAME_GUSTS = 6, 0.05
 SAME = 0.015
 SAME_CEILING = 0.02
 KEEP = 4
@@ -32,6 +36,7 @@ class Drawn(Protocol):
 
     operations: float
     bytes: float
+    excess: float
     queue: Queue
     queued: int
 
@@ -106,8 +111,10 @@ class Plateau:
         )
         if not evidence:
             rate = drawn.operations if self.dimension is Dimension.IOPS else drawn.bytes
-            near = allowed and self.value and abs(rate / self.value - 1) <= 0.04
-            evidence = Evidence(0.0 if near else -1.0, self.dimension, self.value)
+            off = abs(rate / self.value - 1) if allowed and self.value else 1.0
+            steep = drawn.queue is Queue.DEEP and drawn.excess >= STEEP
+            gain = 0.0 if off <= 0.04 else -0.2 if steep and off <= 0.35 else -1.0
+            evidence = Evidence(gain, self.dimension, self.value)
         gain = evidence.gain
         self.score = min(FULL, max(0.0, self.score + gain * min(dt, LONGEST_STEP)))
         self.on = self.score >= ON or (self.on and self.score > OFF)
@@ -122,16 +129,21 @@ class Plateau:
         """A level that was a limit before, here or at a sibling, is one again."""
         if drawn.queued < 2:
             return None
+        steep = drawn.queue is Queue.DEEP and drawn.excess >= STEEP
         for dimension, rate in (
             (Dimension.IOPS, drawn.operations),
             (Dimension.THROUGHPUT, drawn.bytes),
         ):
             for ceiling in self.ceilings[dimension]:
-                if (
-                    ceiling.seconds >= TRUSTED_SECONDS
-                    and abs(rate / ceiling.value - 1) <= SAME_CEILING
-                ):
+                if ceiling.seconds < TRUSTED_SECONDS:
+                    continue
+                if abs(rate / ceiling.value - 1) <= SAME_CEILING:
                     return Evidence(1.0, dimension, ceiling.value)
+                if steep and drawn.queued >= GUST_BLOCKS:
+                    values = drawn.values_of(dimension)[-GUST_BLOCKS:]
+                    mean = sum(values) / len(values)
+                    if abs(mean / ceiling.value - 1) <= SAME_GUSTS:
+                        return Evidence(1.0, dimension, ceiling.value)
         for dimension, value in hints:
             rate = drawn.operations if dimension is Dimension.IOPS else drawn.bytes
             if abs(rate / value - 1) <= SAME:
@@ -150,6 +162,8 @@ class Plateau:
         deep = drawn.queue is Queue.DEEP
         if drawn.is_locked and count >= LOCKED_BLOCKS and level.spread <= LOCKED_FLAT:
             return Evidence(1.0, dimension, level.mean)  # no application moves like that
+        if drawn.excess >= VERY_STEEP and count >= STEEP_BLOCKS:
+            flat = max(flat, STEEP_FLAT)
         is_flat = count >= needed and level.spread <= flat
         if not is_flat:
             is_flat = deep and count >= RIPPLED_BLOCKS and _is_rippled(level)

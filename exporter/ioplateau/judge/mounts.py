@@ -243,7 +243,10 @@ class MountRoom:
                     sense,
                     dt,
                     beside_known=bool(case.claims) and not is_connection_bound(client),
-                    allowed=claim is None and held is None and name not in slots,
+                    allowed=claim is None
+                    and held is None
+                    and name not in slots
+                    and not sense.stalled_seconds,
                 )
             if claim is not None:
                 verdicts[key] = rule(case, at, Ruling.known(claim), sufferers=(flow,))

@@ -19,6 +19,7 @@ CEILING_BELOW = 0.015  # once its enforced value is known, a limit is known exac
 LEARN_BLOCKS, LEARN_SPREAD = 8, 0.01
 FLAT_RATE = 0.012  # ripple of a limiter over one block
 SAME_MISSES, MISS_BLOCKS = 0.12, 5
+STEEP = 5.0  # latency this far above its floor: a device alone does not do that for long
 LONGEST_STEP = 1.25  # seconds one block may count for: two must agree
 
 
@@ -80,11 +81,12 @@ class Claim:
                 gain = -0.5
         elif (
             self.on
-            and queue is Queue.DEEP
+            and queue >= Queue.STRONG
+            and signs.excess >= STEEP
             and not signs.elsewhere
-            and 0.5 * self.value < rate < 1.3 * self.value
+            and 0.35 * self.value < rate < 1.3 * self.value
         ):
-            gain = -0.3
+            gain = -0.2  # gusts: everything still waits, and nothing else is known to hold it
         self.score = min(FULL, max(0.0, self.score + gain * step))
         self.on = self.score >= ON or (self.on and self.score > OFF)
         self.reached = rate / self.value
@@ -99,6 +101,7 @@ class Claim:
             return None  # another limit holds these requests back, and it moves them about
         smooth = self.smooth if abs(rate - self.smooth) <= STEADY * self.smooth else None
         gusty = signs.longer if not signs.elsewhere else ()
+        slack = 0.035 if signs.excess >= STEEP else 0.0
         for value in values:
             exact = self.ceiling.get(value) if signs.queue is Queue.WEAK else None
             if exact is not None:
@@ -110,7 +113,11 @@ class Claim:
                 low <= rate <= high
                 or (signs.doubtful > 0 and low <= rate - signs.doubtful <= high)
                 or (smooth is not None and 0.995 * low <= smooth <= 1.005 * high)
-                or any(low <= short <= high and low <= long <= high for short, long in gusty)
+                or any(
+                    low - slack * value <= short <= high + slack * value
+                    and low - slack * value <= long <= high + slack * value
+                    for short, long in gusty
+                )
             ):
                 return value
         return None

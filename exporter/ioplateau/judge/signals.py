@@ -32,6 +32,7 @@ OTHER_DIRECTION = 1.3
 BYTES_PER_SECOND = 200e6  # what a larger request may cost more than a smaller one
 PRIOR_SECONDS = 0.002  # of a remote disk or filer nobody has seen unloaded yet
 CACHED_PRIOR_SECONDS = 0.0005
+LONG_BLOCKS = 200  # after these a class below the prior needs no other's word
 OWN_BLOCKS = 4  # blocks after which a class has a history of its own
 
 STRONG_EXCESS, STRONG_WAITING = 0.6, 1.5
@@ -53,8 +54,11 @@ class Floors:
         # class -> [floor seconds, monotonic seconds of that floor, blocks seen, bytes]
         self._classes: dict[int, list[float]] = {}
 
-    def observe(self, write: bool, size: float, seconds: float, at: float) -> tuple[float, bool]:
-        """Learn one block's mean; the floor for it, and whether its class has its own history."""
+    def observe(
+        self, write: bool, size: float, seconds: float, at: float
+    ) -> tuple[float, float | None]:
+        """Learn one block's mean. What such a request should take by all we know, and by this
+        class's own history alone (None: it is too short)."""
         name = int(2 * log2(size + 512.0)) * 2 + write
         own = self._classes.get(name)
         if own is None:
@@ -68,12 +72,10 @@ class Floors:
             own[0] = floor if seconds >= floor else (floor + seconds) / 2
         own[2] += 1
         floor = own[0]
-        known = own[2] >= OWN_BLOCKS
-        if own[2] < 200 or floor > self.prior_seconds:
-            bound = self._bound(name, write, size)
-            if bound < floor:
-                return bound, known and floor < 1.15 * bound
-        return floor, known
+        history = floor if own[2] >= OWN_BLOCKS else None
+        if own[2] < LONG_BLOCKS or floor > self.prior_seconds:
+            return min(floor, self._bound(name, write, size)), history
+        return floor, history
 
     def _bound(self, name: int, write: bool, size: float) -> float:
         """What the prior and the other classes say this class cannot be slower than."""
@@ -186,25 +188,21 @@ class Sense:
         self.bytes = total = self.read_bytes + self.write_bytes
         self.size = total / operations
         self.busy = 1.0 if tick.busy_ratio is None else tick.busy_ratio
-        base = waiting = held = 0.0
-        own = True
-        if reads > 0 and tick.read_await_seconds is not None:
-            wait = tick.read_await_seconds
-            floor, known = self.floors.observe(False, self.read_bytes / reads, wait, at)
-            held += reads * wait
-            base += reads * floor
-            own = known
+        base = waiting = held = usual = 0.0
+        for write, rate, wait, volume in (
+            (False, reads, tick.read_await_seconds, self.read_bytes),
+            (True, writes, tick.write_await_seconds, self.write_bytes),
+        ):
+            if rate <= 0 or wait is None:
+                continue
+            floor, own = self.floors.observe(write, volume / rate, wait, at)
+            held += rate * wait
+            base += rate * floor
+            usual += rate * (wait if own is None else own)
             if wait > floor:
-                waiting += reads * (wait - floor)
-        if writes > 0 and tick.write_await_seconds is not None:
-            wait = tick.write_await_seconds
-            floor, known = self.floors.observe(True, self.write_bytes / writes, wait, at)
-            held += writes * wait
-            base += writes * floor
-            own = own and (known or writes < 0.2 * operations)
-            if wait > floor:
-                waiting += writes * (wait - floor)
-        self.own = own
+                waiting += rate * (wait - floor)
+        # Whether its own history says so too, and not only the prior or another class.
+        self.own = held >= (1 + STRONG_EXCESS) * usual
         self.outstanding = held
         self.waiting = waiting
         self.latency = held / operations
@@ -237,7 +235,8 @@ class Sense:
         ):  # fmt: skip
             if rate > 0 and rtt is not None:
                 load += rate * rtt
-                base += rate * self.rtt_floors.observe(write, size / rate, rtt, at)[0]
+                floor, own = self.rtt_floors.observe(write, size / rate, rtt, at)
+                base += rate * (floor if own is None else own)
                 waited += rate * (queue or 0.0)
         self.rtt_load = load
         self.rtt_excess = load / base - 1 if base > 0 else 0.0
