@@ -242,7 +242,10 @@ def _device(words: list[bytes]) -> DiskCounters:
     if not b"".join(words).isdigit():
         odd = next(word for word in words if not word.isdigit())
         raise FormatError(f"{odd[:24]!r}, want a number")
-    major, minor, *numbers = map(int, words)
+    try:
+        major, minor, *numbers = map(int, words)
+    except ValueError:  # Python refuses numbers of thousands of digits
+        raise FormatError(f"a number of {max(map(len, words))} digits, want 20 at most") from None
     if max(numbers) >= U64:
         raise FormatError(f"{max(numbers)}, want a 64-bit number")
     return DiskCounters(name.decode("utf-8", "replace"), (major, minor), *numbers)
