@@ -208,13 +208,21 @@ def test_every_flag_reaches_a_setting():
     }
     made = settings("", *(f"--{name}={value}" for name, value in said.items()), "--no-cloud")
 
-    assert {flag.name for flag in FLAGS} == {*said, "no-cloud"}
+    assert {flag.name for flag in FLAGS} == {*said, "no-cloud", "web.systemd-socket"}
     assert made.web.listen_addresses == ("[::1]:9",)
     assert (made.web.telemetry_path, made.web.config_file) == ("/m", "/w.yml")
     assert (made.paths.procfs, made.paths.sysfs, made.paths.rootfs) == ("/h/proc", "/h/sys", "/h")
     assert (made.log.level, made.log.format) == ("warn", "json")
     assert made.sampling.interval_seconds == 0.25
     assert (made.state_directory, made.cloud) == ("/s", False)
+
+
+def test_systemds_sockets_take_the_place_of_addresses_and_refuse_others_beside_them():
+    assert settings("", "--web.systemd-socket").web.systemd_socket
+    assert settings("[web]\nsystemd_socket = true").web.systemd_socket
+    assert not settings("").web.systemd_socket
+    with pytest.raises(ConfigurationError, match=r"127\.0\.0\.1:9, but systemd opens the sockets"):
+        settings("[web]\nlisten_addresses = ['127.0.0.1:9']", "--web.systemd-socket")
 
 
 def test_systemd_tells_the_state_directory_where_nobody_else_does():

@@ -21,7 +21,8 @@ class Flag:
     key: str
     help: str
     is_repeated: bool = False
-    is_switch: bool = False  # given without a value; turns its key off
+    is_switch: bool = False  # given without a value; turns its key to `turns_to`
+    turns_to: bool = False
 
     @property
     def variable(self) -> str:
@@ -37,6 +38,8 @@ CONFIG_FILE = Flag("config.file", "", "", "The configuration file (TOML).")
 FLAGS = (
     Flag("web.listen-address", "web", "listen_addresses",
          'Address to listen on, ":10049" for all; may be repeated.', is_repeated=True),
+    Flag("web.systemd-socket", "web", "systemd_socket",
+         "Listen on the sockets that systemd passes.", is_switch=True, turns_to=True),
     Flag("web.telemetry-path", "web", "telemetry_path", "Path of the metrics."),
     Flag("web.config.file", "web", "config_file", "web-config.yml: TLS and authentication."),
     Flag("path.procfs", "path", "procfs", "Where the machine's /proc is."),
@@ -95,4 +98,4 @@ def overlay(
 
 def _value(flag: Flag, words: str) -> Any:
     value = read(TABLE[flag.section].keys[flag.key], words)
-    return not value if flag.is_switch else value
+    return value == flag.turns_to if flag.is_switch else value

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from ioplateau.config.checker import Values
 from ioplateau.config.settings import Settings
 from ioplateau.judge.budgets import Direction
+from ioplateau.run.web import WebSettings
 
 LIMIT_SELECTORS = ("disk", "lun", "serial", "vm", "mount", "volume")
 DISK_SELECTORS = ("disk", "lun", "serial")
@@ -43,6 +44,16 @@ def broken_together(settings: Settings) -> Iterator[str]:
         yield (
             f"sampling.rate_window_seconds: found {sampling.rate_window_seconds:g}, want at least "
             f"twice the interval of {sampling.interval_seconds:g}: a rate needs two readings"
+        )
+    yield from _sockets(settings)
+
+
+def _sockets(settings: Settings) -> Iterator[str]:
+    web = settings.web
+    if web.systemd_socket and web.listen_addresses != WebSettings().listen_addresses:
+        yield (
+            f"web.listen_addresses: found {', '.join(web.listen_addresses)}, but systemd opens the "
+            "sockets (--web.systemd-socket): want ListenStream= of ioplateau.socket instead"
         )
 
 

@@ -67,6 +67,7 @@ def _selectors(*names: str) -> dict[str, Check]:
 TABLE: Mapping[str, Section] = {
     "web": Section({
         "listen_addresses": several(_address_check(), empty=False),
+        "systemd_socket": boolean(),
         "telemetry_path": _page_check(),
         "config_file": _PLACE,
         "deadline_seconds": number(1, 120, "seconds"),

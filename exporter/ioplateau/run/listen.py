@@ -10,12 +10,13 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 # Connections the kernel completes before we accept them. Ours are accepted at once; the
 # queue only has to outlast one turn of a loop under a flood. Capped by net.core.somaxconn.
 BACKLOG = 128
+FIRST_PASSED = 3  # SD_LISTEN_FDS_START
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -59,6 +60,30 @@ def listen_all(addresses: Sequence[str]) -> list[socket.socket]:
             one.close()
         raise
     return sockets
+
+
+def passed(environ: Mapping[str, str] = os.environ) -> list[socket.socket]:
+    """The listening sockets that systemd opened for this process: sd_listen_fds(3).
+
+    Raises OSError with a sentence where there are none, or others than TCP's.
+    """
+    count = environ.get("LISTEN_FDS", "")
+    is_ours = environ.get("LISTEN_PID") == str(os.getpid())
+    if not is_ours or not (count.isascii() and count.isdecimal()) or not int(count):
+        raise OSError(errno.ENOTCONN, "systemd passed no sockets: is there a .socket unit for us?")
+    return [_passed(FIRST_PASSED + number) for number in range(int(count))]
+
+
+def _passed(descriptor: int) -> socket.socket:
+    os.set_inheritable(descriptor, False)
+    listener = socket.socket(fileno=descriptor)
+    if listener.family not in {socket.AF_INET, socket.AF_INET6}:
+        listener.detach()
+        raise OSError(errno.EAFNOSUPPORT, "systemd passed a socket that is none of TCP's")
+    if not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        raise OSError(errno.EINVAL, "systemd passed a socket that does not listen: want Accept=no")
+    listener.setblocking(False)
+    return listener
 
 
 def spell(listener: socket.socket) -> str:

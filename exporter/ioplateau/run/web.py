@@ -51,6 +51,8 @@ class WebSettings:
     """Where we listen, and what one client may take."""
 
     listen_addresses: tuple[str, ...] = (":10049",)
+    # Take the sockets that systemd opened (sd_listen_fds) instead of addresses of our own.
+    systemd_socket: bool = False
     telemetry_path: str = "/metrics"
     # web-config.yml of the exporter convention: TLS and passwords.
     config_file: str | None = None
@@ -91,7 +93,8 @@ class WebServer:
                 f"{self._settings.config_file}: TLS and authentication are not supported yet; "
                 "without --web.config.file everything is served openly",
             )
-        self._listeners = listen.listen_all(addresses)
+        is_passed = self._settings.systemd_socket
+        self._listeners = listen.passed() if is_passed else listen.listen_all(addresses)
         self._addresses = tuple(listen.spell(listener) for listener in self._listeners)
         self._connections: dict[Connection, None] = {}  # oldest first
         self._answers: deque[tuple[Connection, Request, Response]] = deque()
