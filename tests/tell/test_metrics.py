@@ -27,6 +27,7 @@ CONTRACT = [
     "budget_burst_credit_ratio",
     "budget_burst_exhaustion_seconds",
     "budget_demand_ratio",
+    "budget_held_ratio",
     "budget_info",
     "budget_verdict",
     "flow_throttled_seconds_total",
@@ -375,6 +376,23 @@ def test_the_limit_told_is_the_one_in_force():
 
     series = 'operations_per_second{dimension="iops",direction="total",kind="disk",name="sda"}'
     assert value(with_budget(Kind.DISK, "sda", burst), f"ioplateau_budget_limit_{series}") == 3500.0
+
+
+def test_a_budget_held_below_what_was_sold_says_how_far():
+    low = states.limit(Dimension.IOPS, value=500.0, effective=300.0, throttled=True)
+    free = states.limit(Dimension.IOPS, value=500.0)
+
+    series = (
+        'ioplateau_budget_held_ratio{dimension="iops",direction="total",kind="disk",name="sda"}'
+    )
+    assert value(with_budget(Kind.DISK, "sda", low), series) == 0.6
+    assert not any("held_ratio{" in line for line in lines(with_budget(Kind.DISK, "sda", free)))
+
+
+def test_what_was_learned_was_promised_by_nobody():
+    learned = states.limit(Dimension.IOPS, throttled=True, origin=Origin.LEARNED)
+
+    assert not any("held_ratio{" in line for line in lines(with_budget(Kind.DISK, "sda", learned)))
 
 
 def test_exactly_one_verdict_holds():

@@ -59,6 +59,12 @@ def _effective(dimension: Dimension) -> Callable[[LimitState], float | None]:
     return lambda limit: limit.effective if limit.dimension is dimension else None
 
 
+def _held(state: LimitState) -> float | None:
+    if not state.throttled or state.limit.origin is Origin.LEARNED:
+        return None  # nobody promised what was learned
+    return state.effective / state.limit.value
+
+
 LIMITS: Table[BudgetState, LimitState] = Table(
     "Budgets, by limit",
     ("kind", "name", "dimension", "direction"),
@@ -119,6 +125,11 @@ LIMITS: Table[BudgetState, LimitState] = Table(
             "budget_demand_ratio",
             "Estimated demand over the limit while throttled: 1.5 means half as much again was asked for.",
             lambda b: b.demand,
+        ),
+        gauge(
+            "budget_held_ratio",
+            "While throttled: the limit that holds over the one that was sold; below 1, less is given than promised.",
+            _held,
         ),
     ),
 )
