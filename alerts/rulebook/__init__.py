@@ -1,0 +1,1 @@
+"""Recording rules and alerts, as Python that prints Prometheus' rule files."""

@@ -1,0 +1,1 @@
+"""The five dashboards, as Python that prints Grafana's JSON."""

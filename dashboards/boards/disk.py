@@ -1,0 +1,296 @@
+"""One disk: its rate against its limits, the queue and latency under it, and what it is."""
+
+from boards.frame import DEVICE, INSTANCE, dashboard
+from boards.house import (
+    Json,
+    bands,
+    column,
+    credit_thresholds,
+    plain,
+    row,
+    stat,
+    table,
+    target,
+    timeseries,
+)
+from boards.vm import link_to_vm
+
+BUDGET = 'instance=~"$instance",kind=~"disk|stripe",name=~"$device"'
+DEVICES = 'instance=~"$instance",device=~"$device"'
+WHO = "{{instance}} {{device}}"
+NAMED = "{{instance}} {{name}}"
+WORDS = {
+    0: ("idle", "transparent"),
+    1: ("healthy", "green"),
+    2: ("app_limited", "blue"),
+    3: ("latency_bound", "purple"),
+    4: ("affected", "yellow"),
+    5: ("saturated", "orange"),
+    6: ("throttled", "red"),
+    7: ("stalled", "dark-red"),
+    8: ("unknown", "text"),
+}
+
+
+def verdicts(where: str) -> str:
+    """The verdict that holds as a number: its place in WORDS."""
+    weighed = " or ".join(
+        f'{number} * ioplateau_budget_verdict{{{where},verdict="{word}"}}'
+        for number, (word, _) in WORDS.items()
+    )
+    return f"sum without (verdict) ({weighed})"
+
+
+def board() -> Json:
+    return dashboard(
+        "disk",
+        "ioplateau / Disk",
+        "A disk against its limits: rate, queue, latency, burst credit, identity.",
+        [INSTANCE, DEVICE],
+        [_plateau(), _requests(), _credit(), _identity()],
+        throttled=f"max by (instance, kind, name, dimension) (ioplateau_budget_throttled{{{BUDGET}}}) == 1",
+        alerts=',instance=~"$instance"',
+    )
+
+
+def _moved(metric: str) -> str:
+    return f'sum by (instance, device) ({metric}{{{DEVICES},operation=~"read|write"}})'
+
+
+def _plateau() -> Json:
+    links = [link_to_vm()]
+    return row(
+        "At its limit?",
+        stat(
+            "Share of limit",
+            "The higher share of the limits in operations and in bytes, mean of 15 s.",
+            "percentunit",
+            target(f"max(ioplateau_budget_utilization_ratio{{{BUDGET}}})", "share"),
+        ),
+        stat(
+            "Highest second",
+            "The highest share of a limit within one second, in the last minute.",
+            "percentunit",
+            target(f"max(ioplateau_budget_peak_utilization_ratio{{{BUDGET}}})", "share"),
+        ),
+        stat(
+            "Time throttled",
+            "The time that one limit of this disk held requests back in this range.",
+            "s",
+            target(
+                f"max(increase(ioplateau_budget_throttled_seconds_total{{{BUDGET}}}[$__range]))",
+                "time",
+            ),
+            no_value="no limit is known",
+        ),
+        stat(
+            "Episodes",
+            "How often a limit of this disk began to hold requests back in this range.",
+            "short",
+            target(
+                f"max(increase(ioplateau_budget_throttle_episodes_total{{{BUDGET}}}[$__range]))",
+                "episodes",
+            ),
+            no_value="no limit is known",
+        ),
+        stat(
+            "Demand",
+            "Estimated demand over the limit while throttled: 200 % means twice as much was asked for.",
+            "percentunit",
+            target(f"max(ioplateau_budget_demand_ratio{{{BUDGET}}})", "demand"),
+            thresholds=plain(),
+            no_value="not throttled",
+        ),
+        stat(
+            "Throttled now",
+            "Limits of the chosen disks that hold requests back now.",
+            "short",
+            target(f"count(ioplateau_budget_throttled{{{BUDGET}}} == 1) or vector(0)", "count"),
+        ),
+        timeseries(
+            "Operations against the limit",
+            "Reads and writes completed per second, and the limit in force (dashed). Pressed flat "
+            "against the dashed line, with queue and latency rising below: the disk is throttled.",
+            "iops",
+            target(_moved("ioplateau_disk_operations_per_second"), WHO),
+            target(
+                f"ioplateau_budget_limit_operations_per_second{{{BUDGET}}}",
+                f"{NAMED} {{{{direction}}}} limit",
+            ),
+            links=links,
+        ),
+        timeseries(
+            "Throughput against the limit",
+            "Bytes read and written per second, and the limit in force (dashed).",
+            "Bps",
+            target(_moved("ioplateau_disk_bytes_per_second"), WHO),
+            target(
+                f"ioplateau_budget_limit_bytes_per_second{{{BUDGET}}}",
+                f"{NAMED} {{{{direction}}}} limit",
+            ),
+            links=links,
+        ),
+        timeseries(
+            "Queue length",
+            "Mean requests outstanding. A queue that rises while the rate stays flat is made of requests "
+            "that the limit holds back.",
+            "short",
+            target(f"ioplateau_disk_queue_length{{{DEVICES}}}", WHO),
+            w=8,
+        ),
+        timeseries(
+            "Time a read takes",
+            "Mean await of reads, waiting behind the limit included. Ten times its usual value at a flat "
+            "rate is throttling.",
+            "s",
+            target(f'ioplateau_disk_await_seconds{{{DEVICES},operation="read"}}', f"{WHO} read"),
+            w=8,
+            no_value="nothing was read",
+        ),
+        timeseries(
+            "Time a write takes",
+            "Mean await of writes, waiting behind the limit included.",
+            "s",
+            target(f'ioplateau_disk_await_seconds{{{DEVICES},operation="write"}}', f"{WHO} write"),
+            w=8,
+            no_value="nothing was written",
+        ),
+        bands(
+            "Throttled",
+            "Red while the limit holds requests back.",
+            target(
+                f"ioplateau_budget_throttled{{{BUDGET}}}",
+                f"{NAMED} {{{{dimension}}}} {{{{direction}}}}",
+            ),
+            h=4,
+        ),
+        bands(
+            "Verdict",
+            "What was concluded of the disk. Affected: something above it, as the VM's limit, holds it back.",
+            target(verdicts(BUDGET), NAMED),
+            values=WORDS,
+            h=4,
+            no_value="no verdict",
+        ),
+    )
+
+
+def _requests() -> Json:
+    return row(
+        "Requests",
+        timeseries(
+            "Operations, reads up and writes down",
+            "Requests completed per second after merging and splitting, as limits count them.",
+            "iops",
+            target(
+                f'ioplateau_disk_operations_per_second{{{DEVICES},operation=~"read|write"}}',
+                f"{WHO} {{{{operation}}}}",
+            ),
+            mirrored=True,
+        ),
+        timeseries(
+            "Throughput, reads up and writes down",
+            "Bytes moved per second.",
+            "Bps",
+            target(
+                f'ioplateau_disk_bytes_per_second{{{DEVICES},operation=~"read|write"}}',
+                f"{WHO} {{{{operation}}}}",
+            ),
+            mirrored=True,
+        ),
+        timeseries(
+            "Size of a request",
+            "Mean bytes of a request. Small ones meet the limit in operations first, large ones the limit "
+            "in bytes; above 256 KiB some clouds count one as several.",
+            "bytes",
+            target(
+                f'ioplateau_disk_request_bytes{{{DEVICES},operation=~"read|write"}}',
+                f"{WHO} {{{{operation}}}}",
+            ),
+            w=8,
+        ),
+        timeseries(
+            "Busy",
+            "Share of time with a request outstanding. It says not idle; it does not say full.",
+            "percentunit",
+            target(f"ioplateau_disk_busy_ratio{{{DEVICES}}}", WHO),
+            w=8,
+        ),
+        timeseries(
+            "Flushes and discards",
+            "Other operations per second; a storm of discards can look like load.",
+            "iops",
+            target(
+                f'ioplateau_disk_operations_per_second{{{DEVICES},operation!~"read|write"}}',
+                f"{WHO} {{{{operation}}}}",
+            ),
+            w=8,
+            no_value="the kernel counts none",
+        ),
+    )
+
+
+def _credit() -> Json:
+    legend = f"{NAMED} {{{{dimension}}}}"
+    return row(
+        "Burst credit",
+        timeseries(
+            "Burst credit left",
+            "Share of the credit that is left. At 0 % the limit falls to its base: the dashed line above "
+            "steps down, and the rate with it.",
+            "percentunit",
+            target(f"ioplateau_budget_burst_credit_ratio{{{BUDGET}}}", legend),
+            thresholds=credit_thresholds(),
+            no_value="no burst credit",
+        ),
+        timeseries(
+            "Time until the credit is used up",
+            "At the present rate; no line while the credit is not being used up.",
+            "s",
+            target(f"ioplateau_budget_burst_exhaustion_seconds{{{BUDGET}}}", legend),
+            no_value="no credit is being used up",
+        ),
+    )
+
+
+def _identity() -> Json:
+    return row(
+        "What it is",
+        table(
+            "What it was sold as",
+            "As cloud metadata, configuration and catalogue tell, and where its limits come from.",
+            [
+                column("VM", key="instance"),
+                column("Disk", key="name"),
+                column("LUN", key="lun"),
+                column("SKU", key="sku"),
+                column("Tier", key="tier"),
+                column("Caching", key="caching"),
+                column("Size", "bytes", key="size"),
+                column("Limits from", key="origin"),
+            ],
+            target(
+                "max by (instance, name, lun, sku, tier, caching, size, origin) "
+                f"(ioplateau_budget_info{{{BUDGET}}})"
+            ),
+            h=6,
+        ),
+        table(
+            "What the kernel says",
+            "Identity and queue settings from sysfs.",
+            [
+                column("VM", key="instance"),
+                column("Disk", key="device"),
+                column("Model", key="model"),
+                column("Serial", key="serial"),
+                column("Stack", key="stack"),
+                column("Scheduler", key="scheduler"),
+                column("Requests", "short", key="nr_requests"),
+            ],
+            target(
+                "max by (instance, device, model, serial, stack, scheduler, nr_requests) "
+                f"(ioplateau_disk_info{{{DEVICES}}})"
+            ),
+            h=6,
+        ),
+    )

@@ -1,0 +1,317 @@
+"""One VM: which of its limits binds, what it is allowed, and who draws on it."""
+
+from boards.frame import INSTANCE, dashboard
+from boards.house import (
+    Json,
+    bands,
+    cell,
+    column,
+    credit_thresholds,
+    label,
+    row,
+    stat,
+    table,
+    target,
+    timeseries,
+    to,
+)
+
+HERE = 'instance=~"$instance"'
+LANES = 'kind=~"vm_uncached|vm_cached|vm_ultra"'
+RATE = "[$__rate_interval]"
+
+
+def board() -> Json:
+    return dashboard(
+        "vm",
+        "ioplateau / VM",
+        "What a VM is allowed, how near it is, and which limit binds.",
+        [INSTANCE],
+        [_glance(), _storage(), _credit(), _machine(), _network(), _parts()],
+        throttled=f"max by (instance, kind, name, dimension) (ioplateau_budget_throttled{{{HERE}}}) == 1",
+        alerts=f",{HERE}",
+    )
+
+
+def _glance() -> Json:
+    return row(
+        "At a glance",
+        stat(
+            "Size",
+            "What the cloud calls this VM; from its metadata service or the configuration.",
+            "short",
+            target(
+                f'max by (size) (ioplateau_budget_info{{{HERE},kind="vm_uncached"}})', "{{size}}"
+            ),
+            names=True,
+        ),
+        stat(
+            "Nearest to a VM limit",
+            "The highest share of any limit of the VM as a whole (uncached, cached, network), mean of 15 s.",
+            "percentunit",
+            target(f'max(ioplateau_budget_utilization_ratio{{{HERE},kind=~"vm_.+"}})', "share"),
+        ),
+        stat(
+            "Nearest to any limit",
+            "The highest share of any limit here: VM, disks, volumes, clients.",
+            "percentunit",
+            target(f"max(ioplateau_budget_utilization_ratio{{{HERE}}})", "share"),
+        ),
+        stat(
+            "Limits that bind now",
+            "How many limits hold requests back now.",
+            "short",
+            target(f"count(ioplateau_budget_throttled{{{HERE}}} == 1) or vector(0)", "count"),
+        ),
+        stat(
+            "Time throttled",
+            "The longest time that one limit held requests back in this range.",
+            "s",
+            target(
+                f"max(increase(ioplateau_budget_throttled_seconds_total{{{HERE}}}[$__range]))",
+                "time",
+            ),
+            no_value="no limit is known",
+        ),
+        stat(
+            "Burst credit left",
+            "The emptiest burst credit of VM and disks. At 0 % the limit falls to its base.",
+            "percentunit",
+            target(f"min(ioplateau_budget_burst_credit_ratio{{{HERE}}})", "credit"),
+            thresholds=credit_thresholds(),
+            no_value="no burst credit here",
+        ),
+        bands(
+            "Which limit binds",
+            "A band for each limit; red while it holds requests back. Several at once: the VM's own limit "
+            "is the one to lift first, disks below it may only be waiting for it.",
+            target(
+                f"ioplateau_budget_throttled{{{HERE}}}",
+                "{{instance}} {{kind}} {{name}} {{dimension}} {{direction}}",
+            ),
+            h=8,
+        ),
+        timeseries(
+            "Share of each limit",
+            "Mean share of the limit in force. Flat at 100 % with latency rising is throttling; flat "
+            "elsewhere is the application's own pace.",
+            "percentunit",
+            target(
+                f"ioplateau_budget_utilization_ratio{{{HERE}}}",
+                "{{instance}} {{kind}} {{name}} {{dimension}} {{direction}}",
+            ),
+            w=24,
+            no_value="no limit is known",
+        ),
+    )
+
+
+def _against(title: str, what: str, unit: str, dimension: str, limit: str) -> Json:
+    where = f'{{{HERE},{LANES},dimension="{dimension}"}}'
+    return timeseries(
+        title,
+        f"{what} that count on the VM's uncached, cached and Ultra limits, against those limits "
+        "(dashed). Reads that the host cache answers count on the cached limit only.",
+        unit,
+        target(
+            f"ioplateau_budget_utilization_ratio{where} * {limit}{where}",
+            "{{instance}} {{kind}} {{direction}}",
+        ),
+        target(f"{limit}{where}", "{{instance}} {{kind}} {{direction}} limit"),
+        no_value="no limit of the VM is known",
+    )
+
+
+def _storage() -> Json:
+    return row(
+        "Storage limits of the VM",
+        _against(
+            "Operations against the VM's limits",
+            "Operations per second",
+            "iops",
+            "iops",
+            "ioplateau_budget_limit_operations_per_second",
+        ),
+        _against(
+            "Throughput against the VM's limits",
+            "Bytes per second",
+            "Bps",
+            "throughput",
+            "ioplateau_budget_limit_bytes_per_second",
+        ),
+    )
+
+
+def _credit() -> Json:
+    legend = "{{instance}} {{kind}} {{name}} {{dimension}}"
+    return row(
+        "Burst credit",
+        timeseries(
+            "Burst credit left",
+            "Share of the credit that is left. It falls while more than the base is used, and fills up "
+            "while less is.",
+            "percentunit",
+            target(f"ioplateau_budget_burst_credit_ratio{{{HERE}}}", legend),
+            thresholds=credit_thresholds(),
+            no_value="no burst credit here",
+        ),
+        timeseries(
+            "Time until the credit is used up",
+            "At the present rate; no line while the credit is not being used up.",
+            "s",
+            target(f"ioplateau_budget_burst_exhaustion_seconds{{{HERE}}}", legend),
+            no_value="no credit is being used up",
+        ),
+    )
+
+
+def _machine() -> Json:
+    return row(
+        "Machine",
+        timeseries(
+            "I/O pressure",
+            "Share of time in which tasks waited for I/O (kernel PSI). It says what waiting costs, not why.",
+            "percentunit",
+            target(
+                f"rate(ioplateau_pressure_io_waiting_seconds_total{{{HERE}}}{RATE})",
+                "{{instance}} some task waits",
+            ),
+            target(
+                f"rate(ioplateau_pressure_io_stalled_seconds_total{{{HERE}}}{RATE})",
+                "{{instance}} all tasks wait",
+            ),
+            w=8,
+        ),
+        timeseries(
+            "CPU iowait and steal",
+            "CPUs' worth of time spent idle because of a disk, and taken by the hypervisor. Steal slows "
+            "everything, storage included.",
+            "short",
+            target(
+                f"rate(ioplateau_cpu_iowait_seconds_total{{{HERE}}}{RATE})", "{{instance}} iowait"
+            ),
+            target(
+                f"rate(ioplateau_cpu_steal_seconds_total{{{HERE}}}{RATE})", "{{instance}} steal"
+            ),
+            w=8,
+        ),
+        timeseries(
+            "Memory waiting to be written",
+            "Dirty memory is written later: a throttled disk makes it grow until writers must wait too.",
+            "bytes",
+            target(f"ioplateau_memory_dirty_bytes{{{HERE}}}", "{{instance}} dirty"),
+            target(f"ioplateau_memory_writeback_bytes{{{HERE}}}", "{{instance}} under way"),
+            w=8,
+        ),
+    )
+
+
+def _network() -> Json:
+    return row(
+        "Network",
+        timeseries(
+            "Network throughput",
+            "Received upwards, sent downwards. Clouds limit what is sent; NFS writes are sent.",
+            "Bps",
+            target(
+                f"ioplateau_interface_receive_bytes_per_second{{{HERE}}}",
+                "{{instance}} {{interface}} received",
+            ),
+            target(
+                f"ioplateau_interface_transmit_bytes_per_second{{{HERE}}}",
+                "{{instance}} {{interface}} sent",
+            ),
+            mirrored=True,
+        ),
+        timeseries(
+            "Sent, against the VM's network limit",
+            "All interfaces together, and the limit of the VM (dashed).",
+            "Bps",
+            target(
+                "sum by (instance) (ioplateau_interface_transmit_bytes_per_second"
+                f'{{{HERE},interface!="lo"}})',
+                "{{instance}} sent",
+            ),
+            target(
+                f'ioplateau_budget_limit_bytes_per_second{{{HERE},kind="vm_network"}}',
+                "{{instance}} network {{direction}} limit",
+            ),
+        ),
+    )
+
+
+def _parts() -> Json:
+    disks = f'{HERE},kind=~"disk|stripe"'
+    volumes = f'{HERE},kind="volume"'
+    return row(
+        "Disks and mounts",
+        table(
+            "Disks",
+            "Each disk with its share of its own limit, the highest second and the time it was held back "
+            "in this range.",
+            [
+                column("VM", key="instance"),
+                column(
+                    "Disk",
+                    key="name",
+                    link=to("disk", "This disk", instance=cell("VM"), device=cell("Disk")),
+                ),
+                column("SKU", key="sku"),
+                column("Limit from", key="origin"),
+                column("Share of limit now", "percentunit", share=True, key="A"),
+                column("Highest", "percentunit", share=True, key="B"),
+                column("Time at a limit", "s", key="C"),
+            ],
+            target(f"max by (instance, name) (ioplateau_budget_utilization_ratio{{{disks}}})"),
+            target(
+                "max by (instance, name) (max_over_time("
+                f"ioplateau_budget_peak_utilization_ratio{{{disks}}}[$__range]))"
+            ),
+            target(
+                "max by (instance, name) (increase("
+                f"ioplateau_budget_throttled_seconds_total{{{disks}}}[$__range]))"
+            ),
+            target(f"count by (instance, name, sku, origin) (ioplateau_budget_info{{{disks}}})"),
+        ),
+        table(
+            "NFS mounts",
+            "Each mount with its share of its volume's limit, as far as this VM draws on it.",
+            [
+                column("VM", key="instance"),
+                column(
+                    "Mount",
+                    key="name",
+                    link=to("nfs", "This mount", instance=cell("VM"), mount=cell("Mount")),
+                ),
+                column("Limit from", key="origin"),
+                column("Share of limit now", "percentunit", share=True, key="A"),
+                column("Highest", "percentunit", share=True, key="B"),
+                column("Time at a limit", "s", key="C"),
+            ],
+            target(f"max by (instance, name) (ioplateau_budget_utilization_ratio{{{volumes}}})"),
+            target(
+                "max by (instance, name) (max_over_time("
+                f"ioplateau_budget_peak_utilization_ratio{{{volumes}}}[$__range]))"
+            ),
+            target(
+                "max by (instance, name) (increase("
+                f"ioplateau_budget_throttled_seconds_total{{{volumes}}}[$__range]))"
+            ),
+            target(f"count by (instance, name, origin) (ioplateau_budget_info{{{volumes}}})"),
+            no_value="no NFS mounts",
+        ),
+        bands(
+            "Who is held back by which limit",
+            "Flows (disks, mounts, interfaces) and the limit they suffered from: red where time was lost.",
+            target(
+                f"rate(ioplateau_flow_throttled_seconds_total{{{HERE}}}{RATE}) > bool 0",
+                "{{instance}} {{flow}} by {{kind}} {{name}} {{dimension}}",
+            ),
+            no_value="nobody was held back",
+        ),
+    )
+
+
+def link_to_vm() -> Json:
+    """From any series of an instance to its VM."""
+    return to("vm", "This VM", instance=label("instance"))
