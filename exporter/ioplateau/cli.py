@@ -1,4 +1,4 @@
-"""The command table: `ioplateau serve | record | replay | doctor`.
+"""The command table: `ioplateau serve | limits | record | replay | doctor`.
 
 Exit codes: 0 good; 1 a verdict or finding where a command promises one; 2 usage or
 configuration error.
@@ -61,6 +61,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add(commands, "serve", _serve, "run the daemon: sample, judge, and answer scrapes")
+    limits = _add(commands, "limits", _limits, "what this machine is allowed, by whom, and why")
+    limits.add_argument("--json", action="store_true", help="as one JSON object")
+    asked = limits.add_argument_group("instead of this machine: what would bind first, on any machine")
+    asked.add_argument("--vm-size", metavar="SIZE", help="like Standard_D8s_v3 or m5.large")
+    asked.add_argument(
+        "--disk",
+        action="append",
+        metavar="DISK",
+        help="like P30, P30:ReadOnly, 4xP30, PremiumV2_LRS:size=1024:iops=20000:mbps=600, gp3",
+    )
+    asked.add_argument(
+        "--request-size", action="append", metavar="BYTES", help="like 8k; may be repeated"
+    )
+    asked.add_argument("--controller", metavar="TYPE", help="SCSI or NVMe, where that matters")
     record = _add(commands, "record", _record, "write what is read of this machine into a file")
     record.add_argument("file", type=Path, metavar="FILE", help="to write, like slow.jsonl.gz")
     record.add_argument(
@@ -107,6 +121,51 @@ def _serve(options: argparse.Namespace, settings: Settings) -> int:
         return _serve_settings(fresh)
 
     return serve.serve(_serve_settings(settings), reload)
+
+
+def _limits(options: argparse.Namespace, settings: Settings) -> int:
+    if options.vm_size or options.disk or options.request_size or options.controller:
+        return _what_if(options)
+    from ioplateau.run import limits as machine
+    from ioplateau.run import serve
+    from ioplateau.tell import limits
+
+    found = machine.look(_serve_settings(settings), serve.sampler_for)
+    if options.json:
+        _print_json(limits.budgets_json(found.budgets, found.notices))
+    else:
+        print(limits.budgets_text(found.budgets, found.notices), end="")
+    return GOOD
+
+
+def _what_if(options: argparse.Namespace) -> int:
+    from ioplateau.judge.clouds.ask import QuestionError
+    from ioplateau.run.catalogue import Shelf
+    from ioplateau.tell import limits
+
+    try:
+        answer = limits.whatif(
+            Shelf(),
+            options.vm_size or "",
+            options.disk or (),
+            options.request_size or (),
+            options.controller,
+        )
+    except QuestionError as error:
+        for line in str(error).splitlines():
+            print(f"ioplateau limits: {line}", file=sys.stderr)
+        return WRONG
+    if options.json:
+        _print_json(limits.as_json(answer))
+    else:
+        print(limits.render(answer), end="")
+    return GOOD
+
+
+def _print_json(value: object) -> None:
+    import json
+
+    print(json.dumps(value, indent=2, allow_nan=False))
 
 
 def _record(options: argparse.Namespace, settings: Settings) -> int:

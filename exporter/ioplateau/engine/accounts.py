@@ -6,6 +6,7 @@ What is counted here survives missed scrapes and, through `memory`, restarts.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ioplateau.judge.budgets import (
@@ -18,6 +19,7 @@ from ioplateau.judge.budgets import (
     Limit,
     Origin,
     Verdict,
+    Word,
 )
 from ioplateau.judge.credits import (
     Bucket,
@@ -30,6 +32,7 @@ from ioplateau.judge.credits import (
     to_json,
 )
 from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.limits import doubt, settle
 from ioplateau.judge.usage import FlowClock, Meter, drawn, is_throttled_at
 from ioplateau.state import LimitState
 
@@ -145,23 +148,48 @@ class Accounts:
 
     def _limits(self, budget: Budget, verdict: Verdict) -> tuple[Limit, ...]:
         """The known limits, and those the judge found by itself: once met, they stay."""
-        known = {(limit.dimension, limit.direction) for limit in budget.limits}
-        if verdict.origin is Origin.LEARNED and verdict.dimension and verdict.limit:
-            found = (verdict.dimension, verdict.direction or Direction.TOTAL)
-            if found not in known:
-                self._learned[budget.key, *found] = Limit(
-                    *found, verdict.limit, Origin.LEARNED, "plateau observed"
-                )
+        self._learn(verdict)
         if not self._learned:
             return budget.limits
+        known = {(limit.dimension, limit.direction) for limit in budget.limits}
+        found = self._learned_of(budget.key)
         return (
             *budget.limits,
-            *(
-                limit
-                for place, limit in self._learned.items()
-                if place[0] == budget.key and place[1:] not in known
-            ),
+            *(limit for limit in found if (limit.dimension, limit.direction) not in known),
         )
+
+    def _learn(self, verdict: Verdict) -> None:
+        if verdict.dimension is None or not verdict.limit:
+            return
+        place = (verdict.key, verdict.dimension, verdict.direction or Direction.TOTAL)
+        before = self._learned.get(place)
+        if verdict.origin is Origin.LEARNED:
+            if before is None or before.value != verdict.limit:
+                self._learned[place] = _observed(*place[1:], verdict.limit)
+        elif before is not None and verdict.word is Word.THROTTLED:
+            del self._learned[place]  # the known limit was met after all
+
+    def _learned_of(self, key: BudgetKey) -> list[Limit]:
+        return [limit for place, limit in self._learned.items() if place[0] == key]
+
+    def explained(self, budget: Budget) -> Budget:
+        """The budget with what was learned beside what is known, and why one of them lost."""
+        learned = self._learned_of(budget.key)
+        if not learned:
+            return budget
+        limits, lost = settle([*budget.limits, *learned])
+        return replace(budget, limits=limits, rejected=(*budget.rejected, *lost))
+
+    def doubts(self, budgets: Mapping[BudgetKey, Budget]) -> tuple[str, ...]:
+        """Where observation and what we were told of a limit disagree, in words."""
+        found = (
+            (place[0], doubt(known, learned))
+            for place, learned in self._learned.items()
+            if place[0] in budgets
+            for known in budgets[place[0]].limits
+            if (known.dimension, known.direction) == place[1:]
+        )
+        return tuple(f"{key.kind} {key.name}: {words}" for key, words in found if words)
 
     def memory(self) -> dict[str, Any]:
         """JSON values of all that must survive a restart."""
@@ -192,9 +220,7 @@ class Accounts:
                 meter.throttled_seconds, meter.episodes = float(line[4]), int(line[5])
         for line in memory.get("learned", ()):
             if (place := _place(line)) is not None:
-                self._learned[place] = Limit(
-                    place[1], place[2], float(line[4]), Origin.LEARNED, "plateau observed"
-                )
+                self._learned[place] = _observed(place[1], place[2], float(line[4]))
         for line in memory.get("credits", ()):
             bucket = from_json(line[4]) if len(line) == 5 else None
             if (place := _place(line)) is not None and bucket is not None:
@@ -207,6 +233,10 @@ class Accounts:
                     Dimension(line[4]),
                 )
                 self._clock.seconds[key] = float(line[5])
+
+
+def _observed(dimension: Dimension, direction: Direction, value: float) -> Limit:
+    return Limit(dimension, direction, value, Origin.LEARNED, "plateau observed")
 
 
 def _in_force(limit: Limit, bucket: Bucket | None) -> float:

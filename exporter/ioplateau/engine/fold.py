@@ -16,7 +16,7 @@ from ioplateau.engine.interfaces import Interfaces
 from ioplateau.engine.nfs import Nfs
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.judge import topology
-from ioplateau.judge.budgets import BudgetKey, FlowKey, Verdict
+from ioplateau.judge.budgets import Budget, BudgetKey, FlowKey, Verdict
 from ioplateau.judge.clouds import discover
 from ioplateau.judge.clouds.identity import Sold
 from ioplateau.judge.flows import FlowTick
@@ -268,8 +268,17 @@ class Engine:
             },
             flow_throttled_seconds=dict(self._accounts.flow_seconds),
             sources=dict(self._sources),
-            notices=(*layout.notices, *self._accounts.corrections),
+            notices=(
+                *layout.notices,
+                *self._accounts.corrections,
+                *self._accounts.doubts(layout.budgets),
+            ),
         )
+
+    def budgets(self) -> tuple[Budget, ...]:
+        """Every budget after the last tick, what was learned beside what is known."""
+        layout = self._topology
+        return () if layout is None else tuple(map(self._accounts.explained, layout.budgets.values()))
 
     def memory(self) -> dict[str, Any]:
         """JSON values of all that must survive a restart."""

@@ -106,6 +106,8 @@ class Target:
 RANK = {origin: rank for rank, origin in enumerate(Origin)}
 # Above this a single request counts as several: Azure's SSDs and EBS' alike.
 OPERATION_BYTES = 256 * 1024
+# So near, a plateau and a documented limit are the same.
+AGREES = 0.06
 
 Lost = tuple[Limit, str]
 
@@ -192,6 +194,23 @@ def _why(loser: Limit, winner: Limit) -> str:
         f"{_SPEAKERS[loser.origin]} says {_figure(loser.value)}, "
         f"{_SPEAKERS[winner.origin]} says {_figure(winner.value)}: {_figure(winner.value)}"
     )
+
+
+def doubt(known: Limit, learned: Limit) -> str:
+    """What to say where a level that was met and a limit that we were told disagree; or ""."""
+    rates = [known.value] if known.burst is None else [known.value, known.burst.rate]
+    # Enforced caps sit up to 6 % beside the documented value, more where that is ambiguous.
+    if any(abs(learned.value / rate - 1) <= max(AGREES, known.tolerance) for rate in rates):
+        return ""
+    return (
+        f"held at {_rate(learned)}, but {_SPEAKERS[known.origin]} says {_rate(known)} "
+        f"({known.source or 'no source'}): if that is wrong, say what it was sold with"
+    )
+
+
+def _rate(limit: Limit) -> str:
+    unit = {Dimension.IOPS: "operations/s", Dimension.THROUGHPUT: "bytes/s"}
+    return f"{limit.value:,.0f} {unit.get(limit.dimension, 'slots')}"
 
 
 def _figure(value: float) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 from ioplateau.judge.clouds import discover
 from ioplateau.measure import linklocal
-from ioplateau.measure.metadata import Fetcher
+from ioplateau.measure.metadata import Fetcher, FetchSettings
 from ioplateau.run.clock import Clock
 from ioplateau.run.logs import event
 
@@ -23,6 +23,26 @@ LONGEST_WAIT_SECONDS = 3600.0
 Ask = Callable[[linklocal.Request], "linklocal.Answer | linklocal.Silence"]
 
 
+# A question ends after linklocal.WHOLE_SECONDS at the latest: five seconds in all.
+ONCE_SECONDS = 3.0
+
+
+def fetch_once(
+    files: Mapping[str, str], clock: Clock, *, base: str | None = None, ask: Ask = linklocal.ask
+) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """The documents of the cloud that the DMI strings name, and why one is missing.
+
+    For commands that look once; nothing is asked on a machine in no cloud.
+    """
+    fetcher = Fetcher(discover.wanted(discover.detect(files)), base=base)
+    ends = clock.mono() + ONCE_SECONDS
+    while (now := clock.mono()) < ends and (request := fetcher.next(now)) is not None:
+        answer = ask(request)
+        fetcher.take(clock.mono(), answer)
+    reasons = tuple(f"metadata {name}: {why}" for name, why in fetcher.reasons().items())
+    return fetcher.known(), reasons
+
+
 class Metadata:
     """The machine's metadata documents, kept current. `begin` may be called again and again."""
 
@@ -31,11 +51,13 @@ class Metadata:
         clock: Clock,
         tell: Callable[[Mapping[str, str]], None],
         *,
+        settings: FetchSettings | None = None,
         base: str | None = None,
         ask: Ask = linklocal.ask,
     ) -> None:
         self._clock = clock
         self._tell = tell
+        self._settings = settings or FetchSettings()
         self._base = base
         self._ask = ask
         self._cloud: str | None = None
@@ -50,7 +72,7 @@ class Metadata:
             event(LOG, logging.INFO, "no cloud that is known by its DMI, no metadata is asked for")
             return
         event(LOG, logging.INFO, "asking for metadata", cloud=self._cloud)
-        fetcher = Fetcher(discover.wanted(self._cloud), base=self._base)
+        fetcher = Fetcher(discover.wanted(self._cloud), self._base, self._settings)
         threading.Thread(target=self._run, args=(fetcher,), name="metadata", daemon=True).start()
 
     def end(self) -> None:

@@ -23,6 +23,13 @@ LOG = logging.getLogger(__name__)
 FORMAT = 1
 NAME = "state.json"
 
+# What comes of taking up something that is no memory of ours.
+UNSOUND = (ValueError, KeyError, TypeError, AttributeError, IndexError)
+
+
+class _NewerError(Exception):
+    """Written by a later version."""
+
 
 class Memory:
     """The memory file. Without a directory it does nothing. Raises nothing."""
@@ -38,12 +45,10 @@ class Memory:
         if self._path is None:
             return
         try:
-            kept = json.loads(self._path.read_bytes())
-            found = kept["format"]
-            if found > FORMAT:
-                self._set_aside("newer", f"format {found}, this version reads up to {FORMAT}")
-                return
-            take(kept["memory"], max(wall - float(kept["wall"]), 0.0))
+            self._give(take, wall)
+        except _NewerError as error:
+            self._set_aside("newer", str(error))
+            return
         except FileNotFoundError:
             return
         except OSError as error:
@@ -54,10 +59,32 @@ class Memory:
                 file=self._path,
                 why=error.strerror,
             )
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        except UNSOUND as error:
             self._set_aside("corrupt", f"{type(error).__name__}: {error}")
         else:
             event(LOG, logging.INFO, "state restored", file=self._path)
+
+    def peek(self, take: Callable[[Mapping[str, Any], float], None], wall: float) -> str:
+        """As restore, for those whose file it is not: nothing is set aside. Why not, or ""."""
+        if self._path is None:
+            return ""
+        try:
+            self._give(take, wall)
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            return f"{self._path}: {error.strerror}"
+        except (_NewerError, *UNSOUND) as error:
+            return f"{self._path}: {type(error).__name__}: {error}"
+        return ""
+
+    def _give(self, take: Callable[[Mapping[str, Any], float], None], wall: float) -> None:
+        assert self._path is not None
+        kept = json.loads(self._path.read_bytes())
+        found = kept["format"]
+        if found > FORMAT:
+            raise _NewerError(f"format {found}, this version reads up to {FORMAT}")
+        take(kept["memory"], max(wall - float(kept["wall"]), 0.0))
 
     def keep(self, memory: Callable[[], Mapping[str, Any]], mono: float, wall: float) -> None:
         """Write when it is time to."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ioplateau.judge.budgets import Budget, Dimension, Limit
-from ioplateau.judge.clouds.ask import ask, request_bytes
+from ioplateau.judge.clouds.ask import QuestionError, ask, request_bytes
 from ioplateau.judge.tables import Shelf
 from ioplateau.judge.whatif import (
     DEFAULT_REQUESTS,
@@ -37,9 +37,20 @@ def whatif(
     controller: str | None = None,
 ) -> Answer:
     """What would bind first. Raises ask.QuestionError with all that is wrong, a line each."""
-    question = ask(shelf, vm_size, disks, controller)
-    sizes = tuple(request_bytes(size) for size in request_sizes) or DEFAULT_REQUESTS
-    return answer(question, sizes)
+    wrong: list[str] = []
+    sizes, question = [], None
+    for size in request_sizes:
+        try:
+            sizes.append(request_bytes(size))
+        except QuestionError as error:
+            wrong.append(str(error))
+    try:
+        question = ask(shelf, vm_size, disks, controller)
+    except QuestionError as error:
+        wrong.insert(0, str(error))
+    if wrong or question is None:
+        raise QuestionError("\n".join(wrong))
+    return answer(question, sizes or DEFAULT_REQUESTS)
 
 
 def render(found: Answer) -> str:

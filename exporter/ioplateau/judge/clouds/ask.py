@@ -36,9 +36,13 @@ def ask(shelf: Shelf, size: str, disks: Sequence[str], controller: str | None = 
     """The question those words ask. Raises QuestionError with everything that is wrong."""
     wrong: list[str] = []
     notices: list[str] = []
-    machine = vm_size(shelf, size, controller) or instance(shelf, size)
-    if machine is None:
+    machine = vm_size(shelf, size, controller) or instance(shelf, size) if size else None
+    if not size:
+        wrong.append("no VM size: name one, as in --vm-size Standard_D8s_v3")
+    elif machine is None:
         wrong.append(f"VM size {size!r} is in no table{_nearest(shelf, size)}")
+    if controller is not None and controller.lower() not in ("scsi", "nvme"):
+        wrong.append(f"controller {controller!r}: want SCSI or NVMe")
     asked = [disk for text in disks for disk in _disks(text, wrong)]
     if not disks:
         wrong.append("no disk: name at least one, as in --disk P30:ReadOnly")
