@@ -1,0 +1,119 @@
+"""The dashboards and rules as they are committed and as their generators make them, for tests.
+
+The generators are programs beside the package, so their directories are put on the path here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[1]
+for directory in ("dashboards", "alerts"):
+    sys.path.insert(0, str(ROOT / directory))
+
+from boards import disk, fleet, nfs, vm, volume  # noqa: E402
+from boards.frame import text as board_text  # noqa: E402
+from rulebook import exporter as exporter_rules  # noqa: E402
+from rulebook import fleet as fleet_rules  # noqa: E402
+from rulebook import nfs as nfs_rules  # noqa: E402
+from rulebook import throttling as throttling_rules  # noqa: E402
+from rulebook.paper import Alert, Record, yaml  # noqa: E402
+
+from ioplateau.tell.prometheus import TABLES  # noqa: E402
+
+BOARDS = {
+    "fleet": fleet.board(),
+    "vm": vm.board(),
+    "disk": disk.board(),
+    "nfs": nfs.board(),
+    "volume": volume.board(),
+}
+DETAIL = ("vm", "disk", "nfs")
+GROUPS = (
+    throttling_rules.GROUP,
+    nfs_rules.GROUP,
+    fleet_rules.GROUP,
+    exporter_rules.GROUP,
+    exporter_rules.LONG_MEMORY,
+)
+RULES = [rule for group in GROUPS for rule in group.rules]
+ALERTS = [rule for rule in RULES if isinstance(rule, Alert)]
+RECORDS = [rule for rule in RULES if isinstance(rule, Record)]
+RULE_FILES = sorted((ROOT / "alerts").glob("*.rules.yml"))
+
+METRICS = {table.prefix + row.name for table in TABLES for row in table.rows}
+LABELS = {table.prefix + row.name: table.labels for table in TABLES for row in table.rows}
+# Prometheus' own.
+GIVEN = {"up", "ALERTS"}
+
+# What Grafana puts in for its variables; every choice is "All".
+GRAFANA = {"$__rate_interval": "1m", "$__range": "5m", "$__interval": "15s"}
+
+
+class Shown(NamedTuple):
+    """One expression and the panel it is in."""
+
+    board: str
+    panel: dict[str, Any]
+    expr: str
+    legend: str
+
+
+def panels(board: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every panel, those in collapsed rows too, without the rows."""
+    for panel in board["panels"]:
+        if panel["type"] == "row":
+            yield from panel["panels"]
+        else:
+            yield panel
+
+
+def every_panel() -> list[tuple[str, dict[str, Any]]]:
+    return [(name, panel) for name, board in BOARDS.items() for panel in panels(board)]
+
+
+def every_expression() -> list[Shown]:
+    return [
+        Shown(name, panel, target["expr"], target["legendFormat"])
+        for name, panel in every_panel()
+        for target in panel["targets"]
+    ]
+
+
+def annotations() -> list[tuple[str, str]]:
+    return [
+        (name, one["expr"])
+        for name, board in BOARDS.items()
+        for one in board["annotations"]["list"]
+    ]
+
+
+def substituted(expr: str) -> str:
+    """As Grafana sends it: every variable is "All"."""
+    for variable, value in GRAFANA.items():
+        expr = expr.replace(variable, value)
+    return re.sub(r"\$[a-z]+\b", ".+", expr)
+
+
+def names_in(expr: str) -> set[str]:
+    """Metric names of ours, or recorded, that an expression reads."""
+    unquoted = re.sub(r'"(?:[^"\\]|\\.)*"', '""', expr)
+    return set(re.findall(r"\b(?:ioplateau|process)[_:][\w:]+", unquoted))
+
+
+def legend_labels(legend: str) -> list[str]:
+    return re.findall(r"\{\{(\w+)\}\}", legend)
+
+
+def committed(name: str) -> dict[str, Any]:
+    file = ROOT / "dashboards" / f"ioplateau-{name}.json"
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
+__all__ = ["board_text", "yaml"]
