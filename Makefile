@@ -1,7 +1,7 @@
 # Two commands for everybody: `make run` and `make test`. The rest is for whoever changes things.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: run demo check test test-nfs bench lint types contracts docs clean help
+.PHONY: run demo check test test-nfs bench lint types contracts docs pictures clean help
 
 BIN := .venv/bin
 PORT ?= 10049
@@ -44,6 +44,9 @@ bench: $(BIN)/ioplateau ## Cost against node_exporter and against merely reading
 
 docs: $(BIN)/ioplateau ## Write the generated pages again
 	@$(BIN)/python -m ioplateau.tell.reference > docs/metrics.md
+
+pictures: ## Draw the pictures of docs/ again
+	@UV_PROJECT_ENVIRONMENT=.cache/docs uv run --frozen --quiet --group docs python docs/pictures.py
 
 clean:
 	rm -rf .venv .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
