@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ioplateau.judge.budgets import Budget, Dimension, Direction, Limit, Verdict, Word
@@ -17,7 +18,7 @@ class Case:
     """What is remembered of one budget between blocks."""
 
     __slots__ = (
-        "budget", "claims", "close", "drawn", "idle", "plateau", "saturated_seconds",
+        "budget", "claims", "close", "drawn", "plateau", "saturated_seconds", "say_again",
         "score", "since", "verdict", "word",
     )  # fmt: skip
 
@@ -34,7 +35,19 @@ class Case:
         self.word = Word.UNKNOWN
         self.since = 0.0
         self.verdict: Verdict | None = None
-        self.idle: Verdict | None = None
+        self.say_again = 0.0  # when the sentence is due
+
+    @property
+    def sense(self) -> Sense:
+        """The one flow this budget is drawn by."""
+        assert isinstance(self.drawn, Sense)
+        return self.drawn
+
+    @property
+    def pool(self) -> Pool:
+        """The several flows this budget is drawn by."""
+        assert isinstance(self.drawn, Pool)
+        return self.drawn
 
     def replace_limits(self, limits: tuple[Limit, ...]) -> None:
         """Other limits: what was learned of those that stay is kept."""
@@ -93,6 +106,29 @@ class Case:
         return Signs(
             queue, level, latency, longer, drawn.excess, limit.value, elsewhere, hidden, doubtful
         )
+
+    def memory(self) -> dict[str, Any]:
+        """What must survive a restart, as JSON values."""
+        return {
+            "plateau": self.plateau.memory(),
+            "claims": [
+                [c.limit.dimension.value, c.limit.direction.value, c.memory()] for c in self.claims
+            ],
+            "word": self.word.value,
+            "since": self.since,
+        }
+
+    def restore(self, memory: Mapping[str, Any], at: float) -> None:
+        """Take up a saved memory; limits that changed since begin anew."""
+        self.plateau.restore(memory["plateau"])
+        kept = {(dimension, direction): words for dimension, direction, words in memory["claims"]}
+        for claim in self.claims:
+            words = kept.get((claim.limit.dimension.value, claim.limit.direction.value))
+            if words is not None and words["value"] == claim.limit.value:
+                claim.restore(words)
+        since = float(memory["since"])
+        if since <= at:  # else the machine was started anew, and its clock with it
+            self.word, self.since = Word(memory["word"]), since
 
 
 def rate_of(drawn: Sense | Pool, dimension: Dimension, direction: Direction) -> float:

@@ -10,8 +10,10 @@ from ioplateau.judge.budgets import Budget, BudgetKey, Dimension, FlowKey, Kind,
 from ioplateau.judge.case import Case, rate_of
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.learned import TRUSTED_SECONDS
+from ioplateau.judge.memory import Kept, saved
 from ioplateau.judge.phases import Claim
 from ioplateau.judge.pool import Member, Pool
+from ioplateau.judge.providers import instance_exceeded, volume_exceeded
 from ioplateau.judge.rulings import Ruling, quiet, rule
 from ioplateau.judge.signals import CACHED_PRIOR_SECONDS, PRIOR_SECONDS, Queue, Sense
 from ioplateau.judge.witness import Witness
@@ -34,12 +36,12 @@ class DiskRoom:
         self._cached: set[str] = set()
         self._stripe_of: dict[str, str] = {}
         self._hits_until: dict[str, float] = {}
-        self._restored: dict[str, Any] = {}
+        self._kept = Kept()
         self._lane_held = False  # in the block before
 
     # -- who sits here
 
-    def seat(self, budgets: Mapping[BudgetKey, Budget]) -> None:
+    def seat(self, budgets: Mapping[BudgetKey, Budget], at: float) -> None:
         """Take the budgets of this room; those that stay keep their memory."""
         disks = {key: b for key, b in budgets.items() if key.kind is Kind.DISK}
         self._cached = {
@@ -50,35 +52,36 @@ class DiskRoom:
         flows = {member for b in disks.values() for member in b.members}
         stripes = {key: b for key, b in budgets.items() if key.kind is Kind.STRIPE}
         flows |= {FlowKey("disk", key.name) for key in stripes}
-        self._senses = {flow: self._senses.get(flow) or self._new(flow) for flow in flows}
+        self._senses = {flow: self._senses.get(flow) or self._new(flow, at) for flow in flows}
         self._disks = {
-            key: self._case(self._disks.get(key), b, self._senses[b.members[0]])
+            key: self._case(self._disks.get(key), b, self._senses[b.members[0]], at)
             for key, b in disks.items()
         }
         self._stripes = {
-            key: self._case(self._stripes.get(key), b, self._senses[FlowKey("disk", key.name)])
+            key: self._case(self._stripes.get(key), b, self._senses[FlowKey("disk", key.name)], at)
             for key, b in stripes.items()
         }
         self._stripe_of = {flow.name: key.name for key, b in stripes.items() for flow in b.members}
         self._lanes = {
-            key: self._lane(self._lanes.get(key), b)
+            key: self._lane(self._lanes.get(key), b, at)
             for key, b in budgets.items()
             if key.kind in LANES
         }
 
-    def _new(self, flow: FlowKey) -> Sense:
-        return Sense(CACHED_PRIOR_SECONDS if flow.name in self._cached else PRIOR_SECONDS)
+    def _new(self, flow: FlowKey, at: float) -> Sense:
+        cached = flow.name in self._cached
+        sense = Sense(CACHED_PRIOR_SECONDS if cached else PRIOR_SECONDS)
+        return self._kept.to_sense(flow, sense, at)
 
-    @staticmethod
-    def _case(before: Case | None, budget: Budget, sense: Sense | Pool) -> Case:
-        if before is None or before.drawn is not sense:
-            return Case(budget, sense)
+    def _case(self, before: Case | None, budget: Budget, drawn: Sense | Pool, at: float) -> Case:
+        if before is None or before.drawn is not drawn:
+            return self._kept.to_case(budget.key, Case(budget, drawn), at)
         if before.budget.limits != budget.limits:
             before.replace_limits(budget.limits)
         before.budget = budget
         return before
 
-    def _lane(self, before: Case | None, budget: Budget) -> Case:
+    def _lane(self, before: Case | None, budget: Budget, at: float) -> Case:
         members = []
         groups: dict[str, int] = {}
         for flow in budget.members:
@@ -98,8 +101,9 @@ class DiskRoom:
         if before is not None and isinstance(before.drawn, Pool):
             same = [(m.name, m.sense, m.reads, m.writes) for m in before.drawn.members]
             if same == [(m.name, m.sense, m.reads, m.writes) for m in members]:
-                return self._case(before, budget, before.drawn)
-        return Case(budget, Pool(members, is_cache=budget.key.kind is Kind.VM_CACHED))
+                return self._case(before, budget, before.drawn, at)
+        pool = Pool(members, is_cache=budget.key.kind is Kind.VM_CACHED)
+        return self._case(None, budget, pool, at)
 
     # -- one block
 
@@ -116,7 +120,7 @@ class DiskRoom:
         for flow, sense in self._senses.items():
             tick = flows.get(flow)
             if tick is None:
-                sense.known = False
+                sense.miss()
             else:
                 sense.look(tick, at, dt, near=near.get(flow, False))
         bound = self._bind_disks(at, dt)
@@ -125,12 +129,20 @@ class DiskRoom:
         lanes |= found
         held = self._holder(lanes)
         self._lane_held = held is not None
+        exceeded = instance_exceeded(witness.ebs.values())
         for key, case in self._disks.items():
-            verdicts[key] = self._judge_disk(at, dt, case, bound.get(key), held, culprit)
+            ebs = witness.ebs.get(key.name)
+            if ebs is not None:
+                verdicts[key] = self._by_counters(at, dt, case, volume_exceeded(ebs))
+            else:
+                verdicts[key] = self._judge_disk(at, dt, case, bound.get(key), held, culprit)
         for key, case in self._stripes.items():
             verdicts[key] = self._judge_stripe(at, dt, case, verdicts, held)
         for key, case in self._lanes.items():
-            verdicts[key] = self._judge_lane(at, dt, case, lanes.get(key))
+            if witness.ebs and key.kind is Kind.VM_UNCACHED:
+                verdicts[key] = self._by_counters(at, dt, case, exceeded)
+            else:
+                verdicts[key] = self._judge_lane(at, dt, case, lanes.get(key))
 
     def _bind_disks(self, at: float, dt: float) -> dict[BudgetKey, Claim]:
         bound = {}
@@ -162,8 +174,7 @@ class DiskRoom:
     ) -> dict[BudgetKey, Claim | None]:
         lanes: dict[BudgetKey, Claim | None] = {}
         for key, case in self._lanes.items():
-            pool = case.drawn
-            assert isinstance(pool, Pool)
+            pool = case.pool
             pool.add_up()
             fit = _best_fit(case)
             # A disk that is as near to the lane's limit as to its own does not explain itself.
@@ -193,8 +204,7 @@ class DiskRoom:
         if not self._learn:
             return culprit, found
         for key, case in self._lanes.items():
-            pool = case.drawn
-            assert isinstance(pool, Pool)
+            pool = case.pool
             if not pool.operations and case.plateau.score == 0.0:
                 continue
             who = of_disks(pool) if pool.queue >= Queue.STRONG else Culprit.DISK
@@ -211,8 +221,7 @@ class DiskRoom:
         whole = self._uncached_pool()
         hints = self._hints()
         for key, case in self._disks.items():
-            sense = case.drawn
-            assert isinstance(sense, Sense)
+            sense = case.sense
             if not sense.active:
                 case.plateau.rest(dt)
                 continue
@@ -244,14 +253,20 @@ class DiskRoom:
     def _uncached_pool(self) -> Pool | None:
         for key, lane in self._lanes.items():
             if key.kind is Kind.VM_UNCACHED:
-                assert isinstance(lane.drawn, Pool)
-                return lane.drawn
+                return lane.pool
         return None
 
     def _holder(self, lanes: Iterable[BudgetKey]) -> BudgetKey | None:
         return next(iter(lanes), None)
 
     # -- words
+
+    @staticmethod
+    def _by_counters(at: float, dt: float, case: Case, exceeded: Dimension | None) -> Verdict:
+        """The provider counts exceeded time itself; inference has nothing to add."""
+        if exceeded is None:
+            return quiet(case, at, dt)
+        return rule(case, at, Ruling.counted(case, exceeded), sufferers=case.budget.members)
 
     def _judge_disk(
         self,
@@ -262,8 +277,7 @@ class DiskRoom:
         held: BudgetKey | None,
         culprit: Culprit,
     ) -> Verdict:
-        sense = case.drawn
-        assert isinstance(sense, Sense)
+        sense = case.sense
         if claim is not None:
             return rule(case, at, Ruling.known(claim), sufferers=case.budget.members)
         if case.plateau.on:
@@ -299,8 +313,7 @@ class DiskRoom:
         return quiet(case, at, dt)
 
     def _judge_lane(self, at: float, dt: float, case: Case, claim: Claim | None) -> Verdict:
-        pool = case.drawn
-        assert isinstance(pool, Pool)
+        pool = case.pool
         waiting = tuple(
             FlowKey("disk", m.name) for m in pool.members if m.sense.queue >= Queue.STRONG
         )
@@ -313,10 +326,13 @@ class DiskRoom:
     # -- memory
 
     def memory(self) -> dict[str, Any]:
-        return {}
+        """All that must survive a restart, as JSON values."""
+        cases = (*self._disks.values(), *self._stripes.values(), *self._lanes.values())
+        return saved(cases, self._senses)
 
-    def restore(self, memory: Mapping[str, Any]) -> None:
-        self._restored = dict(memory)
+    def restore(self, memory: object) -> None:
+        """Saved memories, taken up as their disks appear."""
+        self._kept = Kept(memory)
 
 
 def _burst(claim: Claim) -> float:

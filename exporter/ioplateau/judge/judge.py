@@ -65,8 +65,8 @@ class Judge:
 
     def _seat(self, budgets: Mapping[BudgetKey, Budget], at: float) -> None:
         self._budgets = budgets
-        self._disks.seat(budgets)
-        self._mounts.seat(budgets)
+        self._disks.seat(budgets, at)
+        self._mounts.seat(budgets, at)
         self._groups.seat(budgets)
         self._verdicts = {
             key: self._verdicts.get(key) or Verdict(key, Word.UNKNOWN, at) for key in budgets
@@ -78,5 +78,5 @@ class Judge:
 
     def restore(self, memory: Mapping[str, Any]) -> None:
         """Take up a saved memory; what does not fit is left out."""
-        self._disks.restore(memory.get("disks", {}))
-        self._mounts.restore(memory.get("mounts", {}))
+        self._disks.restore(memory.get("disks"))
+        self._mounts.restore(memory.get("mounts"))

@@ -19,7 +19,9 @@ from ioplateau.judge.budgets import (
 )
 from ioplateau.judge.case import Case
 from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.memory import Kept, saved
 from ioplateau.judge.phases import FULL, OFF, ON, Claim
+from ioplateau.judge.providers import allowance_exceeded
 from ioplateau.judge.rulings import Ruling, quiet, rule
 from ioplateau.judge.signals import Queue, Sense
 from ioplateau.judge.witness import ClientWitness, Witness
@@ -40,20 +42,23 @@ class MountRoom:
         self._clients: dict[FlowKey, str] = {}
         self._on_wire: dict[str, int] = {}
         self._usual: dict[FlowKey, float] = {}
+        self._kept = Kept()
 
-    def seat(self, budgets: Mapping[BudgetKey, Budget]) -> None:
+    def seat(self, budgets: Mapping[BudgetKey, Budget], at: float) -> None:
         """Take the budgets of this room; those that stay keep their memory."""
         volumes = {key: b for key, b in budgets.items() if key.kind is Kind.VOLUME}
         networks = {key: b for key, b in budgets.items() if key.kind is Kind.VM_NETWORK}
         flows = {m for b in (*volumes.values(), *networks.values()) for m in b.members}
-        self._senses = {flow: self._senses.get(flow) or Sense() for flow in flows}
+        self._senses = {
+            flow: self._senses.get(flow) or self._kept.to_sense(flow, Sense(), at) for flow in flows
+        }
         for kind, cases in (
             (Kind.VOLUME, self._volumes),
             (Kind.NFS_SLOTS, self._slots),
             (Kind.NFS_CONNECTION, self._connections),
             (Kind.VM_NETWORK, self._networks),
         ):
-            self._fill(kind, cases, budgets)
+            self._fill(kind, cases, budgets, at)
         self._clients = {
             flow: key.name
             for key, b in budgets.items()
@@ -62,7 +67,11 @@ class MountRoom:
         }
 
     def _fill(
-        self, kind: Kind, cases: dict[BudgetKey, Case], budgets: Mapping[BudgetKey, Budget]
+        self,
+        kind: Kind,
+        cases: dict[BudgetKey, Case],
+        budgets: Mapping[BudgetKey, Budget],
+        at: float,
     ) -> None:
         mine = {key: b for key, b in budgets.items() if key.kind is kind}
         for gone in cases.keys() - mine.keys():
@@ -71,7 +80,7 @@ class MountRoom:
             before = cases.get(key)
             sense = self._senses[budget.members[0]]
             if before is None or before.drawn is not sense:
-                cases[key] = Case(budget, sense)
+                cases[key] = self._kept.to_case(key, Case(budget, sense), at)
             else:
                 if before.budget.limits != budget.limits:
                     before.replace_limits(budget.limits)
@@ -92,7 +101,7 @@ class MountRoom:
         for flow, sense in self._senses.items():
             tick = flows.get(flow)
             if tick is None:
-                sense.known = False
+                sense.miss()
             elif flow.kind == "nic":
                 sense.clear()
                 sense.read_bytes = tick.read_bytes_per_second
@@ -106,7 +115,11 @@ class MountRoom:
         network = self._bind_networks(dt)
         for key, case in self._networks.items():
             claim = network.get(key)
-            if claim is not None:
+            exceeded = allowance_exceeded(witness.allowances)
+            if exceeded is not None:
+                ruling = Ruling.counted(case, Dimension.THROUGHPUT, exceeded)
+                verdicts[key] = rule(case, at, ruling, sufferers=self._queued())
+            elif claim is not None:
                 verdicts[key] = rule(case, at, Ruling.known(claim), sufferers=self._queued())
             else:
                 verdicts[key] = quiet(case, at, dt)
@@ -190,7 +203,7 @@ class MountRoom:
             on = case.score >= ON or (case.word is Word.THROTTLED and case.score > OFF)
             if on:
                 bound.add(key.name)
-                verdicts[key] = self._slots_verdict(case, at, client, load, waiting)
+                verdicts[key] = self._slots_verdict(case, at, client, waiting)
             else:
                 verdicts[key] = quiet(case, at, dt)
         return bound
@@ -200,7 +213,6 @@ class MountRoom:
         case: Case,
         at: float,
         client: ClientWitness | None,
-        load: float,
         waiting: tuple[FlowKey, ...],
     ) -> Verdict:
         known = case.budget.limits[0] if case.budget.limits else None
@@ -217,6 +229,13 @@ class MountRoom:
                 limit,
                 known.origin if known is not None else Origin.LEARNED,
                 phase="base",
+                evidence={
+                    "waiting_calls": max(
+                        (client.backlog if client is not None else None) or 0.0,
+                        case.drawn.outstanding - case.sense.rtt_load,
+                    ),
+                    "queue_share": case.sense.queue_share,
+                },
             ),
             sufferers=waiting or case.budget.members,
         )
@@ -236,7 +255,7 @@ class MountRoom:
             flow = case.budget.members[0]
             name = self._clients.get(flow, "")
             client = witness.clients.get(name)
-            sense = case.drawn
+            sense = case.sense
             claim = case.weigh_claims(dt)
             if self._learn:
                 case.plateau.step(
@@ -274,7 +293,10 @@ class MountRoom:
                 verdicts[key] = quiet(case, at, dt)
 
     def memory(self) -> dict[str, Any]:
-        return {}
+        """All that must survive a restart, as JSON values."""
+        rooms = (self._volumes, self._slots, self._connections, self._networks)
+        return saved((case for room in rooms for case in room.values()), self._senses)
 
-    def restore(self, memory: Mapping[str, Any]) -> None:
-        pass
+    def restore(self, memory: object) -> None:
+        """Saved memories, taken up as their mounts appear."""
+        self._kept = Kept(memory)

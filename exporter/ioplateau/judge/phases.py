@@ -5,7 +5,8 @@ One odd second neither begins nor ends throttling; two clean ones do.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from ioplateau.judge.budgets import Limit
 from ioplateau.judge.signals import Queue
@@ -121,6 +122,21 @@ class Claim:
             ):
                 return value
         return None
+
+    def memory(self) -> dict[str, Any]:
+        """What must survive a restart, as JSON values."""
+        return {
+            "value": self.limit.value,
+            "score": self.score,
+            "on": self.on,
+            "ceiling": [[value, exact] for value, exact in self.ceiling.items()],
+        }
+
+    def restore(self, memory: Mapping[str, Any]) -> None:
+        """Take up a saved memory."""
+        self.score = min(FULL, max(0.0, float(memory["score"])))
+        self.on = bool(memory["on"]) and self.score > OFF
+        self.ceiling = {float(value): float(exact) for value, exact in memory["ceiling"]}
 
     def _with_misses(self, rate: float, hidden: float) -> float | None:
         """The limit, if a steady share of the cached reads makes up what is missing to it."""

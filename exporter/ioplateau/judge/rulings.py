@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from ioplateau.judge import words
 from ioplateau.judge.blame import Culprit
 from ioplateau.judge.budgets import (
     BudgetKey,
     Dimension,
     Direction,
     FlowKey,
+    Kind,
     Origin,
     Verdict,
     Word,
@@ -25,6 +27,11 @@ IDLE_OPERATIONS = 5.0  # per second
 SATURATED_SECONDS = 3.0
 STALL_SECONDS = 0.9
 FLAT_APPLICATION = 0.03
+PATIENCE_SECONDS = 4.0
+MOST_EXCESS = 1000.0
+UNHURRIED = frozenset({Word.HEALTHY, Word.APP_LIMITED, Word.LATENCY_BOUND})
+# Budgets whose members' own pace is a word about them; of slots or a network it is none.
+OWN_WORDS = frozenset({Kind.DISK, Kind.STRIPE, Kind.VOLUME})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,7 @@ class Ruling:
     phase: str = ""  # base, burst or learned
     parent: BudgetKey | None = None
     culprit: str = ""
+    evidence: Mapping[str, float | str] = field(default_factory=dict)
 
     @staticmethod
     def known(claim: Claim) -> Ruling:
@@ -63,6 +71,20 @@ class Ruling:
         )
 
     @staticmethod
+    def counted(case: Case, dimension: Dimension, direction: Direction = Direction.TOTAL) -> Ruling:
+        """What the provider itself counts as exceeded."""
+        known = next((c.limit for c in case.claims if c.limit.dimension is dimension), None)
+        return Ruling(
+            Word.THROTTLED,
+            dimension,
+            direction,
+            known.value if known is not None else rate_of(case.drawn, dimension, direction),
+            known.origin if known is not None else Origin.REPORTED,
+            "counted by the provider",
+            phase="counted",
+        )
+
+    @staticmethod
     def of(word: Word, parent: BudgetKey | None = None) -> Ruling:
         return Ruling(word, parent=parent)
 
@@ -79,59 +101,97 @@ class Ruling:
 
 def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] = ()) -> Verdict:
     """The verdict for a ruling, with evidence from what was drawn."""
-    word = ruling.word
-    if word is not case.word:
-        case.word = word
+    before = case.verdict
+    changed = ruling.word is not case.word
+    if changed:
+        case.word = ruling.word
         case.since = at
+    verdict = _verdict(
+        case, ruling, sufferers, "" if changed or before is None else before.sentence
+    )
+    if changed or before is None or before.limit != verdict.limit or at >= case.say_again:
+        # The words follow the numbers with a little patience; they are for people.
+        case.say_again = at + PATIENCE_SECONDS
+        verdict = replace(verdict, sentence=words.sentence(verdict, at))
+    case.verdict = verdict
+    return verdict
+
+
+def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentence: str) -> Verdict:
     drawn = case.drawn
-    dimension, direction = ruling.dimension, ruling.direction or Direction.TOTAL
     evidence: dict[str, float | str] = {
         "operations_per_second": drawn.operations,
         "bytes_per_second": drawn.bytes,
         "outstanding": drawn.outstanding,
         "waiting": drawn.waiting,
-        "excess_latency_ratio": drawn.excess,
+        "excess_latency_ratio": min(drawn.excess, MOST_EXCESS),
     }
-    if isinstance(drawn, Sense):
+    operations = drawn.operations
+    base = max(0.0, drawn.outstanding - drawn.waiting)
+    if operations > 0 and isinstance(drawn, Sense):
         evidence["latency_seconds"] = drawn.latency
-        evidence["floor_seconds"] = (
-            (drawn.outstanding - drawn.waiting) / drawn.operations if drawn.operations else 0.0
-        )
+        evidence["floor_seconds"] = base / operations
     share = demand = None
-    limit = ruling.limit
-    if word is Word.THROTTLED and dimension is not None and dimension is not Dimension.SLOTS:
-        rate = rate_of(drawn, dimension, direction)
-        level = drawn.level_of(dimension) if direction is Direction.TOTAL else None
-        if level is not None:
-            evidence["flat_ratio"] = level.spread
-            evidence["level"] = level.mean if level.spread < 0.03 else rate
-            evidence["blocks"] = level.count
-        else:
-            evidence["level"] = rate
-        if limit:
-            share = rate / limit
-        base = drawn.outstanding - drawn.waiting
-        if base > 0:
-            demand = max(1.0, drawn.outstanding / base)
-    if ruling.phase:
-        evidence["phase"] = ruling.phase
-    if ruling.source:
-        evidence["source"] = ruling.source
-    if ruling.culprit:
-        evidence["culprit"] = ruling.culprit
-    verdict = Verdict(
-        case.budget.key, word, case.since, dimension, ruling.direction, limit, ruling.origin,
-        share, demand, ruling.parent, evidence, "", sufferers,
+    if ruling.word is Word.THROTTLED:
+        share = _throttled_evidence(case, ruling, evidence)
+        # Little's law backwards: what the same requests would do at the floor's latency.
+        demand = max(1.0, min(drawn.outstanding / base, MOST_EXCESS)) if base > 0 else None
+    elif case.claims:
+        share = max(claim.reached for claim in case.claims)
+    if ruling.dimension is Dimension.SLOTS:
+        demand = None
+    return Verdict(
+        case.budget.key, ruling.word, case.since, ruling.dimension, ruling.direction,
+        ruling.limit, ruling.origin, share, demand, ruling.parent, evidence, sentence, sufferers,
     )  # fmt: skip
-    case.verdict = verdict
-    return verdict
+
+
+def _throttled_evidence(
+    case: Case, ruling: Ruling, evidence: dict[str, float | str]
+) -> float | None:
+    """Add what proves a limit; the share of it that is drawn."""
+    for name, text in (
+        ("phase", ruling.phase), ("source", ruling.source), ("culprit", ruling.culprit)
+    ):  # fmt: skip
+        if text:
+            evidence[name] = text
+    evidence.update(ruling.evidence)
+    dimension, direction = ruling.dimension, ruling.direction or Direction.TOTAL
+    if dimension is None or dimension is Dimension.SLOTS:
+        return None
+    drawn = case.drawn
+    rate = rate_of(drawn, dimension, direction)
+    evidence["level"] = rate
+    if direction is Direction.TOTAL:
+        level = drawn.level_of(dimension)
+        evidence["flat_ratio"] = level.spread
+        evidence["blocks"] = level.count
+        if level.spread < 0.03:
+            evidence["level"] = level.mean
+    if isinstance(drawn, Pool) and drawn.operations > 0:
+        for member in drawn.members:
+            if member.rates[0] > 0:
+                evidence[f"share:{member.name}"] = member.rates[0] / drawn.operations
+    return rate / ruling.limit if ruling.limit else None
 
 
 def quiet(case: Case, at: float, dt: float) -> Verdict:
     """The verdict of a budget that no limit holds back."""
+    before = case.verdict
+    drawn = case.drawn
+    if (
+        before is not None
+        and case.word in UNHURRIED
+        and at < case.say_again
+        and drawn.known
+        and drawn.queue < Queue.STRONG
+        and drawn.operations >= IDLE_OPERATIONS
+    ):
+        case.saturated_seconds = 0.0
+        return before
     word = _quiet_word(case, dt)
-    if word is case.word and case.verdict is not None and word in {Word.IDLE, Word.UNKNOWN}:
-        return case.verdict
+    if before is not None and word is case.word and word in {Word.IDLE, Word.UNKNOWN}:
+        return before
     return rule(case, at, Ruling(word))
 
 
@@ -139,18 +199,14 @@ def _quiet_word(case: Case, dt: float) -> Word:
     drawn = case.drawn
     if not drawn.known:
         return Word.UNKNOWN
-    if isinstance(drawn, Pool):
-        if drawn.operations < IDLE_OPERATIONS:
-            return Word.IDLE
-        return Word.HEALTHY
+    if isinstance(drawn, Pool) or case.budget.key.kind not in OWN_WORDS:
+        return Word.IDLE if drawn.operations < IDLE_OPERATIONS else Word.HEALTHY
     if drawn.stalled_seconds >= STALL_SECONDS:
         return Word.STALLED
     if drawn.operations < IDLE_OPERATIONS and drawn.queue is Queue.NONE:
         return Word.IDLE
-    if drawn.queue >= Queue.STRONG:
-        case.saturated_seconds += dt
-    else:
-        case.saturated_seconds = 0.0
+    waits = drawn.queue >= Queue.STRONG
+    case.saturated_seconds = case.saturated_seconds + dt if waits else 0.0
     if case.saturated_seconds >= SATURATED_SECONDS:
         return Word.SATURATED
     return _unhurried(drawn)

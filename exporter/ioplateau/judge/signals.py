@@ -8,6 +8,7 @@ rate times the latency above the floor.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from math import log2
 from typing import Any
@@ -33,6 +34,7 @@ BYTES_PER_SECOND = 200e6  # what a larger request may cost more than a smaller o
 PRIOR_SECONDS = 0.002  # of a remote disk or filer nobody has seen unloaded yet
 CACHED_PRIOR_SECONDS = 0.0005
 LONG_BLOCKS = 200  # after these a class below the prior needs no other's word
+MOST_CLASSES = 64
 OWN_BLOCKS = 4  # blocks after which a class has a history of its own
 
 STRONG_EXCESS, STRONG_WAITING = 0.6, 1.5
@@ -58,11 +60,12 @@ class Floors:
         self, write: bool, size: float, seconds: float, at: float
     ) -> tuple[float, float | None]:
         """Learn one block's mean. What such a request should take by all we know, and by this
-        class's own history alone (None: it is too short)."""
+        class's own history alone (None: it is too short).
+        """
         name = int(2 * log2(size + 512.0)) * 2 + write
         own = self._classes.get(name)
         if own is None:
-            if len(self._classes) > 64:
+            if len(self._classes) >= MOST_CLASSES:
                 self._classes.clear()
             own = self._classes[name] = [seconds, at, 0.0, size]
         else:
@@ -90,9 +93,10 @@ class Floors:
     def memory(self) -> list[list[float]]:
         return [[name, *values] for name, values in self._classes.items()]
 
-    def restore(self, memory: list[list[float]], at: float) -> None:
-        for name, floor, _, blocks, size in memory:
-            self._classes[int(name)] = [floor, at, blocks, size]
+    def restore(self, memory: Sequence[Sequence[float]], at: float) -> None:
+        """Take up saved floors, as of now."""
+        for name, floor, _, blocks, size in memory[:MOST_CLASSES]:
+            self._classes[int(name)] = [float(floor), at, float(blocks), float(size)]
 
 
 class Sense:
@@ -150,6 +154,7 @@ class Sense:
         self.queued = 0  # blocks since strong evidence began
         self.still = 0  # consecutive blocks without it
         self.stalled_seconds = 0.0
+        self.in_flight = 0
         self.delay = 0.0
         self.rate_steps = self.latency_steps = 0.05  # mean step from block to block, a share
         self._before = (0.0, 0.0)
@@ -167,17 +172,33 @@ class Sense:
         self.own = False
         self.queue = Queue.NONE
         self.queue_share = self.rtt_load = self.rtt_excess = 0.0
-        self.in_flight = 0
         self.operations_level: Level | None = None
         self.bytes_level: Level | None = None
         self.latency_level: Level | None = None
 
+    def miss(self) -> None:
+        """A block without rates. One changes nothing; from the second on nothing is known."""
+        if not self.known:
+            self.clear()
+        self.known = False
+
     def look(self, tick: FlowTick, at: float, dt: float, *, near: bool) -> None:
         """One block. near: some limit of this flow is close, so nothing is typical now."""
+        before = self.in_flight
         self.clear()
         reads, writes = tick.read_operations_per_second, tick.write_operations_per_second
         operations = reads + writes
         self.in_flight = tick.in_flight or 0
+        if (
+            before
+            and self.in_flight
+            and operations == 0
+            and not (tick.discard_operations_per_second or tick.flush_operations_per_second)
+        ):
+            # Times are added when a request ends: in a stall only in_flight tells.
+            self.stalled_seconds += dt
+        elif operations > 0 or not self.in_flight:
+            self.stalled_seconds = 0.0
         if operations <= 0:
             self._rest()
             return
@@ -301,7 +322,8 @@ class Sense:
     @property
     def is_bounded(self) -> bool:
         """Whether rate and latency both stand still with several requests outstanding: so do a
-        bounded number of requests behind a limit, and nothing that depends on a device."""
+        bounded number of requests behind a limit, and nothing that depends on a device.
+        """
         return (
             self.outstanding >= 2.0
             and self.rate_steps < STANDING
@@ -330,13 +352,15 @@ class Sense:
         return self.latency_level
 
     def memory(self) -> dict[str, Any]:
+        """What must survive a restart, as JSON values."""
         return {
             "floors": self.floors.memory(),
             "rtt_floors": self.rtt_floors.memory(),
             "typical": self.typical,
         }
 
-    def restore(self, memory: dict[str, Any], at: float) -> None:
-        self.floors.restore(memory.get("floors", []), at)
-        self.rtt_floors.restore(memory.get("rtt_floors", []), at)
-        self.typical = float(memory.get("typical", 0.0))
+    def restore(self, memory: Mapping[str, Any], at: float) -> None:
+        """Take up a saved memory. at: CLOCK_MONOTONIC seconds now."""
+        self.floors.restore(memory["floors"], at)
+        self.rtt_floors.restore(memory["rtt_floors"], at)
+        self.typical = float(memory["typical"])

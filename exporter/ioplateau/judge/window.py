@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import sqrt
 
 from ioplateau.judge.budgets import FlowKey
@@ -215,6 +216,4 @@ def beats(values: Sequence[float]) -> float | None:
     power = sum([x * x for x in off])
     if power <= 0:
         return None
-    return (
-        mean if sum([x * y for x, y in zip(off, off[1:], strict=False)]) / power <= BEAT else None
-    )
+    return mean if sum([x * y for x, y in pairwise(off)]) / power <= BEAT else None

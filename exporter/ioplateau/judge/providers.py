@@ -1,0 +1,49 @@
+"""What a provider counts itself decides alone.
+
+An EBS volume counts the time in which demand exceeded what was provisioned (NVMe log page
+0xD0), an ENA interface the packets it shaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ioplateau.judge.budgets import Dimension, Direction
+from ioplateau.judge.witness import EbsWitness
+
+EXCEEDED = 0.1  # share of a block in which demand exceeded the limit
+# ethtool -S of the ENA driver: packets queued or dropped at an allowance, by direction.
+ALLOWANCES: Mapping[str, Direction] = {
+    "bw_out_allowance_exceeded": Direction.WRITE,
+    "bw_in_allowance_exceeded": Direction.READ,
+    "pps_allowance_exceeded": Direction.TOTAL,
+}
+
+
+def volume_exceeded(ebs: EbsWitness | None) -> Dimension | None:
+    """The dimension in which a volume itself said that more was asked for."""
+    return None if ebs is None else _larger(ebs.volume_iops, ebs.volume_throughput)
+
+
+def instance_exceeded(volumes: Iterable[EbsWitness]) -> Dimension | None:
+    """The dimension in which the instance's own EBS limit was exceeded, on any volume."""
+    every = list(volumes)
+    return _larger(
+        max((e.instance_iops or 0.0 for e in every), default=None),
+        max((e.instance_throughput or 0.0 for e in every), default=None),
+    )
+
+
+def _larger(iops: float | None, throughput: float | None) -> Dimension | None:
+    iops, throughput = iops or 0.0, throughput or 0.0
+    if max(iops, throughput) < EXCEEDED:
+        return None
+    return Dimension.IOPS if iops >= throughput else Dimension.THROUGHPUT
+
+
+def allowance_exceeded(allowances: Mapping[str, float]) -> Direction | None:
+    """The direction in which the interface's allowance was exceeded."""
+    for name, direction in ALLOWANCES.items():
+        if allowances.get(name, 0.0) > 0:
+            return direction
+    return None

@@ -1,0 +1,163 @@
+"""A verdict in one sentence, for a person who doubts it: every number in it is evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ioplateau.judge.budgets import Dimension, Direction, Kind, Origin, Verdict, Word
+
+OWNERS: Mapping[Kind, str] = {
+    Kind.DISK: "its disk limit",
+    Kind.STRIPE: "its limit",
+    Kind.VM_UNCACHED: "the VM's limit for uncached disks",
+    Kind.VM_CACHED: "the VM's limit for cached disks",
+    Kind.VM_ULTRA: "the VM's limit for Ultra disks",
+    Kind.VM_NETWORK: "the VM's network limit",
+    Kind.VOLUME: "its volume limit",
+    Kind.NFS_SLOTS: "the client's own slots",
+    Kind.NFS_CONNECTION: "what its connections can carry",
+    Kind.CGROUP: "its control group's limit",
+}
+
+
+def sentence(verdict: Verdict, at: float) -> str:
+    """What holds, on what evidence. at: CLOCK_MONOTONIC seconds of the verdict."""
+    return _SAY[verdict.word](verdict, at)
+
+
+def rate(value: float, dimension: Dimension | None) -> str:
+    """A value of a dimension with its unit: "500 IOPS", "96.0 MB/s", "2 slots"."""
+    if dimension is Dimension.THROUGHPUT:
+        return f"{value / 1e6:,.1f} MB/s"
+    return f"{value:,.0f} {'slots' if dimension is Dimension.SLOTS else 'IOPS'}"
+
+
+def duration(seconds: float) -> str:
+    """Rough time in one unit: "31 ms", "43 s", "12 min"."""
+    if seconds < 0.01:
+        return f"{seconds * 1000:.1f} ms"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def _throttled(verdict: Verdict, at: float) -> str:
+    if verdict.dimension is Dimension.SLOTS:
+        return _slots(verdict, at)
+    if verdict.key.kind is Kind.STRIPE and verdict.parent is not None:
+        return f"as slow as its member {verdict.evidence.get('culprit')}, which is held back"
+    level = _number(verdict, "level") or verdict.limit or 0.0
+    proofs = [*_waiting(verdict), *_flat(verdict, at)]
+    text = f"held at {rate(level, verdict.dimension)}{_direction(verdict)} by {_by(verdict)}"
+    if proofs:
+        text += ": " + ", ".join(proofs)
+    if verdict.demand is not None and verdict.demand >= 1.05:
+        # Nobody knows what an application would do; this is what the queue alone asks for.
+        asked = "more than 10" if verdict.demand > 10 else f"about {verdict.demand:.1f}"
+        text += f"; demand {asked} times the limit"
+    return text
+
+
+def _by(verdict: Verdict) -> str:
+    owner = OWNERS[verdict.key.kind]
+    if verdict.origin is Origin.LEARNED:
+        culprit = str(verdict.evidence.get("culprit", ""))
+        if verdict.key.kind is Kind.DISK and culprit == "disk or VM":
+            return "a limit of the disk or of the VM (learned; with one busy disk they look alike)"
+        return f"{owner} (learned)"
+    limit = rate(verdict.limit or 0.0, verdict.dimension)
+    source = verdict.evidence.get("source")
+    named = f"{limit}, {verdict.origin}" + (f", {source}" if source else "")
+    phase = " while its burst lasts" if verdict.evidence.get("phase") == "burst" else ""
+    return f"{owner}{phase} ({named})"
+
+
+def _waiting(verdict: Verdict) -> list[str]:
+    found = []
+    waiting = _number(verdict, "waiting")
+    if waiting is not None and waiting >= 0.5:
+        found.append(f"{waiting:,.0f} requests wait" if waiting >= 1.5 else "requests wait")
+    latency, floor = _number(verdict, "latency_seconds"), _number(verdict, "floor_seconds")
+    if latency and floor:
+        found.append(f"{duration(latency)} instead of {duration(floor)}")
+    pressure = _number(verdict, "pressure_ratio")
+    if pressure is not None:
+        found.append(f"its tasks waited {pressure:.0%} of the time")
+    if verdict.evidence.get("phase") == "counted":
+        found.append("counted by the provider itself")
+    return found
+
+
+def _flat(verdict: Verdict, at: float) -> list[str]:
+    held = f"for {duration(max(0.0, at - verdict.since))}"
+    flat = _number(verdict, "flat_ratio")
+    return [f"flat within {flat:.1%} {held}"] if flat is not None and flat < 0.1 else [held]
+
+
+def _direction(verdict: Verdict) -> str:
+    if verdict.direction in {None, Direction.TOTAL}:
+        return ""
+    return f" of {verdict.direction}s"
+
+
+def _slots(verdict: Verdict, at: float) -> str:
+    slots = f"all {verdict.limit:,.0f} slots" if verdict.limit else "the slots"
+    text = f"{slots} of this client are taken"
+    backlog, share = _number(verdict, "waiting_calls"), _number(verdict, "queue_share")
+    if backlog:
+        text += f": {backlog:,.0f} calls wait for one"
+    if share:
+        text += f", {share:.0%} of a call's time passes before it is sent"
+    return f"{text}, for {duration(max(0.0, at - verdict.since))}; the server is not the cause"
+
+
+def _saturated(verdict: Verdict, _at: float) -> str:
+    proofs = ", ".join(_waiting(verdict)) or "requests wait"
+    return (
+        f"{proofs}, but at no known limit and not flat: an overloaded device or server, "
+        "a neighbour, or a limit shared with others"
+    )
+
+
+def _stalled(verdict: Verdict, at: float) -> str:
+    held = duration(max(0.0, at - verdict.since))
+    return f"requests are outstanding and (almost) none was answered for {held}: not a limit"
+
+
+def _affected(verdict: Verdict, _at: float) -> str:
+    parent = verdict.parent
+    if parent is None:
+        return "waits for a limit above it"
+    return f"waits because of {OWNERS[parent.kind]} ({parent.kind}:{parent.name})"
+
+
+def _latency_bound(verdict: Verdict, _at: float) -> str:
+    depth = _number(verdict, "outstanding") or 0.0
+    latency = _number(verdict, "latency_seconds") or 0.0
+    return (
+        f"about {depth:.1f} requests at a time, {duration(latency)} each, none waits: "
+        "more at a time would bring more"
+    )
+
+
+def _app_limited(verdict: Verdict, _at: float) -> str:
+    operations = _number(verdict, "operations_per_second") or 0.0
+    return f"flat at {operations:,.0f} IOPS by the application's own pace: none waits"
+
+
+def _number(verdict: Verdict, name: str) -> float | None:
+    value = verdict.evidence.get(name)
+    return value if isinstance(value, (int, float)) else None
+
+
+_SAY: Mapping[Word, Callable[[Verdict, float], str]] = {
+    Word.IDLE: lambda _verdict, _at: "nothing to do",
+    Word.HEALTHY: lambda _verdict, _at: "requests are served at once",
+    Word.APP_LIMITED: _app_limited,
+    Word.LATENCY_BOUND: _latency_bound,
+    Word.THROTTLED: _throttled,
+    Word.SATURATED: _saturated,
+    Word.STALLED: _stalled,
+    Word.AFFECTED: _affected,
+    Word.UNKNOWN: lambda _verdict, _at: "no rates: a first reading, a gap or a reset",
+}
