@@ -2,46 +2,65 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ioplateau.judge.flows import FlowTick
 from ioplateau.measure import diskstats
 from ioplateau.measure.diskstats import DiskCounters
 from ioplateau.measure.interfaces import InterfaceCounters
 from ioplateau.measure.mountstats import Mount, Operation
+from ioplateau.measure.nfslines import maker
 
 READS = ("READ", "READ_PLUS")  # NFSv4.2 may read with either
 WRITES = ("WRITE",)
 SERVER_READ, SERVER_WRITE = 4, 5  # columns of "bytes:": payload on the wire
 
+_make_tick = maker(FlowTick)
+
 
 def of_disk(before: DiskCounters, after: DiskCounters, elapsed_seconds: float) -> FlowTick | None:
     """A block device between two readings; None if they are not one story."""
     if after is before:  # the line did not change by a byte
-        return FlowTick(
-            elapsed_seconds, queue_length=0.0, busy_ratio=0.0, in_flight=diskstats.in_flight(after)
-        )
+        return _disk_at_rest(elapsed_seconds, diskstats.in_flight(after))
     rates = diskstats.rates(before, after, elapsed_seconds)
     if rates is None:
         return None
-    return FlowTick(
+    read, write, discard, flush = rates.read, rates.write, rates.discard, rates.flush
+    return _make_tick(
         elapsed_seconds,
-        read_operations_per_second=rates.read.operations_per_second,
-        write_operations_per_second=rates.write.operations_per_second,
-        read_bytes_per_second=rates.read.bytes_per_second,
-        write_bytes_per_second=rates.write.bytes_per_second,
-        read_await_seconds=rates.read.await_seconds,
-        write_await_seconds=rates.write.await_seconds,
-        queue_length=rates.queue_length,
-        in_flight=rates.in_flight,
-        busy_ratio=rates.busy_ratio,
-        discard_operations_per_second=rates.discard.operations_per_second if rates.discard else 0.0,
-        flush_operations_per_second=rates.flush.operations_per_second if rates.flush else 0.0,
+        read.operations_per_second,
+        write.operations_per_second,
+        read.bytes_per_second,
+        write.bytes_per_second,
+        read.await_seconds,
+        write.await_seconds,
+        rates.queue_length,
+        rates.in_flight,
+        rates.busy_ratio,
+        discard.operations_per_second if discard else 0.0,
+        flush.operations_per_second if flush else 0.0,
+        *UNKNOWN_ON_DISKS,
     )
+
+
+UNKNOWN_ON_DISKS = (None, None, None, None)  # rtt and queue, reads and writes
+
+
+# What rests is most of a machine, and all of it looks the same within a tick.
+@lru_cache(16)
+def _disk_at_rest(elapsed_seconds: float, in_flight: int) -> FlowTick:
+    return FlowTick(elapsed_seconds, queue_length=0.0, busy_ratio=0.0, in_flight=in_flight)
+
+
+@lru_cache(4)
+def _mount_at_rest(elapsed_seconds: float) -> FlowTick:
+    return FlowTick(elapsed_seconds, queue_length=0.0)
 
 
 def of_mount(before: Mount, after: Mount, elapsed_seconds: float) -> FlowTick | None:
     """READ and WRITE calls of a superblock between two readings, payload bytes only."""
     if after.operations is before.operations:
-        return FlowTick(elapsed_seconds, queue_length=0.0)
+        return _mount_at_rest(elapsed_seconds)
     read = _Calls(before, after, READS)
     write = _Calls(before, after, WRITES)
     if len(after.bytes) > SERVER_WRITE and len(before.bytes) > SERVER_WRITE:
@@ -50,21 +69,25 @@ def of_mount(before: Mount, after: Mount, elapsed_seconds: float) -> FlowTick | 
     else:
         read_bytes, write_bytes = read.received, write.sent
     t = elapsed_seconds
-    return FlowTick(
+    return _make_tick(
         t,
-        read_operations_per_second=read.operations / t,
-        write_operations_per_second=write.operations / t,
-        read_bytes_per_second=max(read_bytes, 0) / t,
-        write_bytes_per_second=max(write_bytes, 0) / t,
-        read_await_seconds=read.mean(read.execute),
-        write_await_seconds=write.mean(write.execute),
+        read.operations / t,
+        write.operations / t,
+        max(read_bytes, 0) / t,
+        max(write_bytes, 0) / t,
+        read.mean(read.execute),
+        write.mean(write.execute),
         # Little's law over completed calls, the NFS counterpart of aqu-sz.
-        queue_length=(read.execute + write.execute) / t / 1000,
-        read_rtt_seconds=read.mean(read.rtt),
-        write_rtt_seconds=write.mean(write.rtt),
-        read_queue_seconds=read.mean(read.queue),
-        write_queue_seconds=write.mean(write.queue),
+        (read.execute + write.execute) / t / 1000,
+        *UNKNOWN_ON_MOUNTS,
+        read.mean(read.rtt),
+        write.mean(write.rtt),
+        read.mean(read.queue),
+        write.mean(write.queue),
     )
+
+
+UNKNOWN_ON_MOUNTS = (None, None, 0.0, 0.0)  # in flight and busy; discards and flushes are none
 
 
 def of_interface(
