@@ -36,5 +36,16 @@ class Shelf:
                 mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text,
             ):
                 return look(text)
+        except NotADirectoryError:  # we run from an archive, the single file
+            return look(_packed(table))
         except (OSError, ValueError):  # ValueError: an empty file cannot be mapped
             return nothing
+
+
+def _packed(table: str) -> bytes:
+    import pkgutil
+
+    try:
+        return pkgutil.get_data("ioplateau", f"catalogue/{table}") or b""
+    except OSError:
+        return b""
