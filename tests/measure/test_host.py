@@ -32,6 +32,21 @@ def test_proc_and_sys_may_lie_elsewhere(tmp_path):
     assert host.place("/processes") == "/nowhere/processes"
 
 
+def test_the_hosts_proc_in_a_container_is_that_of_its_first_process(tmp_path):
+    (tmp_path / "proc" / "1").mkdir(parents=True)
+    host = Host("/nowhere", procfs=tmp_path / "proc")
+
+    assert host.place("/proc/self/mountstats") == str(tmp_path / "proc/1/mountstats")
+    assert host.place("/proc/net/dev") == str(tmp_path / "proc/1/net/dev")
+    assert host.place("/proc/diskstats") == str(tmp_path / "proc/diskstats")
+    assert Host(tmp_path).place("/proc/self/mountinfo") == str(tmp_path / "proc/1/mountinfo")
+
+
+def test_our_own_proc_is_read_as_ourselves():
+    assert Host(procfs="/proc").place("/proc/self/mountstats") == "/proc/self/mountstats"
+    assert Host().place("/proc/net/dev") == "/proc/net/dev"
+
+
 def test_a_kept_descriptor_sees_what_is_written_later(host, tmp_path):
     file = tmp_path / "proc" / "stat"
     file.write_bytes(b"one")

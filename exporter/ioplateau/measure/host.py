@@ -33,6 +33,15 @@ class Host:
             for prefix, place in (("/proc", procfs), ("/sys", sysfs))
             if place is not None
         )
+        proc = self.place("/proc")
+        if proc != "/proc" and os.path.isdir(f"{proc}/1"):
+            # The host's procfs in a container: "self" is ourselves there, with our own mounts and
+            # interfaces, and process 1 is the host's.
+            self._moved = (
+                ("/proc/self", Path(proc, "1")),
+                ("/proc/net", Path(proc, "1/net")),
+                *self._moved,
+            )
         self._kept: dict[str, int] = {}
 
     def place(self, path: str) -> str:
