@@ -16,6 +16,8 @@ from ioplateau.tell import plain, verdicts
 # Worth a line when they begin and end; the other verdicts are the ordinary day.
 NEWS = frozenset({Word.THROTTLED, Word.SATURATED, Word.STALLED})
 
+HEIGHT = 0.95  # share of its limit from which on a budget is at its height
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
@@ -72,7 +74,9 @@ class _Story:
         for key, budget in state.budgets.items():
             verdict, running = budget.verdict, self._open.get(key)
             if running is not None and verdict.word is running[1].word:
-                self._open[key] = (running[0], verdict)
+                # An episode ends a few seconds after its cause: the words of its height say more.
+                if verdict.utilization is None or verdict.utilization >= HEIGHT:
+                    self._open[key] = (running[0], verdict)
                 continue
             if running is not None:
                 self._close(key, state.mono)
