@@ -12,6 +12,7 @@ from typing import Any
 
 DISKSTATS = "/proc/diskstats"
 MOUNTSTATS = "/proc/self/mountstats"
+MOUNTINFO = "/proc/self/mountinfo"
 NETDEV = "/proc/net/dev"
 PRESSURE = "/proc/pressure/io"
 STAT = "/proc/stat"

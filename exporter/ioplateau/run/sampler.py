@@ -1,22 +1,22 @@
 """Takes a snapshot: reads every source that is due, and goes around one that does not answer.
 
-Sources are read by a helper thread. If a read hangs, that thread is left behind with it, a
-new one reads the rest, and the source is reported as not answering until the read returns.
+What is read every tick, what seldom, and what of it is the machine's shape. How sources are
+read, and what becomes of one that hangs, stands in reader.py.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ioplateau.measure import sysblock
 from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import (
     DISKSTATS,
     MEMINFO,
+    MOUNTINFO,
     MOUNTSTATS,
     NETDEV,
     PRESSURE,
@@ -25,8 +25,12 @@ from ioplateau.measure.snapshot import (
     Static,
 )
 from ioplateau.run.clock import Clock
+from ioplateau.run.reader import Reader, Source
 
-MOUNTINFO = "/proc/self/mountinfo"
+__all__ = ["Sampler", "SamplerSettings", "Source", "files", "read_static"]
+
+SHAPE = "sysfs"  # what the look at the machine's shape is called where it fails
+LOOK_SECONDS = 10.0  # a healthy look takes 0.3 ms a disk
 # Whole small files that tell what the machine is; read with the static part.
 FACTS = (
     "/proc/sys/kernel/osrelease",
@@ -42,18 +46,9 @@ FACTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Something read again and again. `name` is a path, or a key of the snapshot's blobs."""
-
-    name: str
-    read: Callable[[], Any]  # bytes for a path, a JSON value for a blob; raises OSError
-    every_seconds: float = 0.0  # 0: every tick
-
-
-@dataclass(frozen=True, slots=True)
 class SamplerSettings:
     """answer_seconds: how long one tick waits for its sources; half the shortest usual
-    interval, so that one dead source cannot make a tick late. static_seconds: how often the
+    interval, so that dead sources cannot make a tick late. static_seconds: how often the
     machine's shape is looked at again although nothing says that it changed;
     first_look_seconds: how long the first tick waits for it.
     """
@@ -77,17 +72,8 @@ def files(host: Host) -> tuple[Source, ...]:
     )
 
 
-@dataclass(slots=True)
-class _Gathered:
-    texts: dict[str, bytes] = field(default_factory=dict)
-    blobs: dict[str, Any] = field(default_factory=dict)
-    at: dict[str, float] = field(default_factory=dict)
-    took: dict[str, float] = field(default_factory=dict)
-    failed: dict[str, str] = field(default_factory=dict)
-
-
 class Sampler:
-    """One machine's reader. `take` is called by one thread."""
+    """One machine's reader. `take` is called by one thread, `tell` and `look_again` by any."""
 
     def __init__(
         self,
@@ -99,15 +85,16 @@ class Sampler:
         self._host = host
         self._clock = clock
         self._sources = list(sources if sources is not None else files(host))
+        self._mounts = Source(MOUNTINFO, lambda: host.read(MOUNTINFO))
         self._settings = settings or SamplerSettings()
         self._due: dict[str, float] = {}
-        self._stuck: set[str] = set()
-        self._reader = _Reader(clock, self._stuck)
+        self._reader = Reader(clock)
         self._static = Static()
-        self._static_due = float("-inf")
+        self._documents = self._static.documents
+        self._static_due = self._mounts_due = float("-inf")
         self._look_thread: threading.Thread | None = None
+        self._look_began = 0.0
         self._looked: deque[Static] = deque(maxlen=1)
-        self._documents: Mapping[str, str] = {}
 
     def add(self, source: Source) -> None:
         """Read one more source from the next tick on."""
@@ -116,20 +103,20 @@ class Sampler:
 
     def tell(self, documents: Mapping[str, str]) -> None:
         """Metadata documents as now known; they travel with the static part."""
-        if dict(documents) != dict(self._documents):
-            self._documents = dict(documents)
-            self._static = replace(self._static, documents=self._documents)
+        self._documents = dict(documents)  # the next `take` takes them up
 
     def look_again(self) -> None:
         """The machine's shape changed: read the static part at the next tick."""
-        self._static_due = float("-inf")
+        self._static_due = self._mounts_due = float("-inf")
 
     def take(self) -> Snapshot:
         """Read what is due. Never raises for a source and never waits long for one."""
+        self._look(self._clock.mono())
         mono, wall, boot = self._clock.mono(), self._clock.wall(), self._clock.boot()
-        gathered = _Gathered()
-        self._look(mono)
-        self._gather(self._work(mono), gathered)
+        gathered = self._reader.gather(self._work(mono), self._settings.answer_seconds)
+        if self._look_hangs(mono):
+            gathered.failed[SHAPE] = f"{SHAPE}: a read below /sys hangs, the machine's shape is old"
+        self._take_up(gathered.texts.pop(MOUNTINFO, None))
         return Snapshot(
             mono=mono,
             mono_end=self._clock.mono(),
@@ -144,7 +131,7 @@ class Sampler:
         )
 
     def close(self) -> None:
-        self._reader.leave()
+        self._reader.close()
 
     def _work(self, now: float) -> list[Source]:
         due = []
@@ -155,17 +142,20 @@ class Sampler:
                     continue
                 self._due[source.name] = now + source.every_seconds
             due.append(source)
+        # Beside mountstats, so that a new mount has its superblock in the same tick. A change
+        # between the two reads is seen by the next poll.
+        if now >= self._mounts_due or self._host.mounts_changed(MOUNTINFO):
+            self._mounts_due = now + self._settings.static_seconds
+            due.insert(0, self._mounts)
         return due
 
     def _look(self, now: float) -> None:
         """Keep the static part current, off the tick: asking a disk who it is can be as slow
         as the disk. Only the first look is waited for, so that the first tick knows names.
         """
-        has_table = self._static.mountinfo is not None
-        due = now >= self._static_due or (has_table and self._host.mounts_changed(MOUNTINFO))
-        if due and (self._look_thread is None or not self._look_thread.is_alive()):
-            is_first = self._look_thread is None
-            self._static_due = now + self._settings.static_seconds
+        thread = self._look_thread
+        if now >= self._static_due and (thread is None or not thread.is_alive()):
+            self._static_due, self._look_began = now + self._settings.static_seconds, now
             last = self._static
             self._look_thread = threading.Thread(
                 target=lambda: self._looked.append(read_static(self._host, last)),
@@ -173,128 +163,29 @@ class Sampler:
                 daemon=True,
             )
             self._look_thread.start()
-            if is_first:
+            if thread is None:
                 self._look_thread.join(self._settings.first_look_seconds)
+
+    def _look_hangs(self, now: float) -> bool:
+        thread = self._look_thread
+        is_late = now - self._look_began > LOOK_SECONDS
+        return thread is not None and is_late and thread.is_alive()
+
+    def _take_up(self, mounts: bytes | None) -> None:
+        """What came in of the static part, from three sides."""
+        static, documents = self._static, self._documents
         if self._looked:
-            found = replace(self._looked.pop(), documents=self._documents)
-            if found != self._static:  # the same object means that nothing changed
-                self._static = found
-
-    def _gather(self, work: list[Source], gathered: _Gathered) -> None:
-        deadline = self._clock.mono() + self._settings.answer_seconds
-        todo = []
-        for source in work:
-            if source.name in self._stuck:
-                gathered.failed[source.name] = "does not answer: an earlier read still hangs"
-            else:
-                todo.append(source)
-        while todo:
-            task = _Task(todo, gathered)
-            self._reader.run(task)
-            if task.done.wait(max(deadline - self._clock.mono(), 0.0)):
-                return
-            hung = task.abandon()
-            if hung is None:  # it finished after all
-                return
-            self._stuck.add(hung.name)
-            gathered.failed[hung.name] = (
-                f"no answer within {self._settings.answer_seconds:g} s, going on without it"
-            )
-            self._reader.leave()
-            self._reader = _Reader(self._clock, self._stuck)
-            todo = todo[todo.index(hung) + 1 :]
-            deadline = self._clock.mono() + self._settings.answer_seconds
-
-
-class _Task:
-    """Sources to read in order. Whoever reads writes only while not abandoned."""
-
-    def __init__(self, sources: Sequence[Source], gathered: _Gathered) -> None:
-        self.sources = sources
-        self.done = threading.Event()
-        self._gathered = gathered
-        self._lock = threading.Lock()
-        self._abandoned = False
-        self._reading: Source | None = None
-
-    def begin(self, source: Source) -> None:
-        with self._lock:
-            self._reading = source
-
-    def end(self, source: Source, at: float, took: float, answer: Any, why: str) -> bool:
-        """Book one answer; False if nobody waits for it any more."""
-        with self._lock:
-            if self._abandoned:
-                return False
-            self._reading = None
-            gathered = self._gathered
-            gathered.at[source.name], gathered.took[source.name] = at, took
-            if why:
-                gathered.failed[source.name] = why
-            elif isinstance(answer, bytes):
-                gathered.texts[source.name] = answer
-            else:
-                gathered.blobs[source.name] = answer
-            return True
-
-    def abandon(self) -> Source | None:
-        """Stop waiting; the source that hangs, or None if the task just ended."""
-        with self._lock:
-            if self._reading is None and self.done.is_set():
-                return None
-            self._abandoned = True
-            asked = self._gathered.at
-            return self._reading or next(s for s in self.sources if s.name not in asked)
-
-
-class _Reader:
-    """A thread that reads tasks until told to leave."""
-
-    def __init__(self, clock: Clock, stuck: set[str]) -> None:
-        self._clock = clock
-        self._stuck = stuck
-        self._wake = threading.Semaphore(0)
-        self._task: _Task | None = None
-        self._leaving = False
-        self._thread: threading.Thread | None = None
-
-    def run(self, task: _Task) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._main, name="reader", daemon=True)
-            self._thread.start()
-        self._task = task
-        self._wake.release()
-
-    def leave(self) -> None:
-        self._leaving = True
-        self._wake.release()
-
-    def _main(self) -> None:
-        while True:
-            self._wake.acquire()
-            if self._leaving:
-                return
-            task = self._task
-            assert task is not None
-            for source in task.sources:
-                if not self._read(task, source):
-                    return
-            task.done.set()
-
-    def _read(self, task: _Task, source: Source) -> bool:
-        task.begin(source)
-        at = self._clock.mono()
-        answer, why = None, ""
-        try:
-            answer = source.read()
-        except OSError as error:
-            why = f"{source.name}: {error.strerror or error}"
-        except Exception as error:  # a defect in one source must not end the loop
-            why = f"{source.name}: {type(error).__name__}: {error}"
-        if task.end(source, at, self._clock.mono() - at, answer, why):
-            return True
-        self._stuck.discard(source.name)  # it came back: the next tick may ask again
-        return False
+            found = self._looked.pop()
+            # The reader's mount table is the newer one.
+            known = static.mountinfo if static.mountinfo is not None else found.mountinfo
+            found = replace(found, mountinfo=known, documents=static.documents)
+            if found != static:  # the same object means that nothing changed
+                static = found
+        if mounts is not None and mounts != static.mountinfo:
+            static = replace(static, mountinfo=mounts)
+        if documents != static.documents:
+            static = replace(static, documents=documents)
+        self._static = static
 
 
 def read_static(host: Host, last: Static | None = None) -> Static:
@@ -304,7 +195,7 @@ def read_static(host: Host, last: Static | None = None) -> Static:
     names = [words[2] for line in lines if len(words := line.split(None, 3)) > 2]
     tree = sysblock.read(host, names, last.block if last is not None else None)
     try:
-        mounts: bytes | None = host.read(MOUNTINFO)
+        mounts: bytes | None = host.read_once(MOUNTINFO)
     except OSError:
         mounts = None
     return Static(

@@ -1,0 +1,168 @@
+"""Reads sources on a thread of its own, and goes around one that does not answer.
+
+If a read hangs, that thread is left behind with it and a new one reads the rest. Nobody reads
+the source again until the hanging read returns, so a source costs one thread, however long.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ioplateau.run.clock import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Something read again and again. `name` is a path, or a key of the snapshot's blobs."""
+
+    name: str
+    read: Callable[[], Any]  # bytes for a path, a JSON value for a blob; raises OSError
+    every_seconds: float = 0.0  # 0: every tick
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What one round of reading gave, by source; the maps of a Snapshot."""
+
+    texts: dict[str, bytes] = field(default_factory=dict)
+    blobs: dict[str, Any] = field(default_factory=dict)
+    at: dict[str, float] = field(default_factory=dict)
+    took: dict[str, float] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+class Reader:
+    """`gather` is called by one thread. Raises nothing for a source."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        # Why each source that hangs is not read. Changed under the lock of its task.
+        self._stuck: dict[str, str] = {}
+        self._thread = _Thread(clock, self._stuck)
+
+    def gather(self, sources: Sequence[Source], answer_seconds: float) -> Gathered:
+        """Read all, waiting less than twice `answer_seconds` for those that hang."""
+        gathered = Gathered()
+        todo = []
+        for source in sources:
+            why = self._stuck.get(source.name)
+            if why is None:
+                todo.append(source)
+            else:
+                gathered.failed[source.name] = why
+        patience = answer_seconds
+        while todo:
+            task = _Task(todo, gathered)
+            self._thread.run(task)
+            if task.done.wait(patience):
+                break
+            hung = task.abandon(self._stuck, answer_seconds)
+            if hung is None:  # it finished after all
+                break
+            self._thread.leave()
+            self._thread = _Thread(self._clock, self._stuck)
+            todo = todo[todo.index(hung) + 1 :]
+            patience /= 2  # several that hang at once must not make a tick late
+        return gathered
+
+    def close(self) -> None:
+        """End the thread."""
+        self._thread.leave()
+
+
+class _Task:
+    """Sources to read in order. Whoever reads writes only while not abandoned."""
+
+    def __init__(self, sources: Sequence[Source], gathered: Gathered) -> None:
+        self.sources = sources
+        self.done = threading.Event()
+        self._gathered = gathered
+        self._lock = threading.Lock()
+        self._abandoned = False
+
+    def end(
+        self,
+        source: Source,
+        answer: tuple[Any, str],
+        at: float,
+        took: float,
+        stuck: dict[str, str],
+    ) -> bool:
+        """Book one answer; False if nobody waits for it any more."""
+        value, why = answer
+        with self._lock:
+            if self._abandoned:
+                stuck.pop(source.name, None)  # it came back: the next tick may ask again
+                return False
+            gathered = self._gathered
+            gathered.at[source.name], gathered.took[source.name] = at, took
+            if why:
+                gathered.failed[source.name] = why
+            elif isinstance(value, bytes):
+                gathered.texts[source.name] = value
+            else:
+                gathered.blobs[source.name] = value
+            return True
+
+    def abandon(self, stuck: dict[str, str], waited_seconds: float) -> Source | None:
+        """Stop waiting, and book the source that hangs; None if there is none."""
+        with self._lock:
+            asked = self._gathered.at
+            hung = next((each for each in self.sources if each.name not in asked), None)
+            if hung is None:
+                return None
+            self._abandoned = True
+            why = f"{hung.name}: no answer within {waited_seconds:g} s, going on without it"
+            # One reason for as long as it hangs: the log tells it once.
+            stuck[hung.name] = self._gathered.failed[hung.name] = why
+            return hung
+
+
+class _Thread:
+    """Reads tasks until told to leave."""
+
+    def __init__(self, clock: Clock, stuck: dict[str, str]) -> None:
+        self._clock = clock
+        self._stuck = stuck
+        self._wake = threading.Semaphore(0)
+        self._task: _Task | None = None
+        self._leaving = False
+        self._thread: threading.Thread | None = None
+
+    def run(self, task: _Task) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._main, name="reader", daemon=True)
+            self._thread.start()
+        self._task = task
+        self._wake.release()
+
+    def leave(self) -> None:
+        self._leaving = True
+        self._wake.release()
+
+    def _main(self) -> None:
+        while True:
+            self._wake.acquire()
+            if self._leaving:
+                return
+            task = self._task
+            assert task is not None
+            for source in task.sources:
+                at = self._clock.mono()
+                answer = _answer(source)
+                if not task.end(source, answer, at, self._clock.mono() - at, self._stuck):
+                    return
+            task.done.set()
+
+
+def _answer(source: Source) -> tuple[Any, str]:
+    """What the source says, or why it does not."""
+    try:
+        return source.read(), ""
+    except OSError as error:
+        return None, f"{source.name}: {error.strerror or error}"
+    except Exception as error:  # a defect in one source must not end the loop
+        return None, f"{source.name}: {type(error).__name__}: {error}"
