@@ -3,6 +3,8 @@
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ioplateau.judge import limits
 from ioplateau.judge.budgets import Burst, Dimension, Direction, Limit, Origin
@@ -134,11 +136,30 @@ def test_a_disk_without_a_serial_is_not_chosen_by_a_pattern_for_every_serial():
 
 
 @pytest.mark.parametrize(
-    ("size", "counted"), [(4096, 100), (262_144, 100), (262_145, 200), (1 << 20, 400), (0, 100)]
+    ("size", "counted"), [(4096, 1), (262_144, 1), (262_145, 2), (1 << 20, 4), (0, 1)]
 )
 def test_a_request_above_256_kib_counts_as_several(size, counted):
-    assert limits.counted_operations(size, 100) == counted
+    assert limits.counted(size, 256 << 10) == counted
 
 
 def test_an_hdd_volume_counts_in_mebibytes():
-    assert limits.counted_operations(1 << 20, 100, unit=1 << 20) == 100
+    assert limits.counted(1 << 20, 1 << 20) == 1
+
+
+@given(st.lists(st.integers(512, 4 << 20), min_size=1, max_size=20))
+def test_no_mix_of_sizes_counts_for_less_than_the_least(sizes):
+    exactly = sum(limits.counted(size, 256 << 10) for size in sizes)
+
+    assert limits.least_counted(len(sizes), sum(sizes), 256 << 10) <= exactly
+
+
+@given(st.lists(st.sampled_from([4096, 65_536, 262_144]), min_size=1, max_size=20))
+def test_small_requests_count_exactly(sizes):
+    assert limits.least_counted(len(sizes), sum(sizes), 256 << 10) == len(sizes)
+
+
+@given(st.lists(st.integers(1, 8), min_size=1, max_size=20))
+def test_requests_of_whole_units_count_exactly(units):
+    sizes = [count * (256 << 10) for count in units]
+
+    assert limits.least_counted(len(sizes), sum(sizes), 256 << 10) == sum(units)

@@ -8,6 +8,7 @@ from ioplateau.engine.settings import EngineSettings
 from ioplateau.judge import ticks
 from ioplateau.judge.budgets import FlowKey
 from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.topology import is_remote_disk
 from ioplateau.measure import diskstats, sysblock
 from ioplateau.measure.delta import History
 from ioplateau.measure.diskstats import DiskCounters, DiskTable
@@ -24,7 +25,10 @@ class Disks:
         self.table: DiskTable | None = None
         self.devices: Mapping[str, BlockDevice] = {}
         self.names: tuple[str, ...] = ()
+        # Followed, since they draw on the VM like any other, and not shown.
+        self.hidden: frozenset[str] = frozenset()
         self._static: Static | None = None
+        self._taken: EngineSettings | None = None
         self._seen: tuple[str, ...] = ()
         self._histories: dict[str, History[DiskCounters]] = {}
         self._identities: dict[str, str] = {}
@@ -60,14 +64,16 @@ class Disks:
 
     def _learn_names(self, table: DiskTable, static: Static) -> None:
         seen = tuple(table.disks)
-        if seen == self._seen and static is self._static:
+        settings = self.settings
+        if seen == self._seen and static is self._static and settings is self._taken:
             return
         if static is not self._static:
             self.devices = sysblock.parse(static)
-        self._seen, self._static = seen, static
+        self._seen, self._static, self._taken = seen, static, settings
         names = tuple(name for name in seen if self._is_flow(name, table.disks[name], static))
         if names != self.names:
             self.names = names
+        self.hidden = frozenset(name for name in names if self._is_hidden(name))
         for gone in self._histories.keys() - set(names):
             del self._histories[gone]
         for name in names:
@@ -87,7 +93,12 @@ class Disks:
         size = device.size_bytes if device is not None else None
         if size == 0 and disk.reads == 0 and disk.writes == 0:
             return False  # a loop device without a file, a drive without a medium
-        return not self.settings.is_hidden(name, size)
+        # An operator may not want to see a disk; what it takes from the VM's lanes it takes.
+        return is_remote_disk(name, device) or not self._is_hidden(name)
+
+    def _is_hidden(self, name: str) -> bool:
+        device = self.devices.get(name)
+        return self.settings.is_hidden(name, device.size_bytes if device is not None else None)
 
     @property
     def numbers(self) -> dict[tuple[int, int], str]:
@@ -106,7 +117,7 @@ class Disks:
         found = {}
         for name in self.names:
             history = self._histories.get(name)
-            if history is not None and history.last is not None:
+            if name not in self.hidden and history is not None and history.last is not None:
                 found[name] = DiskState(
                     name, history.last[1], history.window, self.devices.get(name)
                 )

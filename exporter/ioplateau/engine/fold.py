@@ -16,7 +16,7 @@ from ioplateau.engine.interfaces import Interfaces
 from ioplateau.engine.nfs import Nfs
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.judge import topology
-from ioplateau.judge.budgets import Budget, BudgetKey, FlowKey, Verdict
+from ioplateau.judge.budgets import Budget, BudgetKey, FlowKey, Kind, Verdict
 from ioplateau.judge.clouds import discover
 from ioplateau.judge.clouds.identity import Sold
 from ioplateau.judge.flows import FlowTick
@@ -218,7 +218,7 @@ class Engine:
             self._topology = topology.build(
                 self._disks.with_partitions(),
                 self._nfs.flows(_slot_limit(static)),
-                self._nics.names,
+                interfaces.outward(self._nics.names, static.files),
                 settings.rules,
                 settings.shelf,
                 self._sold(static),
@@ -246,6 +246,7 @@ class Engine:
         layout = self._layout(snapshot)
         self._accounts.tick(elapsed, verdicts)
         window = self._settings.rate_window_seconds
+        hidden = self._disks.hidden
         return State(
             mono=snapshot.mono,
             wall=snapshot.wall,
@@ -265,8 +266,13 @@ class Engine:
                     ),
                 )
                 for key, budget in layout.budgets.items()
+                if not (key.name in hidden and key.kind is Kind.DISK)
             },
-            flow_throttled_seconds=dict(self._accounts.flow_seconds),
+            flow_throttled_seconds={
+                key: seconds
+                for key, seconds in self._accounts.flow_seconds.items()
+                if not (key[0].name in hidden and key[0].kind == "disk")
+            },
             sources=dict(self._sources),
             notices=(
                 *layout.notices,
@@ -278,7 +284,9 @@ class Engine:
     def budgets(self) -> tuple[Budget, ...]:
         """Every budget after the last tick, what was learned beside what is known."""
         layout = self._topology
-        return () if layout is None else tuple(map(self._accounts.explained, layout.budgets.values()))
+        return (
+            () if layout is None else tuple(map(self._accounts.explained, layout.budgets.values()))
+        )
 
     def memory(self) -> dict[str, Any]:
         """JSON values of all that must survive a restart."""

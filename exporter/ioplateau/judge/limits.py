@@ -104,8 +104,6 @@ class Target:
 
 
 RANK = {origin: rank for rank, origin in enumerate(Origin)}
-# Above this a single request counts as several: Azure's SSDs and EBS' alike.
-OPERATION_BYTES = 256 * 1024
 # So near, a plateau and a documented limit are the same.
 AGREES = 0.06
 
@@ -225,11 +223,29 @@ _SPEAKERS = {
 }
 
 
-def counted_operations(
-    bytes_per_operation: float, operations: float, unit: float = OPERATION_BYTES
-) -> float:
-    """Operations as the cloud counts them: a request above `unit` bytes counts as several.
+def selector(rule: ConfiguredLimit | DiskFact | VolumeFact) -> str:
+    """What a rule chooses by, for people: "'sd*'", "LUN 3"."""
+    for name in ("disk", "serial", "mount", "volume"):
+        pattern = getattr(rule, name, None)
+        if pattern is not None:
+            return f"{pattern!r}"
+    return f"LUN {getattr(rule, 'lun', None)}"
 
-    Of a mean size this is the least it can be: a mix of small and large counts for more.
+
+def unmatched(rule: ConfiguredLimit | DiskFact | VolumeFact, what: str) -> str:
+    """What to say of a rule that chooses nothing here."""
+    return f"{rule.source}: no {what} matches {selector(rule)} now; it applies when one appears"
+
+
+def counted(request_bytes: int, unit: int) -> int:
+    """As how many operations the cloud counts one request of this size."""
+    return max(math.ceil(request_bytes / unit), 1)
+
+
+def least_counted(operations: float, bytes_per_second: float, unit: int) -> float:
+    """The least that operations of unknown sizes can count for: each is one, each unit is one.
+
+    Exact where sizes are at most a unit or whole units, as the kernel splits large requests.
+    Rounding the mean up instead would double a mix of 4 KiB and 512 KiB.
     """
-    return operations * max(math.ceil(bytes_per_operation / unit), 1)
+    return max(operations, bytes_per_second / unit)

@@ -19,15 +19,17 @@ from ioplateau.judge.budgets import (
     Limit,
     Origin,
 )
-from ioplateau.judge.clouds import azure_limits
-from ioplateau.judge.clouds.identity import Draws, Identity, Sold, SoldDisk
+from ioplateau.judge.clouds import azure_limits, discover
+from ioplateau.judge.clouds.identity import DiskIdentity, Draws, Identity, Sold, SoldDisk
 from ioplateau.judge.limits import (
     ConfiguredLimit,
     Target,
     VolumeFact,
     configured,
+    selector,
     selects,
     settle,
+    unmatched,
 )
 from ioplateau.judge.tables import Shelf
 from ioplateau.measure.sysblock import BlockDevice
@@ -45,6 +47,7 @@ LOCAL_NAMES = ("loop", "ram", "zram", "dm-", "md", "sr", "fd", "nbd")
 REMOTE = Draws((Kind.VM_UNCACHED, Kind.DISK), (Kind.VM_UNCACHED, Kind.DISK))
 OWN = Draws((Kind.DISK,), (Kind.DISK,))
 NOTHING_SOLD = Sold(Identity(""))
+GIB = 1 << 30
 
 Devices = Mapping[str, BlockDevice | None]
 
@@ -110,7 +113,7 @@ def build(
         *map(_group, groups),
     ]
     notices.extend(builder.unmatched(mounts))
-    return Topology({budget.key: budget for budget in budgets}, tuple(notices))
+    return Topology({budget.key: budget for budget in budgets}, tuple(dict.fromkeys(notices)))
 
 
 def stack_members(disks: Devices, name: str) -> tuple[str, ...]:
@@ -190,17 +193,18 @@ class _Builder:
         limits, rejected = settle([*(sold.limits if sold is not None else ()), *claims])
         draws = self._draws(name)
         flow = FlowKey("disk", name)
+        counts = draws if _counts_on(draws, Kind.DISK) else OWN
         return Budget(
             BudgetKey(Kind.DISK, name),
             (flow,),
             limits,
             rejected,
             parents=tuple(BudgetKey(kind, VM) for kind in _lanes_of(draws)),
-            info={**_device_info(device), **(_sold_info(sold) if sold is not None else {})},
+            info=_device_info(device) if sold is None else _sold_info(sold, device),
             skips_reads=frozenset(
-                {flow} if Kind.DISK not in (draws.read_hit or draws.read) else ()
+                {flow} if Kind.DISK not in (counts.read_hit or counts.read) else ()
             ),
-            skips_writes=frozenset({flow} if Kind.DISK not in draws.write else ()),
+            skips_writes=frozenset({flow} if Kind.DISK not in counts.write else ()),
             operation_bytes=sold.operation_bytes if sold is not None else None,
         )
 
@@ -213,43 +217,51 @@ class _Builder:
     def lanes(self, interfaces: Sequence[str]) -> Iterable[Budget]:
         bottom = {name: self._draws(name) for name in self._whole if not self._members[name]}
         for kind, word in LANES.items():
+            rules = [rule for rule in self._rules.limits if rule.vm == word]
             claims = [
                 *self._sold.lanes.get(kind, ()),
-                *(
-                    limit
-                    for rule in self._rules.limits
-                    if rule.vm == word
-                    for limit in configured(rule)
-                ),
+                *(limit for rule in rules for limit in configured(rule)),
             ]
+            drawn: Mapping[str, Draws] = {}
             if kind is Kind.VM_NETWORK:
-                nics = tuple(FlowKey("nic", name) for name in interfaces if name != "lo")
-                drawn: Mapping[str, Draws] = {}
-                members = nics
+                members = tuple(FlowKey("nic", name) for name in interfaces if name != "lo")
             else:
-                drawn = {name: draws for name, draws in bottom.items() if kind in _lanes_of(draws)}
+                drawn = {name: draws for name, draws in bottom.items() if _counts_on(draws, kind)}
                 members = _flows(drawn)
-            if members and (claims or kind in {Kind.VM_UNCACHED, Kind.VM_NETWORK} or drawn):
-                limits, rejected = settle(claims)
-                yield Budget(
-                    BudgetKey(kind, VM),
-                    members,
-                    limits,
-                    rejected,
-                    info={"size": self._sold.identity.vm_size}
-                    if self._sold.identity.vm_size
-                    else {},
-                    skips_reads=frozenset(
-                        FlowKey("disk", name)
-                        for name, draws in drawn.items()
-                        if kind not in (draws.read_hit or draws.read)
-                    ),
-                    skips_writes=frozenset(
-                        FlowKey("disk", name)
-                        for name, draws in drawn.items()
-                        if kind not in draws.write
-                    ),
+            if members:
+                yield self._lane(kind, members, drawn, claims)
+                continue
+            for rule in rules:
+                what = "network interface" if kind is Kind.VM_NETWORK else "disk"
+                self._notices.append(
+                    f"{rule.source}: no {what} draws on the VM's {word} lane now; "
+                    "it applies when one does"
                 )
+
+    def _lane(
+        self,
+        kind: Kind,
+        members: tuple[FlowKey, ...],
+        drawn: Mapping[str, Draws],
+        claims: Iterable[Limit],
+    ) -> Budget:
+        limits, rejected = settle(claims)
+        size = self._sold.identity.vm_size
+        return Budget(
+            BudgetKey(kind, VM),
+            members,
+            limits,
+            rejected,
+            info={"size": size} if size else {},
+            skips_reads=frozenset(
+                FlowKey("disk", name)
+                for name, draws in drawn.items()
+                if kind not in (draws.read_hit or draws.read)
+            ),
+            skips_writes=frozenset(
+                FlowKey("disk", name) for name, draws in drawn.items() if kind not in draws.write
+            ),
+        )
 
     def volumes(self, mounts: Sequence[NfsFlow]) -> Iterable[Budget]:
         for flow in mounts:
@@ -277,20 +289,32 @@ class _Builder:
             )
 
     def unmatched(self, mounts: Sequence[NfsFlow]) -> Iterable[str]:
-        """Rules that choose nothing here; they apply when what they name appears."""
-        volumes = [_volume_target(flow) for flow in mounts]
-        disks = [self._disk_target(name, device) for name, device in self._devices.items()]
+        """Rules that choose nothing here (they apply when what they name appears), or too much."""
+        volumes = {flow.mount: _volume_target(flow) for flow in mounts}
+        disks = {name: self._disk_target(name, device) for name, device in self._whole.items()}
         rules: list[ConfiguredLimit | VolumeFact] = [*self._rules.limits, *self._rules.volumes]
         for rule in rules:
             if getattr(rule, "vm", None) is not None:
                 continue
             is_nfs = rule.mount is not None or rule.volume is not None
-            if not any(selects(rule, target) for target in (volumes if is_nfs else disks)):
-                what = "NFS mount" if is_nfs else "disk"
+            targets = volumes if is_nfs else disks
+            chosen = [name for name, target in targets.items() if selects(rule, target)]
+            if not chosen:
+                yield self._partition(rule) or unmatched(rule, "NFS mount" if is_nfs else "disk")
+            elif len(chosen) > 1 and getattr(rule, "lun", None) is not None:
                 yield (
-                    f"{rule.source}: no {what} matches {_selector(rule)} now; "
-                    "it applies when one appears"
+                    f"{rule.source}: {selector(rule)} is {' and '.join(chosen)}: the limit is "
+                    "taken for each of them; a disk's name or serial tells them apart"
                 )
+
+    def _partition(self, rule: ConfiguredLimit | VolumeFact) -> str:
+        for name, device in self._devices.items():
+            if device is not None and device.partition_of and selects(rule, Target((name,))):
+                return (
+                    f"{rule.source}: {name} is a partition, and limits are those of whole disks: "
+                    f"say {device.partition_of}"
+                )
+        return ""
 
     def _ruling(self, name: str, device: BlockDevice | None) -> list[ConfiguredLimit]:
         target = self._disk_target(name, device)
@@ -298,19 +322,9 @@ class _Builder:
 
     def _disk_target(self, name: str, device: BlockDevice | None) -> Target:
         sold = self._sold.disks.get(name)
-        identity = sold.identity if sold is not None else None
-        lun = identity.lun if identity is not None else None
-        if lun is None and device is not None and device.scsi_address is not None:
-            lun = device.scsi_address[3]
-        return Target(
-            disks=(
-                name,
-                device.mapper_name if device is not None else "",
-                identity.name if identity is not None else "",
-            ),
-            lun=lun,
-            serial=device.serial if device is not None else "",
-        )
+        if device is None:
+            return Target((name,))
+        return discover.target_of(device, sold.identity if sold is not None else None)
 
 
 def _volume_target(flow: NfsFlow) -> Target:
@@ -325,6 +339,10 @@ def _lanes_of(draws: Draws) -> tuple[Kind, ...]:
     """The VM's lanes that any I/O of a disk may count on."""
     every = (*draws.read_hit, *draws.read, *draws.write, *draws.write_later)
     return tuple(dict.fromkeys(kind for kind in every if kind is not Kind.DISK))
+
+
+def _counts_on(draws: Draws, kind: Kind) -> bool:
+    return kind in (*draws.read_hit, *draws.read, *draws.write, *draws.write_later)
 
 
 def _clients(mounts: Sequence[NfsFlow]) -> Iterable[Budget]:
@@ -365,25 +383,19 @@ def _slots(flow: NfsFlow) -> tuple[Limit, ...]:
     return (Limit(Dimension.SLOTS, Direction.TOTAL, slots, Origin.REPORTED, source),)
 
 
-def _device_info(device: BlockDevice | None) -> dict[str, str]:
+def _device_info(device: BlockDevice | None, disk: DiskIdentity | None = None) -> dict[str, str]:
     if device is None:
         return {}
+    lun = discover.lun_of(device, disk)
     info = {
-        "lun": str(device.scsi_address[3]) if device.scsi_address else "",
+        "lun": "" if lun is None else str(lun),
         "serial": device.serial,
-        "size": str(device.size_bytes) if device.size_bytes else "",
+        "size": f"{device.size_bytes / GIB:g} GiB" if device.size_bytes else "",
         "mapper": device.mapper_name,
     }
     return {key: value for key, value in info.items() if value}
 
 
-def _sold_info(sold: SoldDisk) -> dict[str, str]:
-    return {key: value for key, value in sold.info.items() if value}
-
-
-def _selector(rule: ConfiguredLimit | VolumeFact) -> str:
-    for name in ("disk", "serial", "mount", "volume"):
-        pattern = getattr(rule, name, None)
-        if pattern is not None:
-            return f"{pattern!r}"
-    return f"LUN {getattr(rule, 'lun', None)}"
+def _sold_info(sold: SoldDisk, device: BlockDevice | None) -> dict[str, str]:
+    told = {**_device_info(device, sold.identity), **sold.info}
+    return {key: value for key, value in told.items() if value}

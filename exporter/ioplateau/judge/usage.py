@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ioplateau.judge.budgets import Budget, BudgetKey, Dimension, Direction, FlowKey, Verdict, Word
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.limits import counted_operations
+from ioplateau.judge.limits import least_counted
 
 PEAK_SECONDS = 60.0
 
@@ -22,8 +22,12 @@ def drawn(
     dimension: Dimension,
     direction: Direction,
 ) -> float | None:
-    """What the members draw per second in one dimension; None: of some member it is not known."""
-    if dimension is Dimension.SLOTS:
+    """What the members draw for certain per second in one dimension.
+
+    None: of some member it is not known, or nothing counts for certain (a host's cache may
+    answer all of it).
+    """
+    if dimension is Dimension.SLOTS or _is_all_hidden(budget, direction):
         return None
     total = 0.0
     for member in budget.members:
@@ -47,15 +51,23 @@ def drawn(
     return total
 
 
+def _is_all_hidden(budget: Budget, direction: Direction) -> bool:
+    if not budget.skips_reads and not budget.skips_writes:
+        return False
+    return all(
+        (direction is Direction.WRITE or member in budget.skips_reads)
+        and (direction is Direction.READ or member in budget.skips_writes)
+        for member in budget.members
+    )
+
+
 def _counted(
     budget: Budget, dimension: Dimension, operations: float, bytes_per_second: float
 ) -> float:
     if dimension is Dimension.THROUGHPUT:
         return bytes_per_second
     unit = budget.operation_bytes
-    if unit is None or operations <= 0 or bytes_per_second <= operations * unit:
-        return operations
-    return counted_operations(bytes_per_second / operations, operations, unit)
+    return operations if unit is None else least_counted(operations, bytes_per_second, unit)
 
 
 class WindowMean:

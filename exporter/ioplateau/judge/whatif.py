@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ioplateau.judge.budgets import BudgetKey, Dimension, Direction, Kind, Limit
-from ioplateau.judge.limits import counted_operations
+from ioplateau.judge.limits import counted
 
 VM = "vm"
 NONE, HITS, MISSES = "none", "hits", "misses"
@@ -186,7 +186,7 @@ def _rooms(
     for disk in question.disks:
         if Kind.DISK in _counts_on(disk, luck):
             unit = disk.operation_bytes
-            cost = counted_operations(size, 1.0, unit) if unit else 1.0
+            cost = float(counted(size, unit)) if unit else 1.0
             key = BudgetKey(Kind.DISK, disk.name)
             rooms += _of(key, disk.title, disk.limits, {disk.name: cost}, size, burst, mebibytes)
     return rooms

@@ -6,13 +6,20 @@ Grammar of /proc/net/dev: dev_seq_printf_stats() in net/core/net-procfs.c.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ioplateau.measure.host import Host
 from ioplateau.measure.reading import FormatError
 from ioplateau.measure.words import number
 
+CLASS = "/sys/class/net"
+# Where sysfs does not tell what an interface is made of.
+VIRTUAL_NAMES = (
+    *("lo", "docker", "veth", "br-", "virbr", "cni", "flannel", "cali", "ifb", "dummy"),
+    *("tun", "tap", "wg", "bond", "team", "vxlan", "gre", "sit"),
+)
 HEADS = (b"Inter-|", b" face |")
 
 
@@ -127,6 +134,47 @@ def links() -> dict[str, dict[str, Any]]:
         name: {"speed_mbit": link.speed or None, "up": link.isup, "mtu": link.mtu}
         for name, link in psutil.net_if_stats().items()
     }
+
+
+def read_places(host: Host) -> dict[str, str]:
+    """Where each interface hangs, what drives it, what it is part of: links of sysfs by path."""
+    found: dict[str, str] = {}
+    try:
+        names = host.list(CLASS)
+    except OSError:
+        return found
+    for name in names:
+        for path in (f"{CLASS}/{name}", f"{CLASS}/{name}/device/driver", f"{CLASS}/{name}/master"):
+            try:
+                found[path] = host.link(path)
+            except OSError:
+                continue
+    return found
+
+
+def outward(names: Iterable[str], places: Mapping[str, str]) -> tuple[str, ...]:
+    """Interfaces that what leaves this machine passes, each byte once.
+
+    Bridges, bonds and tunnels repeat what a real interface carries, and Azure's synthetic
+    interface counts its virtual function's bytes as its own (netvsc_get_stats64). Where none
+    is real, as in a container, all that are not known by name to repeat others.
+    """
+    names = tuple(names)
+    real = tuple(name for name in names if _is_real(name, places))
+    return real or tuple(name for name in names if not name.startswith(VIRTUAL_NAMES))
+
+
+def _is_real(name: str, places: Mapping[str, str]) -> bool:
+    place = places.get(f"{CLASS}/{name}")
+    if place is None or "/virtual/" in place:
+        return False
+    master = places.get(f"{CLASS}/{name}/master", "").rpartition("/")[2]
+    return not master or "/virtual/" in places.get(f"{CLASS}/{master}", "/virtual/")
+
+
+def driver(name: str, places: Mapping[str, str]) -> str:
+    """The kernel driver of an interface, as "ena"; "": not known, or it has none."""
+    return places.get(f"{CLASS}/{name}/device/driver", "").rpartition("/")[2]
 
 
 def own_process() -> OwnProcess:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ioplateau.measure import sysblock
+from ioplateau.measure import interfaces, sysblock
 from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import (
     DISKSTATS,
@@ -42,6 +42,7 @@ FACTS = (
     "/sys/class/dmi/id/board_vendor",
     "/sys/class/dmi/id/chassis_asset_tag",
     "/sys/class/dmi/id/bios_vendor",
+    "/sys/class/dmi/id/bios_version",
 )
 
 
@@ -205,7 +206,7 @@ def read_static(host: Host, last: Static | None = None) -> Static:
         holders=tree.holders,
         partitions=tree.partitions,
         mountinfo=mounts,
-        files=facts,
+        files=facts | interfaces.read_places(host),
     )
 
 

@@ -126,6 +126,11 @@ def draws(disk: DiskIdentity, *, has_ultra_lane: bool = False) -> Draws:
     return Draws(far, far)
 
 
+def seat(device: BlockDevice) -> Key | None:
+    """Role and LUN that the kernel alone tells; None: not one of Azure's disks."""
+    return _nvme_seat(device) or _scsi_seat(device)
+
+
 def is_uncacheable(sku: str) -> bool:
     """Ultra and Premium SSD v2 disks have no host cache, whatever a document says."""
     return sku.lower().startswith(("ultrassd", "premiumv2"))
@@ -186,15 +191,15 @@ def _seats(
     """Role and LUN of every device whose place the kernel tells."""
     seats: dict[str, Key] = {}
     for name, device in devices.items():
-        seat = _nvme_seat(device) or _scsi_seat(device) or _likely_seat(device, devices, told)
-        if seat is not None and not device.partition_of:
-            seats[name] = seat
-    for seat, names in _by_seat(seats).items():
+        place = seat(device) or _likely_seat(device, devices, told)
+        if place is not None and not device.partition_of:
+            seats[name] = place
+    for place, names in _by_seat(seats).items():
         # Several controllers may offer a LUN; IMDS means the first (scsi1).
         first, *others = sorted(names, key=lambda name: (devices[name].controller.lower(), name))
         for other in others:
             reasons.append(
-                f"{other}: {first} has LUN {seat[1]} already; not known which disk this is"
+                f"{other}: {first} has LUN {place[1]} already; not known which disk this is"
             )
             del seats[other]
     return seats

@@ -13,7 +13,7 @@ from ioplateau.judge.budgets import Kind, Limit
 from ioplateau.judge.catalogue import instance, vm_size
 from ioplateau.judge.clouds import aws, aws_limits, azure, azure_limits, gcp
 from ioplateau.judge.clouds.identity import DATA, DiskIdentity, Draws, Identity, Sold, SoldDisk
-from ioplateau.judge.limits import DiskFact, Target, VmFact, selects
+from ioplateau.judge.limits import DiskFact, Target, VmFact, selects, unmatched
 from ioplateau.judge.tables import Shelf
 from ioplateau.measure.metadata import Document
 from ioplateau.measure.sysblock import BlockDevice
@@ -59,21 +59,42 @@ def identify(
         controller = facts.vm.controller or identity.controller
         identity = replace(identity, vm_size=facts.vm.size, controller=controller)
     disks = dict(identity.disks)
+    reasons = [*identity.reasons]
     for fact in facts.disks:
-        for name, device in devices.items():
+        chosen = [
+            name
+            for name, device in devices.items()
+            if not device.partition_of and selects(fact, target_of(device, disks.get(name)))
+        ]
+        for name in chosen:
             disk = disks.get(name, DiskIdentity(device=name, role=DATA))
-            if not device.partition_of and selects(fact, _target(device, disk)):
-                disks[name] = _with_fact(disk, device, fact)
-    return replace(identity, disks=disks)
+            disks[name] = _with_fact(disk, devices[name], fact)
+        if not chosen:
+            reasons.append(unmatched(fact, "disk"))
+    return replace(identity, disks=disks, reasons=tuple(reasons))
 
 
-def _target(device: BlockDevice, disk: DiskIdentity) -> Target:
-    kernel_lun = None if device.scsi_address is None else device.scsi_address[3]
+def target_of(device: BlockDevice, disk: DiskIdentity | None) -> Target:
+    """What a rule of the configuration may choose a disk by."""
     return Target(
-        disks=(device.name, device.mapper_name, disk.name),
-        lun=kernel_lun if disk.lun is None else disk.lun,
+        disks=(device.name, device.mapper_name, disk.name if disk is not None else ""),
+        lun=lun_of(device, disk),
         serial=device.serial,
     )
+
+
+def lun_of(device: BlockDevice, disk: DiskIdentity | None) -> int | None:
+    """The LUN by which people know a disk: a data disk's. Azure's OS disk and temporary disk
+    have LUNs of their own on other controllers, which nobody means.
+    """
+    if disk is not None and disk.role != DATA:
+        return None
+    if disk is not None and disk.lun is not None:
+        return disk.lun
+    seat = azure.seat(device)
+    if seat is not None:
+        return seat[1] if seat[0] == DATA else None
+    return None if device.scsi_address is None else device.scsi_address[3]
 
 
 def _with_fact(disk: DiskIdentity, device: BlockDevice, fact: DiskFact) -> DiskIdentity:
