@@ -1,0 +1,17 @@
+"""Runs in a guest: a throttled loop device where cgroups are v2. Prints what it saw as JSON."""
+
+import json
+import time
+from pathlib import Path
+
+from throttled_disk import MIB, ThrottledDisk
+
+with ThrottledDisk(read_iops=100, size_bytes=32 * MIB) as disk:
+    load = disk.load(depth=8, seconds=8)
+    time.sleep(5)
+    stat = Path(f"/sys/block/{disk.name}/stat").read_text().split()
+    iops = load.result()["read"]["iops"]
+
+kind = Path("/proc/self/mounts").read_text().split("/sys/fs/cgroup ")[1].split()[0]
+left = [str(path) for path in Path("/sys/fs/cgroup").glob("ioplateau-*")]
+print(json.dumps({"hierarchy": kind, "iops": iops, "in_flight": int(stat[8]), "left": left}))
