@@ -44,7 +44,7 @@ class Accounts:
 
     def __init__(self) -> None:
         self._meters: dict[Place, Meter] = {}
-        self._learned: dict[Place, Limit] = {}
+        self._learned: dict[BudgetKey, dict[tuple[Dimension, Direction], Limit]] = {}
         self._buckets: dict[Place, Bucket] = {}
         self._words: dict[Place, str] = {}  # the last correction of each bucket
         self._clock = FlowClock()
@@ -66,7 +66,9 @@ class Accounts:
 
     def keep_only(self, budgets: Collection[BudgetKey]) -> None:
         """Close the books of budgets that are no more."""
-        for book in (self._meters, self._learned, self._buckets, self._words):
+        for gone in self._learned.keys() - set(budgets):
+            del self._learned[gone]
+        for book in (self._meters, self._buckets, self._words):
             for place in [place for place in book if place[0] not in budgets]:
                 del book[place]
         for clock in [key for key in self._clock.seconds if key[1] not in budgets]:
@@ -82,9 +84,14 @@ class Accounts:
         window_seconds: float,
     ) -> tuple[LimitState, ...]:
         """One tick of one budget: a line for each limit, known or learned."""
+        limits = self._limits(budget, verdict)
+        if not limits:
+            return ()
         return tuple(
-            self._line(budget, limit, at, elapsed, flows, verdict, window_seconds)
-            for limit in self._limits(budget, verdict)
+            [
+                self._line(budget, limit, at, elapsed, flows, verdict, window_seconds)
+                for limit in limits
+            ]
         )
 
     def _line(
@@ -149,32 +156,27 @@ class Accounts:
     def _limits(self, budget: Budget, verdict: Verdict) -> tuple[Limit, ...]:
         """The known limits, and those the judge found by itself: once met, they stay."""
         self._learn(verdict)
-        if not self._learned:
+        learned = self._learned.get(budget.key)
+        if not learned:
             return budget.limits
         known = {(limit.dimension, limit.direction) for limit in budget.limits}
-        found = self._learned_of(budget.key)
-        return (
-            *budget.limits,
-            *(limit for limit in found if (limit.dimension, limit.direction) not in known),
-        )
+        found = (limit for way, limit in learned.items() if way not in known)
+        return (*budget.limits, *found)
 
     def _learn(self, verdict: Verdict) -> None:
         if verdict.dimension is None or not verdict.limit:
             return
-        place = (verdict.key, verdict.dimension, verdict.direction or Direction.TOTAL)
-        before = self._learned.get(place)
+        way = (verdict.dimension, verdict.direction or Direction.TOTAL)
+        before = self._learned.get(verdict.key, {}).get(way)
         if verdict.origin is Origin.LEARNED:
             if before is None or before.value != verdict.limit:
-                self._learned[place] = _observed(*place[1:], verdict.limit)
+                self._learned.setdefault(verdict.key, {})[way] = _observed(*way, verdict.limit)
         elif before is not None and verdict.word is Word.THROTTLED:
-            del self._learned[place]  # the known limit was met after all
-
-    def _learned_of(self, key: BudgetKey) -> list[Limit]:
-        return [limit for place, limit in self._learned.items() if place[0] == key]
+            del self._learned[verdict.key][way]  # the known limit was met after all
 
     def explained(self, budget: Budget) -> Budget:
         """The budget with what was learned beside what is known, and why one of them lost."""
-        learned = self._learned_of(budget.key)
+        learned = self._learned.get(budget.key, {}).values()
         if not learned:
             return budget
         limits, lost = settle([*budget.limits, *learned])
@@ -183,11 +185,11 @@ class Accounts:
     def doubts(self, budgets: Mapping[BudgetKey, Budget]) -> tuple[str, ...]:
         """Where observation and what we were told of a limit disagree, in words."""
         found = (
-            (place[0], doubt(known, learned))
-            for place, learned in self._learned.items()
-            if place[0] in budgets
-            for known in budgets[place[0]].limits
-            if (known.dimension, known.direction) == place[1:]
+            (key, doubt(known, learned[known.dimension, known.direction]))
+            for key, learned in self._learned.items()
+            if key in budgets
+            for known in budgets[key].limits
+            if (known.dimension, known.direction) in learned
         )
         return tuple(f"{key.kind} {key.name}: {words}" for key, words in found if words)
 
@@ -204,7 +206,9 @@ class Accounts:
                 for (flow, key, dimension), seconds in self._clock.seconds.items()
             ],
             "learned": [
-                [*map(str, _flat(place)), limit.value] for place, limit in self._learned.items()
+                [*map(str, (*key, *way)), limit.value]
+                for key, learned in self._learned.items()
+                for way, limit in learned.items()
             ],
             "credits": [
                 [*map(str, _flat(place)), to_json(bucket)]
@@ -220,7 +224,8 @@ class Accounts:
                 meter.throttled_seconds, meter.episodes = float(line[4]), int(line[5])
         for line in memory.get("learned", ()):
             if (place := _place(line)) is not None:
-                self._learned[place] = _observed(place[1], place[2], float(line[4]))
+                observed = _observed(place[1], place[2], float(line[4]))
+                self._learned.setdefault(place[0], {})[place[1:]] = observed
         for line in memory.get("credits", ()):
             bucket = from_json(line[4]) if len(line) == 5 else None
             if (place := _place(line)) is not None and bucket is not None:

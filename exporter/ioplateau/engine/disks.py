@@ -9,12 +9,15 @@ from ioplateau.judge import ticks
 from ioplateau.judge.budgets import FlowKey
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.topology import is_remote_disk
-from ioplateau.measure import diskstats, sysblock
+from ioplateau.measure import sysblock
 from ioplateau.measure.delta import History
 from ioplateau.measure.diskstats import DiskCounters, DiskTable
+from ioplateau.measure.frozen import maker
 from ioplateau.measure.snapshot import Static
 from ioplateau.measure.sysblock import BlockDevice
 from ioplateau.state import DiskState
+
+_make_state = maker(DiskState)
 
 
 class Disks:
@@ -56,11 +59,15 @@ class Disks:
         if history is None:
             history = self._histories[name] = History(self.settings.rate_window_seconds)
         last = history.last
-        if last is None or gap or not (now is last[1] or diskstats.is_continuous(last[1], now)):
+        if last is None or gap or at <= last[0]:
             history.restart(at, now)
             return None
-        history.push(at, now)
-        return ticks.of_disk(last[1], now, at - last[0]) if at > last[0] else None
+        tick = ticks.of_disk(last[1], now, at - last[0])
+        if tick is None:  # not one story
+            history.restart(at, now)
+        else:
+            history.push(at, now)
+        return tick
 
     def _learn_names(self, table: DiskTable, static: Static) -> None:
         seen = tuple(table.disks)
@@ -118,7 +125,7 @@ class Disks:
         for name in self.names:
             history = self._histories.get(name)
             if name not in self.hidden and history is not None and history.last is not None:
-                found[name] = DiskState(
+                found[name] = _make_state(
                     name, history.last[1], history.window, self.devices.get(name)
                 )
         return found

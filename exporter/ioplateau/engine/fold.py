@@ -32,6 +32,7 @@ from ioplateau.measure import (
     procstat,
     sockets,
 )
+from ioplateau.measure.frozen import maker
 from ioplateau.measure.reading import FormatError
 from ioplateau.measure.snapshot import (
     DISKSTATS,
@@ -47,6 +48,7 @@ from ioplateau.measure.sockets import TcpSocket
 from ioplateau.state import BudgetState, MachineState, SourceState, State
 
 T = TypeVar("T")
+_make_budget_state = maker(BudgetState)
 
 # Longer than this many intervals between two snapshots is a gap: the VM was paused, or nobody
 # looked. What happened in between is not one tick's story.
@@ -245,7 +247,6 @@ class Engine:
     ) -> State:
         layout = self._layout(snapshot)
         self._accounts.tick(elapsed, verdicts)
-        window = self._settings.rate_window_seconds
         hidden = self._disks.hidden
         return State(
             mono=snapshot.mono,
@@ -257,17 +258,7 @@ class Engine:
             clients=self._nfs.client_states(self._tcp, _slot_limit(snapshot.static)),
             interfaces=self._nics.states(snapshot.blobs.get("interfaces")),
             machine=self._machine,
-            budgets={
-                key: BudgetState(
-                    budget,
-                    verdicts[key],
-                    self._accounts.book(
-                        budget, snapshot.mono, elapsed, flows, verdicts[key], window
-                    ),
-                )
-                for key, budget in layout.budgets.items()
-                if not (key.name in hidden and key.kind is Kind.DISK)
-            },
+            budgets=self._budget_states(snapshot.mono, elapsed, flows, verdicts),
             flow_throttled_seconds={
                 key: seconds
                 for key, seconds in self._accounts.flow_seconds.items()
@@ -280,6 +271,24 @@ class Engine:
                 *self._accounts.doubts(layout.budgets),
             ),
         )
+
+    def _budget_states(
+        self,
+        at: float,
+        elapsed: float | None,
+        flows: Mapping[FlowKey, FlowTick | None],
+        verdicts: Mapping[BudgetKey, Verdict],
+    ) -> dict[BudgetKey, BudgetState]:
+        assert self._topology is not None
+        hidden, window = self._disks.hidden, self._settings.rate_window_seconds
+        found = {}
+        for key, budget in self._topology.budgets.items():
+            if key.name in hidden and key.kind is Kind.DISK:
+                continue
+            verdict = verdicts[key]
+            limits = self._accounts.book(budget, at, elapsed, flows, verdict, window)
+            found[key] = _make_budget_state(budget, verdict, limits)
+        return found
 
     def budgets(self) -> tuple[Budget, ...]:
         """Every budget after the last tick, what was learned beside what is known."""

@@ -17,11 +17,14 @@ from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.topology import NfsFlow
 from ioplateau.measure import mountinfo, mountstats
 from ioplateau.measure.delta import History, Span
+from ioplateau.measure.frozen import maker
 from ioplateau.measure.mountinfo import MountEntry
 from ioplateau.measure.mountstats import Connection, Mount, MountTable
 from ioplateau.measure.snapshot import Static
 from ioplateau.measure.sockets import TcpSocket
 from ioplateau.state import ClientKey, NfsClientState, NfsMountState
+
+_make_mount_state = maker(NfsMountState)
 
 
 @dataclass(slots=True)
@@ -196,7 +199,7 @@ class Nfs:
 
     def mount_states(self) -> dict[str, NfsMountState]:
         return {
-            superblock.label: NfsMountState(
+            superblock.label: _make_mount_state(
                 superblock.label,
                 superblock.history.last[1],
                 superblock.history.window,

@@ -7,9 +7,9 @@ from functools import lru_cache
 from ioplateau.judge.flows import FlowTick
 from ioplateau.measure import diskstats
 from ioplateau.measure.diskstats import DiskCounters
+from ioplateau.measure.frozen import maker
 from ioplateau.measure.interfaces import InterfaceCounters
 from ioplateau.measure.mountstats import Mount, Operation
-from ioplateau.measure.nfslines import maker
 
 READS = ("READ", "READ_PLUS")  # NFSv4.2 may read with either
 WRITES = ("WRITE",)

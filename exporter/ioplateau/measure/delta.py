@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 C = TypeVar("C")
 
 
-@dataclass(frozen=True, slots=True)
-class Span(Generic[C]):
+class Span(NamedTuple, Generic[C]):
     """Two readings of one unbroken story, `elapsed_seconds` apart."""
 
     before: C
@@ -55,7 +53,8 @@ class History(Generic[C]):
     @property
     def window(self) -> Span[C] | None:
         """The oldest and the newest reading kept."""
-        if len(self._readings) < 2:
+        readings = self._readings
+        if len(readings) < 2:
             return None
-        (start, before), (end, after) = self._readings[0], self._readings[-1]
+        (start, before), (end, after) = readings[0], readings[-1]
         return Span(before, after, end - start)

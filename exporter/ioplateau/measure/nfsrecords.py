@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from ioplateau.measure import nfslines, nfstables
 from ioplateau.measure.escapes import decode
+from ioplateau.measure.frozen import maker
 from ioplateau.measure.nfslines import Connection
 from ioplateau.measure.nfstables import Operation, Table
 from ioplateau.measure.reading import FormatError
@@ -56,7 +57,7 @@ class Mount:
     unreadable: tuple[str, ...] = ()
 
 
-_make_mount = nfslines.maker(Mount)
+_make_mount = maker(Mount)
 
 
 @dataclass(frozen=True, slots=True)
