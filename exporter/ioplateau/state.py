@@ -20,6 +20,7 @@ from ioplateau.judge.budgets import (
 )
 from ioplateau.measure.delta import Span
 from ioplateau.measure.diskstats import DiskCounters
+from ioplateau.measure.ebs import EbsCounters
 from ioplateau.measure.interfaces import InterfaceCounters
 from ioplateau.measure.meminfo import Memory
 from ioplateau.measure.mountinfo import MountEntry
@@ -144,6 +145,9 @@ class State:
     interval_seconds: float
     ticks: int  # observed since the engine started
     disks: Mapping[str, DiskState] = field(default_factory=dict)
+    # EBS volumes that count themselves, by device; packets over allowances, by interface.
+    volumes: Mapping[str, EbsCounters] = field(default_factory=dict)
+    allowances: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     mounts: Mapping[str, NfsMountState] = field(default_factory=dict)
     clients: Mapping[ClientKey, NfsClientState] = field(default_factory=dict)
     interfaces: Mapping[str, InterfaceState] = field(default_factory=dict)

@@ -137,3 +137,28 @@ def test_what_is_no_nvme_device_raises_an_oserror(path):
 )
 def test_a_disk_is_asked_through_its_controller(device, path):
     assert ebs.controller_path(device) == path
+
+
+def test_each_volume_is_asked_at_its_controller_and_a_refusal_is_kept_in_words():
+    def page_of(path):
+        if path == "/host/dev/nvme1":
+            raise PermissionError(1, "Operation not permitted")
+        return page(read_operations=7) if path == "/host/dev/nvme0" else b"no page"
+
+    told = ebs.read_all(["nvme0n1", "nvme1n1", "nvme2n1"], lambda path: "/host" + path, page_of)
+    found = ebs.parse_all(json.loads(json.dumps(told)))
+
+    assert {name: counters.read_operations for name, counters in found.counters.items()} == {
+        "nvme0n1": 7
+    }
+    assert found.refused["nvme1n1"] == "Operation not permitted"
+    assert "log page 0xD0" in found.refused["nvme2n1"]
+    assert found.rejects == ()
+
+
+@pytest.mark.parametrize("blob", [None, [], {"nvme0n1": 5}, {"nvme0n1": {"read_operations": -1}}])
+def test_a_recording_without_sound_counters_leaves_a_reason(blob):
+    found = ebs.parse_all(blob)
+
+    assert found.counters == {}
+    assert len(found.rejects) == 1

@@ -14,6 +14,7 @@ from ioplateau.engine.groups import Groups
 from ioplateau.engine.hearsay import Hearsay
 from ioplateau.engine.interfaces import Interfaces
 from ioplateau.engine.nfs import Nfs
+from ioplateau.engine.providers import Providers
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.judge import topology
 from ioplateau.judge.budgets import Budget, BudgetKey, FlowKey, Kind, Verdict
@@ -37,6 +38,7 @@ from ioplateau.measure.reading import FormatError
 from ioplateau.measure.snapshot import (
     DISKSTATS,
     MEMINFO,
+    MOUNTINFO,
     MOUNTSTATS,
     NETDEV,
     PRESSURE,
@@ -73,6 +75,7 @@ class Engine:
         self._nfs = Nfs(self._settings)
         self._nics = Interfaces(self._settings)
         self._groups = Groups()
+        self._providers = Providers()
         self._tcp: tuple[TcpSocket, ...] | None = None
         self._topology: Topology | None = None
         self._drawn_from: tuple[object, ...] = ()
@@ -94,6 +97,7 @@ class Engine:
             self._nfs.news(self._tcp, _slot_limit(snapshot.static)),
             self._machine.memory,
             self._groups.witnesses,
+            self._providers,
         )
         verdicts = self._judge.observe(snapshot.mono, elapsed, budgets, flows, witness)
         self._last, self._ticks = snapshot, self._ticks + 1
@@ -123,7 +127,8 @@ class Engine:
         self._disks.observe(snapshot.read_at(DISKSTATS), disks, static, gap=gap, flows=flows)
 
         mounts = read("mountstats", MOUNTSTATS, lambda t: mountstats.parse(t, self._nfs.table))
-        self._nfs.observe(snapshot.read_at(MOUNTSTATS), mounts, static, gap=gap, flows=flows)
+        self._observe_mount_table(snapshot)
+        self._nfs.observe(snapshot.read_at(MOUNTSTATS), mounts, gap=gap, flows=flows)
 
         nics = read("netdev", NETDEV, lambda text: interfaces.parse(text, self._nics.table))
         self._nics.observe(snapshot.read_at(NETDEV), nics, gap=gap, flows=flows)
@@ -142,6 +147,7 @@ class Engine:
         )
         self._observe_tcp(snapshot)
         self._observe_groups(snapshot, gap=gap, flows=flows)
+        self._observe_providers(snapshot, gap=gap)
         return flows
 
     def _reader(self, snapshot: Snapshot) -> _Read:
@@ -180,6 +186,13 @@ class Engine:
             last_reject=rejects[-1] if rejects else before.last_reject,
         )
 
+    def _observe_mount_table(self, snapshot: Snapshot) -> None:
+        rejects = self._nfs.read_mounts(snapshot.static.mountinfo)
+        if (why := snapshot.failed.get(MOUNTINFO)) is not None or rejects is not None:
+            self._book(snapshot, "mountinfo", MOUNTINFO, why or "", rejects or ())
+        elif MOUNTINFO in snapshot.took:
+            self._book(snapshot, "mountinfo", MOUNTINFO, "")
+
     def _observe_tcp(self, snapshot: Snapshot) -> None:
         blob = snapshot.blobs.get("tcp")
         if blob is not None:
@@ -201,6 +214,19 @@ class Engine:
         self._book(snapshot, "cgroups", "cgroups", "", rejects)
         at = snapshot.read_at("cgroups")
         self._groups.observe(at, found, self._disks.numbers, gap=gap, flows=flows)
+
+    def _observe_providers(self, snapshot: Snapshot, *, gap: bool) -> None:
+        for name, hear in (
+            ("ebs", self._providers.hear_volumes),
+            ("allowances", self._providers.hear_interfaces),
+        ):
+            blob, why = snapshot.blobs.get(name), snapshot.failed.get(name)
+            if blob is not None:
+                rejects = hear(snapshot.read_at(name), blob, gap=gap)
+                self._book(snapshot, name, name, "", rejects)
+            elif why is not None:
+                hear(snapshot.mono, {}, gap=True)  # what it said before holds no longer
+                self._book(snapshot, name, name, why)
 
     def _layout(self, snapshot: Snapshot) -> Topology:
         """Who draws on what; made anew when the machine's shape or the settings changed."""
@@ -254,9 +280,11 @@ class Engine:
             interval_seconds=self._settings.interval_seconds,
             ticks=self._ticks,
             disks=self._disks.states(),
+            volumes=self._providers.volumes,
             mounts=self._nfs.mount_states(),
             clients=self._nfs.client_states(self._tcp, _slot_limit(snapshot.static)),
             interfaces=self._nics.states(snapshot.blobs.get("interfaces")),
+            allowances=self._providers.interfaces,
             machine=self._machine,
             budgets=self._budget_states(snapshot.mono, elapsed, flows, verdicts),
             flow_throttled_seconds={
@@ -269,6 +297,7 @@ class Engine:
                 *layout.notices,
                 *self._accounts.corrections,
                 *self._accounts.doubts(layout.budgets),
+                *self._providers.notices,
             ),
         )
 

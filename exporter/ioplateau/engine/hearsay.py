@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ioplateau.engine.providers import Providers
 from ioplateau.judge.witness import CgroupWitness, ClientWitness, Witness
 from ioplateau.measure.delta import Span
 from ioplateau.measure.meminfo import Memory
@@ -59,10 +60,13 @@ class Hearsay:
         clients: Mapping[str, ClientNews],
         memory: Memory | None,
         groups: Mapping[str, CgroupWitness],
+        providers: Providers,
     ) -> Witness:
         """Everything of this tick, by client label."""
         return Witness(
             cgroups=groups,
+            ebs=providers.exceeded,
+            allowances=providers.allowances,
             clients={label: self._client(news) for label, news in clients.items()},
             dirty_bytes=memory.dirty_bytes if memory is not None else None,
             writeback_bytes=memory.writeback_bytes if memory is not None else None,

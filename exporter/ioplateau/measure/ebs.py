@@ -10,8 +10,9 @@ import errno
 import os
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from typing import NamedTuple
 
 from ioplateau.measure.reading import FormatError
 
@@ -123,6 +124,51 @@ def read(path: str) -> bytes:
     if status != 0:
         raise OSError(errno.EIO, f"NVMe status {status:#x}")
     return page.tobytes()
+
+
+def read_all(
+    devices: Iterable[str],
+    place: Callable[[str], str] = str,
+    page_of: Callable[[str], bytes] = read,
+) -> dict[str, dict[str, int] | str]:
+    """Every volume's counters as kept in a recording, or why there are none. Raises nothing."""
+    found: dict[str, dict[str, int] | str] = {}
+    for device in devices:
+        path = controller_path(device)
+        try:
+            if path:
+                found[device] = to_blob(parse(page_of(place(path))))
+        except OSError as error:
+            found[device] = error.strerror or str(error)
+        except FormatError as error:
+            found[device] = str(error)
+    return found
+
+
+class Volumes(NamedTuple):
+    """What `read_all` gave, understood: counters, or why a volume cannot be asked, by device."""
+
+    counters: Mapping[str, EbsCounters]
+    refused: Mapping[str, str]
+    rejects: tuple[str, ...]
+
+
+def parse_all(blob: object) -> Volumes:
+    """A reading of all volumes, fresh or from a recording."""
+    if not isinstance(blob, Mapping):
+        return Volumes({}, {}, (f"ebs: {blob!r:.60}, want an object",))
+    counters: dict[str, EbsCounters] = {}
+    refused: dict[str, str] = {}
+    rejects = []
+    for device, told in blob.items():
+        if isinstance(told, str):
+            refused[str(device)] = told
+            continue
+        try:
+            counters[str(device)] = from_blob(told)
+        except FormatError as error:
+            rejects.append(f"{device}: {error}")
+    return Volumes(counters, refused, tuple(rejects))
 
 
 def command(address: int) -> bytearray:

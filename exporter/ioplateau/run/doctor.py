@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ioplateau.engine import Engine
+from ioplateau.judge.clouds import discover
+from ioplateau.measure import ebs
 from ioplateau.measure.snapshot import (
     DISKSTATS,
     MEMINFO,
@@ -17,6 +19,8 @@ from ioplateau.measure.snapshot import (
     Snapshot,
 )
 from ioplateau.run.clock import SystemClock
+from ioplateau.run.limits import ask_cloud
+from ioplateau.run.providers import ProviderCounters
 from ioplateau.run.sampler import Sampler
 from ioplateau.run.serve import NfsSockets, ServeSettings
 from ioplateau.state import State
@@ -52,10 +56,14 @@ def look(
     settings: ServeSettings, sampler_for: Callable[[ServeSettings, SystemClock], Sampler]
 ) -> tuple[Finding, ...]:
     """Two ticks of this machine, half a second apart, and what they show."""
-    sampler = sampler_for(settings, SystemClock())
+    clock = SystemClock()
+    sampler = sampler_for(settings, clock)
     engine = Engine(settings.engine)
     first = sampler.take()
-    NfsSockets(sampler, settings.nfs_ports)(engine.observe(first), first)
+    state = engine.observe(first)
+    NfsSockets(sampler, settings.nfs_ports)(state, first)
+    ProviderCounters(sampler, settings.paths.host(), clock)(state, first)
+    unasked = ask_cloud(settings, sampler, first, clock)
     sampler.look_again()
     time.sleep(0.5)
     snapshot = sampler.take()
@@ -66,17 +74,21 @@ def look(
         texts={**first.texts, **snapshot.texts},
         took={**first.took, **snapshot.took},
     )
-    return examine(seen, state)
+    return examine(seen, state, unasked)
 
 
-def examine(snapshot: Snapshot, state: State) -> tuple[Finding, ...]:
-    """Findings of one tick. `state` is what the engine made of `snapshot`."""
+def examine(snapshot: Snapshot, state: State, unasked: Sequence[str] = ()) -> tuple[Finding, ...]:
+    """Findings of one tick. `state` is what the engine made of `snapshot`; unasked: why
+    metadata could not be had.
+    """
     return tuple(
         finding
         for part in (
             _files(snapshot),
             _shape(snapshot, state),
             _nfs(snapshot, state),
+            _cloud(snapshot, unasked),
+            _volumes(snapshot),
             _limits(state),
         )
         for finding in part
@@ -151,6 +163,42 @@ def _nfs(snapshot: Snapshot, state: State) -> Iterable[Finding]:
             yield Finding(
                 "NFS sockets", is_good=True, what=f"{found}, {len(client.sockets)} sockets seen"
             )
+
+
+def _cloud(snapshot: Snapshot, unasked: Sequence[str]) -> Iterable[Finding]:
+    cloud = discover.detect(snapshot.static.files)
+    if not cloud:
+        yield Finding(
+            "cloud", is_good=True, what="none that its DMI names: no metadata is asked for"
+        )
+    elif snapshot.static.documents:
+        documents = ", ".join(sorted(snapshot.static.documents))
+        yield Finding("cloud", is_good=True, what=f"{cloud}, which told {documents}")
+    else:
+        yield Finding(
+            "cloud",
+            is_good=False,
+            what=f"{cloud}, no metadata: {'; '.join(unasked) or 'not asked (--no-cloud)'}",
+            mend="let 169.254.169.254 be reached, or say [vm] size and [[disk]] sku",
+        )
+
+
+def _volumes(snapshot: Snapshot) -> Iterable[Finding]:
+    """EBS volumes count the time over their limits, for those who may ask."""
+    if "ebs" not in snapshot.blobs:
+        return
+    counters, refused, _ = ebs.parse_all(snapshot.blobs["ebs"])
+    if counters:
+        names = ", ".join(counters)
+        yield Finding("EBS volumes", is_good=True, what=f"{names} tell their exceeded time")
+    for device, why in refused.items():
+        yield Finding(
+            "EBS volumes",
+            is_good=False,
+            what=f"{device} does not tell its exceeded time: {why}",
+            mend="systemd: AmbientCapabilities=CAP_SYS_ADMIN, PrivateDevices=no and "
+            "DeviceAllow=char-nvme r",
+        )
 
 
 def _limits(state: State) -> Iterable[Finding]:

@@ -22,6 +22,7 @@ from ioplateau.run.http1 import Handler, Request, Response, text
 from ioplateau.run.logs import event
 from ioplateau.run.loop import Loop
 from ioplateau.run.memory import Memory
+from ioplateau.run.providers import ProviderCounters
 from ioplateau.run.sampler import Sampler, Source
 from ioplateau.run.sampler import files as kernel_files
 from ioplateau.run.systemd import Systemd
@@ -138,6 +139,7 @@ class Daemon:
         sampler = sampler_for(settings, self._clock)
         self._metadata = Metadata(self._clock, sampler.tell)
         self._nfs_sockets = NfsSockets(sampler, settings.nfs_ports)
+        self._providers = ProviderCounters(sampler, settings.paths.host(), self._clock)
         self._systemd = Systemd.from_environment()
         self._engine = Engine(settings.engine)
         self._memory = Memory(settings.state_directory)
@@ -179,6 +181,7 @@ class Daemon:
 
     def _after_tick(self, state: State, snapshot: Snapshot) -> None:
         self._nfs_sockets(state, snapshot)
+        self._providers(state, snapshot)
         if self._settings.engine.asks_cloud:
             self._metadata.begin(snapshot.static.files)
         if state.ticks == 1:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from ioplateau.judge.budgets import Dimension, Kind
 from ioplateau.measure import interfaces
 from ioplateau.measure.interfaces import InterfaceRates
 from ioplateau.state import InterfaceState, MachineState
@@ -19,6 +21,11 @@ class Interface:
     rates: InterfaceRates | None  # over the rate window
 
 
+# Label values, and what was counted under them: packets, microseconds.
+Allowance: TypeAlias = tuple[Labels, int]
+EbsLimit: TypeAlias = tuple[Labels, int]
+
+
 def machines(scene: Scene) -> Iterable[MachineState]:
     return (scene.state.machine,)
 
@@ -28,6 +35,22 @@ def network(scene: Scene) -> Iterator[Interface]:
         span = state.window
         rates = interfaces.rates(span.before, span.after, span.elapsed_seconds) if span else None
         yield Interface(state, rates)
+
+
+def allowances(scene: Scene) -> Iterator[Allowance]:
+    for interface, counters in sorted(scene.state.allowances.items()):
+        for name, packets in counters.items():
+            yield (interface, name.removesuffix("_allowance_exceeded")), packets
+
+
+def exceeded(scene: Scene) -> Iterator[EbsLimit]:
+    for device, now in sorted(scene.state.volumes.items()):
+        volume, instance = Kind.DISK, Kind.VM_UNCACHED
+        iops, data = Dimension.IOPS, Dimension.THROUGHPUT
+        yield (device, volume, iops), now.volume_iops_exceeded_microseconds
+        yield (device, volume, data), now.volume_throughput_exceeded_microseconds
+        yield (device, instance, iops), now.instance_iops_exceeded_microseconds
+        yield (device, instance, data), now.instance_throughput_exceeded_microseconds
 
 
 def _alone(machine: MachineState) -> Iterable[tuple[Labels, MachineState]]:
@@ -136,4 +159,33 @@ INTERFACES: Table[Interface, Interface] = Table(
     ),
 )
 
-TABLES = (MACHINE, INTERFACES)
+ALLOWANCES: Table[Allowance, int] = Table(
+    "Provider's own counters: network allowances of an EC2 instance",
+    ("interface", "allowance"),
+    allowances,
+    lambda allowance: (allowance,),
+    (
+        counter(
+            "interface_allowance_exceeded_total",
+            "Packets queued or dropped because the instance was over this allowance (ENA).",
+            lambda packets: packets,
+        ),
+    ),
+)
+
+EXCEEDED: Table[EbsLimit, int] = Table(
+    "Provider's own counters: EBS volumes on Nitro",
+    ("device", "kind", "dimension"),
+    exceeded,
+    lambda limit: (limit,),
+    (
+        counter(
+            "disk_limit_exceeded_seconds_total",
+            "Time in which more was asked for than the volume's limit (kind disk) or the "
+            "instance's (kind vm_uncached) allows, as the device counts it (EBS).",
+            _from_micro,
+        ),
+    ),
+)
+
+TABLES = (MACHINE, INTERFACES, ALLOWANCES, EXCEEDED)

@@ -1,0 +1,51 @@
+"""Allowance counters: readings as recordings keep them, and the ioctl on the real kernel."""
+
+import json
+import socket
+import subprocess
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from ioplateau.measure.allowances import COUNTERS, Allowances, parse
+
+
+def test_a_reading_survives_a_recording():
+    told = {"eth0": dict.fromkeys(COUNTERS, 2**63)}
+
+    assert parse(json.loads(json.dumps(told))) == (told, ())
+
+
+@pytest.mark.parametrize("counters", [None, [1], {"pps": -1}, {"pps": "5"}, {"pps": True}])
+def test_an_interface_without_sound_counts_costs_only_itself(counters):
+    found, rejects = parse({"eth0": counters, "eth1": {"pps_allowance_exceeded": 3}})
+
+    assert found == {"eth1": {"pps_allowance_exceeded": 3}}
+    assert len(rejects) == 1
+
+
+def test_no_object_is_no_reading():
+    assert parse([1])[0] == {}
+
+
+@pytest.mark.live
+def test_the_kernel_tells_counters_by_their_names():
+    with ExitStack() as stack:
+        subprocess.run(
+            ["ip", "link", "add", "iop-a", "type", "veth", "peer", "name", "iop-b"], check=True
+        )
+        stack.callback(subprocess.run, ["ip", "link", "del", "iop-a"], check=True)
+        reader = Allowances(["peer_ifindex"])
+        first, again = reader.read(["iop-a", "lo"]), reader.read(["iop-a", "lo"])
+        peer = int(Path("/sys/class/net/iop-b/ifindex").read_text())
+
+    assert first == {"iop-a": {"peer_ifindex": peer}, "lo": {}}
+    assert again == first
+
+
+@pytest.mark.live
+def test_an_interface_that_is_gone_is_an_os_error():
+    assert "iop-none" not in [name for _, name in socket.if_nameindex()]
+    with pytest.raises(OSError, match="No such device"):
+        Allowances().read(["iop-none"])
