@@ -17,12 +17,9 @@ for directory in ("dashboards", "alerts"):
     sys.path.insert(0, str(ROOT / directory))
 
 from boards import disk, fleet, nfs, vm, volume  # noqa: E402
-from boards.frame import text as board_text  # noqa: E402
-from rulebook import exporter as exporter_rules  # noqa: E402
-from rulebook import fleet as fleet_rules  # noqa: E402
-from rulebook import nfs as nfs_rules  # noqa: E402
-from rulebook import throttling as throttling_rules  # noqa: E402
-from rulebook.paper import Alert, Record, yaml  # noqa: E402
+from boards.frame import text as board_text  # noqa: E402, F401 - for the tests
+from rulebook.files import FILES, text  # noqa: E402
+from rulebook.paper import Alert, Record  # noqa: E402
 
 from ioplateau.tell.prometheus import TABLES  # noqa: E402
 
@@ -34,13 +31,8 @@ BOARDS = {
     "volume": volume.board(),
 }
 DETAIL = ("vm", "disk", "nfs")
-GROUPS = (
-    throttling_rules.GROUP,
-    nfs_rules.GROUP,
-    fleet_rules.GROUP,
-    exporter_rules.GROUP,
-    exporter_rules.LONG_MEMORY,
-)
+RULE_TEXTS = {name: text(name) for name in FILES}
+GROUPS = [group for _, groups in FILES.values() for group in groups]
 RULES = [rule for group in GROUPS for rule in group.rules]
 ALERTS = [rule for rule in RULES if isinstance(rule, Alert)]
 RECORDS = [rule for rule in RULES if isinstance(rule, Record)]
@@ -114,6 +106,3 @@ def committed(name: str) -> dict[str, Any]:
     file = ROOT / "dashboards" / f"ioplateau-{name}.json"
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return found
-
-
-__all__ = ["board_text", "yaml"]

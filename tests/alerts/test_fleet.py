@@ -1,0 +1,304 @@
+"""A hundred clients of one volume: none at its limit alone, all together at the volume's."""
+
+from rule_stories import alert, expect, growing, play, series, value
+
+CLIENTS = 100
+VOLUME = {"server": "10.0.0.4", "export": "/vol1", "volume": "10.0.0.4:/vol1"}
+MOUNT = {"mount": "/mnt/a", "server": "10.0.0.4", "export": "/vol1"}
+BUDGET = {"kind": "volume", "name": "/mnt/a"}
+LIMIT = {**BUDGET, "dimension": "throughput", "direction": "total"}
+LIMIT_BYTES = 200e6
+NAME = "IoplateauVolumeAtLimit"
+BOARD = "/d/ioplateau-volume?var-volume=10.0.0.4%3A%2Fvol1"
+
+
+def client(number, share, minutes=40, *, then_minutes=0, jobs=("ioplateau",), origin="configured"):
+    """One VM that reads so much of the volume's limit, and what its exporter tells of it."""
+    told = []
+    step = share * LIMIT_BYTES * 15
+    count = minutes * 4
+    counter = f"0+{step:.0f}x{count} {step * count:.0f}+0x{then_minutes * 4}"
+    for job in jobs:
+        where = {"instance": f"vm{number:03}:10049", "job": job}
+        told += [
+            series("ioplateau_nfs_mount_info", "1x240", **where, **MOUNT),
+            series(
+                "ioplateau_nfs_payload_bytes_total",
+                counter,
+                **where,
+                mount="/mnt/a",
+                direction="read",
+            ),
+            series(
+                "ioplateau_nfs_payload_bytes_total",
+                "0x240",
+                **where,
+                mount="/mnt/a",
+                direction="write",
+            ),
+            series("ioplateau_budget_info", "1x240", **where, **BUDGET, origin=origin),
+            series(
+                "ioplateau_budget_limit_bytes_per_second",
+                f"{LIMIT_BYTES:.0f}x240",
+                **where,
+                **LIMIT,
+            ),
+            series("ioplateau_budget_throttled", "0x240", **where, **LIMIT),
+        ]
+    return told
+
+
+def fleet(total, **changes):
+    """A hundred clients that together take this share; the first takes a fifth of it."""
+    first = client(0, total * 0.2, **changes)
+    rest = [
+        line
+        for number in range(1, CLIENTS)
+        for line in client(number, total * 0.8 / (CLIENTS - 1), **changes)
+    ]
+    return first + rest
+
+
+def labels(severity):
+    return {
+        **VOLUME,
+        "dimension": "throughput",
+        "direction": "total",
+        "severity": severity,
+        "scope": "volume",
+    }
+
+
+def at_limit(share_of_time):
+    return alert(
+        labels("warning"),
+        "NFS volume 10.0.0.4:/vol1 is at its limit: its clients together draw 196MB/s of 200MB/s",
+        f"100 clients of 10.0.0.4:/vol1 together draw 196MB/s of 200MB/s, and were at the limit for "
+        f"{share_of_time} of the last 5 minutes. vm000:10049 takes 20% of it. More quota or a higher "
+        "service level lifts it, or less I/O of its largest clients.",
+        BOARD,
+        "volume-at-limit",
+    )
+
+
+def recorded(name, **more):
+    inner = ",".join(f'{key}="{text}"' for key, text in sorted({**VOLUME, **more}.items()))
+    return f"{name}{{{inner}}}"
+
+
+def test_a_hundred_clients_together_at_the_limit_are_one_alert(tmp_path):
+    expected = [expect("15m", NAME, at_limit("100%"))]
+
+    assert play(tmp_path, fleet(0.98), expected) == ""
+
+
+def test_a_hundred_clients_together_a_little_below_are_silent(tmp_path):
+    assert play(tmp_path, fleet(0.94), [expect("15m", NAME), expect("30m", NAME)]) == ""
+
+
+def test_it_resolves_when_the_clients_stop(tmp_path):
+    story = fleet(0.98, minutes=15, then_minutes=20)
+
+    assert play(tmp_path, story, [expect("14m", NAME, at_limit("100%")), expect("22m", NAME)]) == ""
+
+
+def test_the_sum_its_limit_and_the_shares_are_recorded(tmp_path):
+    values = [
+        value(
+            "15m",
+            'round(ioplateau:volume_bytes:rate1m{direction="total"}, 1e5)',
+            (recorded("", direction="total"), 196e6),
+        ),
+        value(
+            "15m",
+            "ioplateau:volume_limit_bytes:max",
+            (recorded("ioplateau:volume_limit_bytes:max", direction="total"), LIMIT_BYTES),
+        ),
+        value(
+            "15m",
+            "round(ioplateau:volume_utilization:ratio, 0.01)",
+            (recorded("", direction="total", dimension="throughput"), 0.98),
+        ),
+        value(
+            "15m",
+            "ioplateau:volume_clients:count",
+            (recorded("ioplateau:volume_clients:count"), CLIENTS),
+        ),
+        value(
+            "15m",
+            "round(topk(1, ioplateau:volume_client_share:ratio), 0.01)",
+            (recorded("", instance="vm000:10049"), 0.2),
+        ),
+        value("15m", "round(sum(ioplateau:volume_client_share:ratio), 0.01)", ("{}", 1)),
+    ]
+
+    assert play(tmp_path, fleet(0.98), values=values) == ""
+
+
+def test_a_vm_that_two_jobs_scrape_counts_once(tmp_path):
+    twice = [
+        line for number in range(10) for line in client(number, 0.05, jobs=("ioplateau", "again"))
+    ]
+    values = [
+        value(
+            "15m",
+            'round(ioplateau:volume_bytes:rate1m{direction="total"}, 1e5)',
+            (recorded("", direction="total"), 100e6),
+        ),
+        value(
+            "15m",
+            "ioplateau:volume_clients:count",
+            (recorded("ioplateau:volume_clients:count"), 10),
+        ),
+    ]
+
+    assert play(tmp_path, twice, values=values) == ""
+
+
+def test_two_superblocks_of_one_volume_in_a_vm_are_added(tmp_path):
+    where = {"instance": "vm000:10049"}
+    second = {"mount": "/mnt/b", "server": "10.0.0.4", "export": "/vol1"}
+    story = [
+        *client(0, 0.2),
+        series("ioplateau_nfs_mount_info", "1x240", **where, **second),
+        series(
+            "ioplateau_nfs_payload_bytes_total",
+            "0+300000000x160",
+            **where,
+            mount="/mnt/b",
+            direction="read",
+        ),
+    ]
+    values = [
+        value(
+            "15m",
+            'round(ioplateau:volume_bytes:rate1m{direction="total"}, 1e5)',
+            (recorded("", direction="total"), 60e6),
+        )
+    ]
+
+    assert play(tmp_path, story, values=values) == ""
+
+
+def test_two_exports_of_a_server_are_two_volumes(tmp_path):
+    where = {"instance": "vm000:10049"}
+    other = {"mount": "/mnt/b", "server": "10.0.0.4", "export": "/vol2"}
+    story = [
+        *client(0, 0.2),
+        series("ioplateau_nfs_mount_info", "1x240", **where, **other),
+        series(
+            "ioplateau_nfs_payload_bytes_total",
+            "0+15000000x160",
+            **where,
+            mount="/mnt/b",
+            direction="read",
+        ),
+    ]
+    other_volume = '{direction="total",export="/vol2",server="10.0.0.4",volume="10.0.0.4:/vol2"}'
+    values = [
+        value(
+            "15m",
+            'round(ioplateau:volume_bytes:rate1m{direction="total"}, 1e5)',
+            (recorded("", direction="total"), 40e6),
+            (other_volume, 1e6),
+        )
+    ]
+
+    assert play(tmp_path, story, values=values) == ""
+
+
+def test_a_limit_that_a_client_learned_is_not_the_volumes(tmp_path):
+    story = client(0, 0.5, origin="learned")
+
+    assert play(tmp_path, story, values=[value("15m", "ioplateau:volume_limit_bytes:max")]) == ""
+
+
+def test_operations_are_added_and_held_against_their_limit(tmp_path):
+    where = {"instance": "vm000:10049"}
+    limit = {**BUDGET, "dimension": "iops", "direction": "total"}
+    calls = "ioplateau_nfs_operations_total"
+    story = [
+        *client(0, 0.1),
+        series(calls, "0+1500x160", **where, mount="/mnt/a", operation="READ"),
+        series(calls, "0+750x160", **where, mount="/mnt/a", operation="WRITE"),
+        series(calls, "0+9000x160", **where, mount="/mnt/a", operation="GETATTR"),
+        series("ioplateau_budget_limit_operations_per_second", "300x160", **where, **limit),
+    ]
+    values = [
+        value(
+            "15m",
+            "round(ioplateau:volume_operations:rate1m)",
+            (recorded("", direction="read"), 100),
+            (recorded("", direction="total"), 150),
+            (recorded("", direction="write"), 50),
+        ),
+        value(
+            "15m",
+            'round(ioplateau:volume_utilization:ratio{dimension="iops"}, 0.01)',
+            (recorded("", direction="total", dimension="iops"), 0.5),
+        ),
+    ]
+
+    assert play(tmp_path, story, values=values) == ""
+
+
+def demanding(ratio):
+    return series("ioplateau_budget_demand_ratio", f"{ratio}x240", instance="vm000:10049", **LIMIT)
+
+
+def test_a_full_volume_of_which_much_more_is_asked_is_critical(tmp_path):
+    critical = alert(
+        labels("critical"),
+        "NFS volume 10.0.0.4:/vol1 is at its limit, and much more is asked of it: 196MB/s of 200MB/s",
+        "100 clients of 10.0.0.4:/vol1 together draw 196MB/s of 200MB/s, and were at the limit for 100% "
+        "of the last 15 minutes, while clients ask for at least half as much again. vm000:10049 takes "
+        "20% of it.",
+        BOARD,
+        "volume-at-limit",
+    )
+    loud = [*fleet(0.98), demanding(1.8)]
+    modest = [*fleet(0.98), demanding(1.4)]
+
+    assert play(tmp_path, loud, [expect("30m", NAME, at_limit("100%"), critical)]) == ""
+    assert play(tmp_path, modest, [expect("30m", NAME, at_limit("100%"))]) == ""
+
+
+ONE = "IoplateauVolumeHoldsOneClient"
+
+
+def held(number, share, minutes=40, then_minutes=0):
+    return series(
+        "ioplateau_budget_throttled_seconds_total",
+        growing(share, minutes, then_minutes),
+        instance=f"vm{number:03}:10049",
+        **LIMIT,
+    )
+
+
+def test_one_client_held_back_on_a_volume_that_is_not_full_is_told(tmp_path):
+    expected = alert(
+        {**VOLUME, "instance": "vm007:10049", "severity": "warning", "scope": "volume"},
+        "Only vm007:10049 is held back on NFS volume 10.0.0.4:/vol1, which is not full",
+        "vm007:10049 was held back on 10.0.0.4:/vol1 for 50% of the last 5 minutes, while all 100 clients "
+        "together stay below 80 % of its limit and no other is held back: the server rations this "
+        "client, or clients that are not scraped take the rest.",
+        BOARD,
+        "volume-holds-one-client",
+    )
+    story = [*fleet(0.5), held(7, 0.5), held(8, 0.1)]
+
+    assert play(tmp_path, story, [expect("20m", ONE, expected)]) == ""
+
+
+def test_two_clients_held_back_or_a_full_volume_is_another_story(tmp_path):
+    two = [*fleet(0.5), held(7, 0.5), held(8, 0.5)]
+    full = [*fleet(0.9), held(7, 0.5)]
+
+    assert play(tmp_path, two, [expect("20m", ONE)]) == ""
+    assert play(tmp_path, full, [expect("20m", ONE)]) == ""
+
+
+def test_one_client_let_go_resolves(tmp_path):
+    story = [*fleet(0.5), held(7, 0.5, 15, 15)]
+
+    assert play(tmp_path, story, [expect("22m", ONE)]) == ""

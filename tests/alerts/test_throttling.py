@@ -1,0 +1,301 @@
+"""Each throttling alert fires with its sentence, not on a near miss, and goes away again."""
+
+from typing import NamedTuple
+
+import pytest
+
+from rule_stories import VM, alert, expect, growing, play, series
+
+SECONDS = "ioplateau_budget_throttled_seconds_total"
+IOPS_LIMIT = "ioplateau_budget_limit_operations_per_second"
+BYTES_LIMIT = "ioplateau_budget_limit_bytes_per_second"
+MOUNT = {"mount": "/mnt/a", "server": "10.0.0.4", "export": "/vol1", "nconnect": "4"}
+OF_VOLUME = {"server": "10.0.0.4", "export": "/vol1", "volume": "10.0.0.4:/vol1"}
+
+
+class Case(NamedTuple):
+    """One sort of budget: what the exporter says, and what people should hear."""
+
+    alert: str
+    budget: dict[str, str]
+    limit: tuple[str, str]
+    summary: str
+    told: str
+    advice: str
+    board: str
+    runbook: str
+    more: dict[str, str] = {}  # noqa: RUF012 - a tuple's default
+
+
+def of(kind, name, dimension, direction="total"):
+    return {"kind": kind, "name": name, "dimension": dimension, "direction": direction}
+
+
+CASES = [
+    Case(
+        "IoplateauDiskThrottled",
+        of("disk", "sdc", "iops"),
+        (IOPS_LIMIT, "500x200"),
+        "Disk sdc of vm1:10049",
+        "500 operations/s",
+        "A larger or faster disk, or less I/O, lifts it.",
+        "/d/ioplateau-disk?var-instance=vm1%3A10049&var-device=sdc",
+        "disk-throttled",
+    ),
+    Case(
+        "IoplateauDiskThrottled",
+        of("stripe", "md0", "throughput", "write"),
+        (BYTES_LIMIT, "2e8x200"),
+        "Disk md0 of vm1:10049",
+        "200MB/s (write)",
+        "A larger or faster disk, or less I/O, lifts it.",
+        "/d/ioplateau-disk?var-instance=vm1%3A10049&var-device=md0",
+        "disk-throttled",
+    ),
+    Case(
+        "IoplateauVmUncachedThrottled",
+        of("vm_uncached", "vm", "iops"),
+        (IOPS_LIMIT, "6400x200"),
+        "vm1:10049, uncached disks together",
+        "6.4k operations/s",
+        "A larger VM size or host caching lifts it, a faster disk does not.",
+        "/d/ioplateau-vm?var-instance=vm1%3A10049",
+        "vm-throttled",
+    ),
+    Case(
+        "IoplateauVmCachedThrottled",
+        of("vm_cached", "vm", "throughput"),
+        (BYTES_LIMIT, "64e6x200"),
+        "vm1:10049, cached disks together",
+        "64MB/s",
+        "A larger VM size or caching fewer disks lifts it.",
+        "/d/ioplateau-vm?var-instance=vm1%3A10049",
+        "vm-throttled",
+    ),
+    Case(
+        "IoplateauVmNetworkThrottled",
+        of("vm_network", "vm", "throughput", "write"),
+        (BYTES_LIMIT, "125e6x200"),
+        "vm1:10049, network",
+        "125MB/s (write)",
+        "A larger VM size or less traffic lifts it; NFS writes go over it too.",
+        "/d/ioplateau-vm?var-instance=vm1%3A10049",
+        "vm-network-throttled",
+    ),
+    Case(
+        "IoplateauNfsVolumeThrottled",
+        of("volume", "/mnt/a", "throughput"),
+        (BYTES_LIMIT, "1e7x200"),
+        "NFS volume 10.0.0.4:/vol1 at /mnt/a of vm1:10049",
+        "10MB/s",
+        "More quota or a higher service level of the volume lifts it, or less I/O of any of its clients.",
+        "/d/ioplateau-nfs?var-instance=vm1%3A10049&var-mount=%2Fmnt%2Fa",
+        "nfs-volume-throttled",
+        OF_VOLUME,
+    ),
+    Case(
+        "IoplateauNfsSlotsThrottled",
+        of("nfs_slots", "/mnt/a", "slots"),
+        ("ioplateau_budget_limit_slots", "2x200"),
+        "The NFS client behind /mnt/a of vm1:10049",
+        "2 slots",
+        "More RPC slots or more connections (nconnect) lift it.",
+        "/d/ioplateau-nfs?var-instance=vm1%3A10049&var-mount=%2Fmnt%2Fa",
+        "nfs-slots-throttled",
+    ),
+    Case(
+        "IoplateauNfsConnectionThrottled",
+        of("nfs_connection", "/mnt/a", "throughput"),
+        (BYTES_LIMIT, "2.5e8x200"),
+        "A single NFS connection behind /mnt/a of vm1:10049",
+        "250MB/s",
+        "More connections (nconnect) lift it.",
+        "/d/ioplateau-nfs?var-instance=vm1%3A10049&var-mount=%2Fmnt%2Fa",
+        "nfs-connection-throttled",
+    ),
+    Case(
+        "IoplateauCgroupThrottled",
+        of("cgroup", "/system.slice/backup.service", "iops"),
+        (IOPS_LIMIT, "100x200"),
+        "The control group /system.slice/backup.service of vm1:10049",
+        "100 operations/s",
+        "Its own block limit (io.max) on this machine lifts it, no size of disk or VM does.",
+        "/d/ioplateau-vm?var-instance=vm1%3A10049",
+        "cgroup-throttled",
+    ),
+]
+EACH = pytest.mark.parametrize(
+    "case", CASES, ids=lambda case: f"{case.alert} {case.budget['kind']}"
+)
+
+
+def world(case, seconds, demand=None):
+    """What the exporter exposes while its counter of throttled seconds goes like this."""
+    metric, values = case.limit
+    told = [
+        series(SECONDS, seconds, **case.budget),
+        series(metric, values, **case.budget),
+        series("ioplateau_nfs_mount_info", "1x200", **MOUNT),
+    ]
+    if demand is not None:
+        told.append(series("ioplateau_budget_demand_ratio", f"{demand}x200", **case.budget))
+    return told
+
+
+def firing(case, severity, text, scope="vm"):
+    labels = VM | case.budget | case.more | {"severity": severity}
+    labels["scope"] = "volume" if case.more else scope
+    dimension = case.budget["dimension"]
+    how = "held back" if severity == "warning" else "held far below what is asked for"
+    return alert(
+        labels, f"{case.summary}: {how} by the {dimension} limit", text, case.board, case.runbook
+    )
+
+
+@EACH
+def test_it_fires_with_its_sentence(case, tmp_path):
+    text = (
+        f"{case.summary} was held at its limit of {case.told} for 60% of the last 5 minutes; "
+        f"requests wait behind it. {case.advice}"
+    )
+    expected = expect("10m", case.alert, firing(case, "warning", text))
+
+    assert play(tmp_path, world(case, growing(0.6, 20)), [expected]) == ""
+
+
+@EACH
+def test_a_near_miss_is_silent(case, tmp_path):
+    never = [expect(at, case.alert) for at in ("6m", "10m", "18m")]
+
+    assert play(tmp_path, world(case, growing(0.19, 20)), never) == ""
+
+
+@EACH
+def test_it_resolves_when_the_limit_lets_go(case, tmp_path):
+    story = world(case, growing(0.6, 10, then_minutes=10))
+
+    assert play(tmp_path, story, [expect("16m", case.alert)]) == ""
+
+
+@EACH
+def test_much_more_demand_for_long_is_critical(case, tmp_path):
+    demand = " Estimated demand: 2.3 times the limit."
+    warning = (
+        f"{case.summary} was held at its limit of {case.told} for 60% of the last 5 minutes; "
+        f"requests wait behind it.{demand} {case.advice}"
+    )
+    critical = (
+        f"{case.summary} was held at its limit of {case.told} for 60% of the last 15 minutes, and "
+        f"much more is asked for.{demand} {case.advice}"
+    )
+    expected = expect(
+        "25m", case.alert, firing(case, "warning", warning), firing(case, "critical", critical)
+    )
+
+    assert play(tmp_path, world(case, growing(0.6, 30), demand=2.3), [expected]) == ""
+
+
+@EACH
+def test_half_the_time_or_little_demand_is_not_critical(case, tmp_path):
+    little = (
+        f"{case.summary} was held at its limit of {case.told} for 60% of the last 5 minutes; "
+        f"requests wait behind it. Estimated demand: 1.4 times the limit. {case.advice}"
+    )
+    short = (
+        f"{case.summary} was held at its limit of {case.told} for 49% of the last 5 minutes; "
+        f"requests wait behind it. Estimated demand: 2.3 times the limit. {case.advice}"
+    )
+    with_little = expect("25m", case.alert, firing(case, "warning", little))
+    for_short = expect("25m", case.alert, firing(case, "warning", short))
+
+    assert play(tmp_path, world(case, growing(0.6, 30), demand=1.4), [with_little]) == ""
+    assert play(tmp_path, world(case, growing(0.49, 30), demand=2.3), [for_short]) == ""
+
+
+def test_one_lost_scrape_changes_nothing(tmp_path):
+    case = CASES[0]
+    seconds = "0+9x25 _ 243+9x20"
+    text = (
+        f"{case.summary} was held at its limit of {case.told} for 60% of the last 5 minutes; "
+        f"requests wait behind it. {case.advice}"
+    )
+    expected = [expect("7m", case.alert, firing(case, "warning", text))]
+
+    assert play(tmp_path, world(case, seconds), expected) == ""
+
+
+CREDIT = "ioplateau_budget_burst_exhaustion_seconds"
+SDA = of("disk", "sda", "iops")
+
+
+def credit_world(values):
+    return [series(CREDIT, values, **SDA), series(IOPS_LIMIT, "3500x60", **SDA)]
+
+
+def test_credit_that_will_be_gone_soon_is_told(tmp_path):
+    expected = alert(
+        VM | SDA | {"severity": "warning", "scope": "vm"},
+        "disk sda of vm1:10049 will have used up its burst credit in 5m 0s",
+        "At the present rate the burst credit of disk sda of vm1:10049 (iops) is gone in 5m 0s; then "
+        "its limit, now 3.5k operations/s, falls to the base.",
+        "/d/ioplateau-vm?var-instance=vm1%3A10049",
+        "burst-credit-low",
+    )
+
+    assert (
+        play(
+            tmp_path,
+            credit_world("900-15x55"),
+            [expect("10m", "IoplateauBurstCreditLow", expected)],
+        )
+        == ""
+    )
+
+
+def test_credit_for_longer_than_a_quarter_of_an_hour_or_none_left_is_silent(tmp_path):
+    never = [expect("10m", "IoplateauBurstCreditLow")]
+
+    assert play(tmp_path, credit_world("901x60"), never) == ""
+    assert play(tmp_path, credit_world("0x60"), never) == ""
+
+
+def test_credit_that_is_no_longer_used_up_resolves(tmp_path):
+    story = credit_world("300x20 _x40")
+
+    assert play(tmp_path, story, [expect("14m", "IoplateauBurstCreditLow")]) == ""
+
+
+HELD = "ioplateau_budget_held_ratio"
+
+
+def test_a_plateau_below_what_was_sold_is_told(tmp_path):
+    expected = alert(
+        VM | SDA | {"severity": "warning", "scope": "vm"},
+        "disk sda of vm1:10049 is held at 60% of the limit we know of",
+        "disk sda of vm1:10049 plateaus (iops) at 60% of the limit that configuration, provider or "
+        "catalogue names: it has another tier than we believe, its limit was lowered, or something "
+        "else holds it.",
+        "/d/ioplateau-vm?var-instance=vm1%3A10049",
+        "limit-below-sold",
+    )
+    story = [series(HELD, "0.6x120", **SDA), series(SECONDS, growing(0.8, 30), **SDA)]
+
+    assert play(tmp_path, story, [expect("25m", "IoplateauLimitBelowSold", expected)]) == ""
+
+
+def test_a_plateau_a_little_below_or_rarely_met_is_silent(tmp_path):
+    a_little = [series(HELD, "0.85x120", **SDA), series(SECONDS, growing(0.8, 30), **SDA)]
+    rarely = [series(HELD, "0.6x120", **SDA), series(SECONDS, growing(0.1, 30), **SDA)]
+    never = [expect("25m", "IoplateauLimitBelowSold")]
+
+    assert play(tmp_path, a_little, never) == ""
+    assert play(tmp_path, rarely, never) == ""
+
+
+def test_a_plateau_that_is_left_resolves(tmp_path):
+    story = [
+        series(HELD, "0.6x80 _x80", **SDA),
+        series(SECONDS, growing(0.8, 20, then_minutes=20), **SDA),
+    ]
+
+    assert play(tmp_path, story, [expect("38m", "IoplateauLimitBelowSold")]) == ""
