@@ -106,8 +106,8 @@ def test_the_sum_its_limit_and_the_shares_are_recorded(tmp_path):
     values = [
         value(
             "15m",
-            'round(ioplateau:volume_bytes:rate1m{direction="total"}, 1e5)',
-            (recorded("", direction="total"), 196e6),
+            'round(ioplateau:volume_bytes:rate1m{direction="total"} / 1e6)',
+            (recorded("", direction="total"), 196),
         ),
         value(
             "15m",
@@ -142,8 +142,8 @@ def test_a_vm_that_two_jobs_scrape_counts_once(tmp_path):
     values = [
         value(
             "15m",
-            'round(ioplateau:volume_bytes:rate1m{direction="total"}, 1e5)',
-            (recorded("", direction="total"), 100e6),
+            'round(ioplateau:volume_bytes:rate1m{direction="total"} / 1e6)',
+            (recorded("", direction="total"), 100),
         ),
         value(
             "15m",
@@ -172,8 +172,8 @@ def test_two_superblocks_of_one_volume_in_a_vm_are_added(tmp_path):
     values = [
         value(
             "15m",
-            'round(ioplateau:volume_bytes:rate1m{direction="total"}, 1e5)',
-            (recorded("", direction="total"), 60e6),
+            'round(ioplateau:volume_bytes:rate1m{direction="total"} / 1e6)',
+            (recorded("", direction="total"), 60),
         )
     ]
 
@@ -198,9 +198,9 @@ def test_two_exports_of_a_server_are_two_volumes(tmp_path):
     values = [
         value(
             "15m",
-            'round(ioplateau:volume_bytes:rate1m{direction="total"}, 1e5)',
-            (recorded("", direction="total"), 40e6),
-            (other_volume, 1e6),
+            'round(ioplateau:volume_bytes:rate1m{direction="total"} / 1e6)',
+            (recorded("", direction="total"), 40),
+            (other_volume, 1),
         )
     ]
 
