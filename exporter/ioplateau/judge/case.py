@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ioplateau.judge.budgets import Budget, Dimension, Direction, Limit, Verdict, Word
+from ioplateau.judge.budgets import Budget, Dimension, Direction, Kind, Limit, Verdict, Word
 from ioplateau.judge.learned import Plateau
-from ioplateau.judge.phases import Claim, Signs
+from ioplateau.judge.phases import STEEP, Claim, Signs
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import Queue, Sense
 
+# A filer may answer some reads from memory, above what it grants the volume.
+SERVER_CACHE = 0.10
 CLOSE = 0.85  # above this share of a limit nothing is typical
 
 
@@ -103,9 +105,11 @@ class Case:
             hidden, doubtful = drawn.hidden_operations, drawn.doubtful_operations
         else:
             hidden, doubtful = drawn.hidden_bytes, drawn.doubtful_bytes
+        of_server = self.budget.key.kind is Kind.VOLUME and drawn.excess >= STEEP
         return Signs(
-            queue, level, latency, longer, drawn.excess, limit.value, elsewhere, hidden, doubtful
-        )
+            queue, level, latency, longer, drawn.excess, limit.value, elsewhere, hidden, doubtful,
+            SERVER_CACHE if of_server else 0.0,
+        )  # fmt: skip
 
     def memory(self) -> dict[str, Any]:
         """What must survive a restart, as JSON values."""

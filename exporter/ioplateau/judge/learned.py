@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from ioplateau.judge.budgets import Dimension
 from ioplateau.judge.phases import FULL, LONGEST_STEP, OFF, ON, STEEP
 from ioplateau.judge.signals import Queue
-from ioplateau.judge.window import Level, beats
+from ioplateau.judge.window import Level, beats, echo
 
 LARGE_BYTES = 40 * 1024  # where the usual ratios of bytes to operations cross
 FLAT, FLAT_BESIDE_KNOWN = 0.015, 0.010
@@ -26,6 +26,9 @@ VERY_STEEP, STEEP_BLOCKS, STEEP_FLAT = 10.0, 10, 0.022
 GUST_BLOCKS, SAME_GUSTS = 6, 0.05
 SAME = 0.015
 SAME_CEILING = 0.02
+OUTGROWN = 1.05
+RIPPLED_FLAT = 0.035
+VERY_FLAT = 0.006
 KEEP = 4
 TRUSTED_SECONDS = 8.0
 FREE_BLOCKS = 4
@@ -166,13 +169,14 @@ class Plateau:
             flat = max(flat, STEEP_FLAT)
         is_flat = count >= needed and level.spread <= flat
         if not is_flat:
-            is_flat = deep and count >= RIPPLED_BLOCKS and _is_rippled(level)
+            is_flat = deep and count >= RIPPLED_BLOCKS and _is_rippled(drawn, dimension, level)
             mean = beats(drawn.values_of(dimension)) if drawn.queued >= RIPPLED_BLOCKS else None
             if mean is not None and not is_flat:
                 is_flat, level = True, Level(mean, level.spread, RIPPLED_BLOCKS)
         if not is_flat or self._is_vetoed(drawn, dimension, level):
             return None
-        return Evidence(1.0 if deep else 0.5, dimension, level.mean)
+        gain = 2.0 if deep and level.spread <= VERY_FLAT else 1.0 if deep else 0.5
+        return Evidence(gain, dimension, level.mean)
 
     @staticmethod
     def _flatter(drawn: Drawn) -> tuple[Dimension, Level]:
@@ -249,12 +253,18 @@ class Plateau:
         self._free = [float(value) for value in memory.get("free", [])]
 
 
-def _is_rippled(level: Level) -> bool:
+def _is_rippled(drawn: Drawn, dimension: Dimension, level: Level) -> bool:
     """A coarse limiter seen from outside: the rate jumps from block to block, its mean does not.
 
-    What a device does by itself is slower: its means of four blocks move as its blocks do.
+    What a device does by itself is slower: its means of four blocks move as its blocks do, and
+    a block resembles its neighbour.
     """
     slow = level.slow_spread
-    return slow is not None and (
-        (slow <= 0.012 and level.spread <= 0.05) or (slow <= 0.02 and slow <= 0.3 * level.spread)
+    neighbours = echo(drawn.values_of(dimension)[-RIPPLED_BLOCKS:])
+    if drawn.excess >= VERY_STEEP and level.spread <= RIPPLED_FLAT and neighbours <= 0.0:
+        return True
+    if slow is None:
+        return False
+    return (slow <= 0.012 and level.spread <= RIPPLED_FLAT and neighbours <= 0.05) or (
+        slow <= 0.02 and slow <= 0.3 * level.spread and neighbours <= -0.2
     )

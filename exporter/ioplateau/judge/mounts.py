@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ioplateau.judge.blame import Culprit, is_connection_bound, waits_for_slots
@@ -20,12 +21,13 @@ from ioplateau.judge.budgets import (
 from ioplateau.judge.case import Case
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.memory import Kept, saved
-from ioplateau.judge.phases import FULL, OFF, ON, Claim
+from ioplateau.judge.phases import FULL, OFF, ON
 from ioplateau.judge.providers import allowance_exceeded
 from ioplateau.judge.rulings import Ruling, quiet, rule
 from ioplateau.judge.signals import Queue, Sense
 from ioplateau.judge.witness import ClientWitness, Witness
 
+MOVING = 0.03
 NETWORK_SHARE = 0.5  # of the interface's bytes that a queued mount must carry to blame it
 
 
@@ -103,24 +105,20 @@ class MountRoom:
             if tick is None:
                 sense.miss()
             elif flow.kind == "nic":
-                sense.clear()
-                sense.read_bytes = tick.read_bytes_per_second
-                sense.write_bytes = tick.write_bytes_per_second
-                sense.bytes = sense.read_bytes + sense.write_bytes
-                sense.recent_bytes.add(sense.bytes)
+                _look_at_interface(sense, tick)
             else:
                 sense.look(tick, at, dt, near=near.get(flow, False))
                 self._notice_stall(flow, sense, tick, dt, witness)
         self._remember_wire(witness)
         network = self._bind_networks(dt)
         for key, case in self._networks.items():
-            claim = network.get(key)
+            held = network.get(key)
             exceeded = allowance_exceeded(witness.allowances)
             if exceeded is not None:
                 ruling = Ruling.counted(case, Dimension.THROUGHPUT, exceeded)
                 verdicts[key] = rule(case, at, ruling, sufferers=self._queued())
-            elif claim is not None:
-                verdicts[key] = rule(case, at, Ruling.known(claim), sufferers=self._queued())
+            elif held is not None:
+                verdicts[key] = rule(case, at, held, sufferers=self._queued())
             else:
                 verdicts[key] = quiet(case, at, dt)
         slots = self._bind_slots(at, dt, witness, verdicts)
@@ -165,26 +163,52 @@ class MountRoom:
 
     # -- limits
 
-    def _bind_networks(self, dt: float) -> dict[BudgetKey, Claim]:
-        bound = {}
+    def _bind_networks(self, dt: float) -> dict[BudgetKey, Ruling]:
+        bound: dict[BudgetKey, Ruling] = {}
         for key, case in self._networks.items():
-            nic = case.drawn
-            queue, read, write = Queue.NONE, 0.0, 0.0
-            for flow, sense in self._senses.items():
-                if flow.kind == "nfs" and sense.queue > Queue.NONE:
-                    queue = max(queue, sense.queue)
-                    read += sense.read_bytes
-                    write += sense.write_bytes
-            carried = max(
-                read / nic.read_bytes if nic.read_bytes else 0.0,
-                write / nic.write_bytes if nic.write_bytes else 0.0,
-            )
-            nic.queue = queue if carried >= NETWORK_SHARE else Queue.NONE
-            nic.queued = nic.queued + 1 if nic.queue >= Queue.STRONG else 0
+            nic = case.sense
+            waiting = self._lend_queue(nic)
             claim = case.weigh_claims(dt)
+            if self._learn:
+                # One mount that waits blames its own volume; several share what is between.
+                shared = waiting > 1 and not case.claims and self._is_steadier(nic)
+                case.plateau.step(nic, dt, beside_known=False, allowed=shared)
             if claim is not None:
-                bound[key] = claim
+                bound[key] = Ruling.known(claim)
+            elif case.plateau.on and case.plateau.dimension is Dimension.THROUGHPUT:
+                busier = Direction.WRITE if nic.write_bytes > nic.read_bytes else Direction.READ
+                ruling = Ruling.learned(case.plateau, Culprit.VM)
+                bound[key] = replace(ruling, direction=busier)
         return bound
+
+    def _is_steadier(self, nic: Sense) -> bool:
+        """Whether the interface stands still while each mount that waits does not."""
+        whole = nic.level_of(Dimension.THROUGHPUT).spread
+        return all(
+            sense.level_of(Dimension.THROUGHPUT).spread >= max(MOVING, 3 * whole)
+            for flow, sense in self._senses.items()
+            if flow.kind == "nfs" and sense.queue >= Queue.STRONG
+        )
+
+    def _lend_queue(self, nic: Sense) -> int:
+        """Let the mounts that wait speak for the interface, if they carry most of it; how many."""
+        queue, read, write, waiting = Queue.NONE, 0.0, 0.0, 0
+        for flow, sense in self._senses.items():
+            if flow.kind == "nfs" and sense.queue > Queue.NONE:
+                queue = max(queue, sense.queue)
+                read += sense.read_bytes
+                write += sense.write_bytes
+                waiting += sense.queue >= Queue.STRONG
+                nic.operations += sense.operations
+                nic.excess = max(nic.excess, sense.excess)
+        carried = max(
+            read / nic.read_bytes if nic.read_bytes else 0.0,
+            write / nic.write_bytes if nic.write_bytes else 0.0,
+        )
+        nic.queue = queue if carried >= NETWORK_SHARE else Queue.NONE
+        nic.queued = nic.queued + 1 if nic.queue >= Queue.STRONG else 0
+        nic.recent_operations.add(0.0)
+        return waiting
 
     def _bind_slots(
         self, at: float, dt: float, witness: Witness, verdicts: dict[BudgetKey, Verdict]
@@ -300,3 +324,12 @@ class MountRoom:
     def restore(self, memory: object) -> None:
         """Saved memories, taken up as their mounts appear."""
         self._kept = Kept(memory)
+
+
+def _look_at_interface(sense: Sense, tick: FlowTick) -> None:
+    """An interface has bytes only; its plateau is looked for in the busier direction."""
+    sense.clear()
+    sense.read_bytes = tick.read_bytes_per_second
+    sense.write_bytes = tick.write_bytes_per_second
+    sense.bytes = sense.read_bytes + sense.write_bytes
+    sense.recent_bytes.add(max(sense.read_bytes, sense.write_bytes))

@@ -31,7 +31,7 @@ class Signs(NamedTuple):
     of mean rates, over a short and a long stretch in which requests waited all the time.
     elsewhere: another limit is known to hold these requests back. hidden: reads of which the
     unknown part that misses a host's cache draws on this limit too. doubtful: what may count on
-    it or not.
+    it or not. extra: share of the limit that may come on top, from a server's own cache.
     """
 
     queue: Queue
@@ -43,6 +43,7 @@ class Signs(NamedTuple):
     elsewhere: bool = False
     hidden: float = 0.0
     doubtful: float = 0.0
+    extra: float = 0.0
 
 
 class Claim:
@@ -109,7 +110,7 @@ class Claim:
                 low, high = exact * (1 - CEILING_BELOW), exact * (1 + CEILING_BELOW)
             else:
                 low = value * (1 - BELOW - self.limit.tolerance)
-                high = value * (1 + ABOVE + self.limit.tolerance)
+                high = value * (1 + ABOVE + self.limit.tolerance + signs.extra)
             if (
                 low <= rate <= high
                 or (signs.doubtful > 0 and low <= rate - signs.doubtful <= high)

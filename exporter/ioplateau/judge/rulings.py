@@ -150,11 +150,8 @@ def _throttled_evidence(
     case: Case, ruling: Ruling, evidence: dict[str, float | str]
 ) -> float | None:
     """Add what proves a limit; the share of it that is drawn."""
-    for name, text in (
-        ("phase", ruling.phase), ("source", ruling.source), ("culprit", ruling.culprit)
-    ):  # fmt: skip
-        if text:
-            evidence[name] = text
+    told = {"phase": ruling.phase, "source": ruling.source, "culprit": ruling.culprit}
+    evidence.update({name: text for name, text in told.items() if text})
     evidence.update(ruling.evidence)
     dimension, direction = ruling.dimension, ruling.direction or Direction.TOTAL
     if dimension is None or dimension is Dimension.SLOTS:

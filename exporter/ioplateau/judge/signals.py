@@ -274,7 +274,7 @@ class Sense:
             if self._is_strong():
                 deep = excess >= DEEP_EXCESS and waiting >= DEEP_WAITING
                 queue = Queue.DEEP if deep else Queue.STRONG
-            elif (
+            elif (excess >= STRONG_EXCESS and waiting >= WEAK_WAITING) or (
                 self.typical
                 and min(self.ratio, ratio) >= WEAK_RATIO * self.typical
                 and self.operations * self.latency * (1 - self.typical / ratio) >= WEAK_WAITING
@@ -286,7 +286,8 @@ class Sense:
         if queue >= Queue.STRONG:
             self.queued += 1
             self.still = 0
-            self.delay += 0.3 * (waiting / self.operations - self.delay)
+            delay = waiting / self.operations
+            self.delay = delay if self.queued == 1 else self.delay + 0.4 * (delay - self.delay)
         else:
             self.still += 1
             if self.still > 1:

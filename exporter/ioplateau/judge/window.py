@@ -195,7 +195,7 @@ def _spread(values: Sequence[float]) -> tuple[float, float]:
 
 
 BEAT_BLOCKS = 16
-BEAT = -0.25  # of the correlation of neighbours; a device's own noise is positively correlated
+BEAT = -0.4  # of the correlation of neighbours; a device's own noise is positively correlated
 BEAT_DRIFT = 0.04
 
 
@@ -212,8 +212,14 @@ def beats(values: Sequence[float]) -> float | None:
     half = BEAT_BLOCKS // 2
     if abs(sum(recent[:half]) - sum(recent[half:])) > BEAT_DRIFT * mean * half:
         return None
-    off = [value - mean for value in recent]
+    return mean if echo(recent) <= BEAT else None
+
+
+def echo(values: Sequence[float]) -> float:
+    """Correlation of neighbours, -1 to 1: a device's own noise drifts (positive), a limiter
+    sampled off beat makes up in one block for the one before (negative).
+    """
+    mean = sum(values) / len(values)
+    off = [value - mean for value in values]
     power = sum([x * x for x in off])
-    if power <= 0:
-        return None
-    return mean if sum([x * y for x, y in pairwise(off)]) / power <= BEAT else None
+    return sum([x * y for x, y in pairwise(off)]) / power if power > 0 else 0.0
