@@ -1,5 +1,7 @@
 """The fold and limits: disks nobody wants to see, learned limits beside known ones, credit."""
 
+import pytest
+
 from ioplateau.config.settings import DeviceSettings
 from ioplateau.engine import Engine, EngineSettings
 from ioplateau.judge.budgets import BudgetKey, FlowKey, Kind, Origin
@@ -42,7 +44,7 @@ def test_a_disk_nobody_wants_to_see_still_draws_on_the_vm():
     assert "sdb" not in state.disks
     assert SDB not in state.budgets
     assert lane.budget.members == (FlowKey("disk", "sda"), FlowKey("disk", "sdb"))
-    assert lane.limits[0].utilization == 0.2
+    assert lane.limits[0].utilization == pytest.approx(0.2)
 
 
 def test_hiding_a_disk_takes_effect_when_settings_are_taken():
@@ -83,8 +85,10 @@ def test_a_learned_limit_beside_another_claim_is_a_doubt_and_does_not_hold():
 
     assert [one.effective for one in state.budgets[SDA].limits] == [5000.0]
     assert state.notices == (
-        ("disk sda: held at 3,200 operations/s, but configuration says 5,000 operations/s "
-        "(c limit[0]): if that is wrong, say what it was sold with"),
+        (
+            "disk sda: held at 3,200 operations/s, but configuration says 5,000 operations/s "
+            "(c limit[0]): if that is wrong, say what it was sold with"
+        ),
     )
     assert explained.rejected[0][1] == ("observation says 3,200, configuration says 5,000: 5,000")
 

@@ -1,5 +1,7 @@
 """Shares of limits, peaks and counters."""
 
+import pytest
+
 from ioplateau.judge.budgets import (
     Budget,
     BudgetKey,
@@ -30,6 +32,34 @@ def test_a_budget_draws_what_its_members_draw():
     assert drawn(budget, flows, Dimension.IOPS, Direction.WRITE) == 10
 
 
+def test_reads_that_a_cache_may_answer_do_not_count_for_certain():
+    flows = {SDA: tick(read=100, write=10)}
+
+    assert (
+        drawn(
+            Budget(VM, (SDA,), skips_reads=frozenset({SDA})),
+            flows,
+            Dimension.IOPS,
+            Direction.TOTAL,
+        )
+        == 10
+    )
+
+
+def test_where_nothing_counts_for_certain_nothing_is_known():
+    both = frozenset({SDA})
+    budget = Budget(VM, (SDA,), skips_reads=both, skips_writes=both)
+
+    assert drawn(budget, {SDA: tick(read=100)}, Dimension.IOPS, Direction.TOTAL) is None
+
+
+def test_large_requests_count_as_several_operations():
+    budget = Budget(VM, (SDA,), operation_bytes=256 << 10)
+    flows = {SDA: FlowTick(1.0, read_operations_per_second=100, read_bytes_per_second=100 << 20)}
+
+    assert drawn(budget, flows, Dimension.IOPS, Direction.TOTAL) == 400
+
+
 def test_a_sum_with_an_unknown_member_is_unknown():
     assert (
         drawn(
@@ -42,10 +72,10 @@ def test_a_sum_with_an_unknown_member_is_unknown():
 def test_utilization_is_the_mean_over_the_window_and_the_peak_its_highest_tick():
     meter = Meter(window_seconds=10.0)
     for at in range(30):
-        meter.observe(float(at), 1.0, 900.0 if at == 25 else 100.0, throttled=False)
-    used = meter.used(29.0, 1000.0)
+        meter.observe(float(at), 1.0, 0.9 if at == 25 else 0.1, throttled=False)
+    used = meter.used(29.0)
 
-    assert used.utilization == (9 * 100.0 + 900.0) / 10 / 1000
+    assert used.utilization == pytest.approx((9 * 0.1 + 0.9) / 10)
     assert used.peak == 0.9
 
 
@@ -63,10 +93,18 @@ def test_throttled_time_and_episodes_only_grow():
     meter = Meter(window_seconds=10.0)
     for at, throttled in enumerate([False, True, True, False, True]):
         meter.observe(float(at), 1.0, 1.0, throttled=throttled)
-    used = meter.used(4.0, None)
+    used = meter.used(4.0)
 
     assert (used.throttled_seconds, used.episodes) == (3.0, 2)
-    assert used.utilization is None
+
+
+def test_what_is_not_known_for_a_tick_is_not_known_for_the_window():
+    meter = Meter(window_seconds=10.0)
+    meter.observe(0.0, 1.0, 0.5, throttled=False)
+    meter.observe(1.0, 1.0, None, throttled=False)
+
+    assert meter.used(1.0).utilization is None
+    assert meter.used(1.0).peak == 0.5
 
 
 def test_a_gap_is_no_throttled_time():
@@ -74,7 +112,7 @@ def test_a_gap_is_no_throttled_time():
     meter.observe(0.0, 1.0, 1.0, throttled=True)
     meter.observe(500.0, None, None, throttled=True)
 
-    assert meter.used(500.0, 1.0).throttled_seconds == 1.0
+    assert meter.used(500.0).throttled_seconds == 1.0
 
 
 def test_a_verdict_throttles_the_limit_it_names_and_no_other():

@@ -33,8 +33,13 @@ from ioplateau.judge.credits import (
 )
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.limits import doubt, settle
-from ioplateau.judge.usage import FlowClock, Meter, drawn, is_throttled_at
+from ioplateau.judge.usage import FlowClock, Meter, WindowMean, drawn, is_throttled_at
 from ioplateau.state import LimitState
+
+# "At the present rate": a burst should show within seconds, one odd tick should not.
+PACE_SECONDS = 5.0
+# Until the first tick sets the window.
+RESTORED_WINDOW_SECONDS = 15.0
 
 Place = tuple[BudgetKey, Dimension, Direction]
 
@@ -46,6 +51,7 @@ class Accounts:
         self._meters: dict[Place, Meter] = {}
         self._learned: dict[BudgetKey, dict[tuple[Dimension, Direction], Limit]] = {}
         self._buckets: dict[Place, Bucket] = {}
+        self._paces: dict[Place, WindowMean] = {}
         self._words: dict[Place, str] = {}  # the last correction of each bucket
         self._clock = FlowClock()
 
@@ -108,13 +114,18 @@ class Accounts:
         meter = self._meters.get(place)
         if meter is None:
             meter = self._meters[place] = Meter(window_seconds)
+        meter.mean.seconds = window_seconds
         rate = drawn(budget, flows, limit.dimension, limit.direction)
         throttled = is_throttled_at(verdict, limit.dimension, limit.direction)
-        meter.observe(at, elapsed, rate, throttled)
+        before = _in_force(limit, self._buckets.get(place))
         bucket = self._credit(place, limit, rate, elapsed, throttled)
         effective = verdict.limit if throttled and verdict.limit else _in_force(limit, bucket)
-        used = meter.used(at, effective)
-        mean = None if used.utilization is None else used.utilization * effective
+        # In the tick in which the credit ends, more than the base was still allowed.
+        allowed = effective if throttled else max(before, effective)
+        share = None if rate is None or not allowed else rate / allowed
+        meter.observe(at, elapsed, share, throttled=throttled)
+        used = meter.used(at)
+        pace = self._pace(place, rate, elapsed) if bucket is not None else None
         return LimitState(
             limit,
             effective,
@@ -126,11 +137,22 @@ class Accounts:
             demand=verdict.demand if throttled else None,
             credit_ratio=bucket.ratio if bucket is not None else None,
             exhaustion_seconds=(
-                exhaustion_seconds(bucket, mean)
-                if bucket is not None and mean is not None
+                exhaustion_seconds(bucket, pace)
+                if bucket is not None and pace is not None
                 else None
             ),
         )
+
+    def _pace(self, place: Place, rate: float | None, elapsed: float | None) -> float | None:
+        """The present rate, without the jitter of single ticks."""
+        pace = self._paces.get(place)
+        if pace is None:
+            pace = self._paces[place] = WindowMean(PACE_SECONDS)
+        if rate is None or elapsed is None:
+            pace.clear()
+        else:
+            pace.add(elapsed, rate)
+        return pace.mean
 
     def _credit(
         self,
@@ -220,7 +242,7 @@ class Accounts:
         """Take back what `memory` gave, `away_seconds` ago. Lines that make no sense are left out."""
         for line in memory.get("meters", ()):
             if (place := _place(line)) is not None and len(line) == 6:
-                meter = self._meters[place] = Meter(15.0)
+                meter = self._meters[place] = Meter(RESTORED_WINDOW_SECONDS)
                 meter.throttled_seconds, meter.episodes = float(line[4]), int(line[5])
         for line in memory.get("learned", ()):
             if (place := _place(line)) is not None:

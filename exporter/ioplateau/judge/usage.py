@@ -73,10 +73,10 @@ def _counted(
 class WindowMean:
     """Mean of a rate over the last `seconds`, constant work a tick."""
 
-    __slots__ = ("_amount", "_elapsed", "_seconds", "_ticks")
+    __slots__ = ("_amount", "_elapsed", "_ticks", "seconds")
 
     def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+        self.seconds = seconds
         self._ticks: deque[tuple[float, float]] = deque()
         self._elapsed = self._amount = 0.0
 
@@ -85,7 +85,7 @@ class WindowMean:
         ticks.append((elapsed, rate * elapsed))
         self._elapsed += elapsed
         self._amount += rate * elapsed
-        while len(ticks) > 1 and self._elapsed - ticks[0][0] >= self._seconds - 1e-3:
+        while len(ticks) > 1 and self._elapsed - ticks[0][0] >= self.seconds - 1e-3:
             gone, amount = ticks.popleft()
             self._elapsed -= gone
             self._amount -= amount
@@ -139,35 +139,36 @@ class Used:
 class Meter:
     """Follows one budget in one dimension and direction."""
 
-    __slots__ = ("_mean", "_peak", "episodes", "throttled", "throttled_seconds")
+    __slots__ = ("_peak", "episodes", "mean", "throttled", "throttled_seconds")
 
     def __init__(self, window_seconds: float) -> None:
-        self._mean = WindowMean(window_seconds)
+        self.mean = WindowMean(window_seconds)
         self._peak = WindowPeak(PEAK_SECONDS)
         self.throttled = False
         self.throttled_seconds = 0.0
         self.episodes = 0
 
     def observe(
-        self, at: float, elapsed: float | None, rate: float | None, throttled: bool
+        self, at: float, elapsed: float | None, share: float | None, *, throttled: bool
     ) -> None:
-        """One tick. elapsed None: a gap, of which nothing is known and nothing is counted."""
-        if elapsed is None or rate is None:
-            self._mean.clear()
+        """One tick. share: of the limit in force during the tick, which burst credit moves;
+        None: not known. elapsed None: a gap, of which nothing is known and nothing is counted.
+        """
+        if elapsed is None or share is None:
+            self.mean.clear()
         else:
-            self._mean.add(elapsed, rate)
-            self._peak.add(at, rate)
+            self.mean.add(elapsed, share)
+            self._peak.add(at, share)
         if throttled and not self.throttled:
             self.episodes += 1
         if throttled and elapsed is not None:
             self.throttled_seconds += elapsed
         self.throttled = throttled
 
-    def used(self, at: float, limit: float | None) -> Used:
-        mean, peak = self._mean.mean, self._peak.peak(at)
+    def used(self, at: float) -> Used:
         return Used(
-            mean / limit if limit and mean is not None else None,
-            peak / limit if limit and peak is not None else None,
+            self.mean.mean,
+            self._peak.peak(at),
             self.throttled,
             self.throttled_seconds,
             self.episodes,

@@ -56,6 +56,8 @@ def replay(path: Path | str, settings: EngineSettings, form: str, out: TextIO) -
         out.write(prometheus.render(state).decode())
     if story is not None:
         story.end(state, count)
+        for notice in state.notices if state is not None else ():
+            print(f"note: {plain.valid(notice)}", file=out)
     return Told(count, throttled)
 
 
