@@ -70,6 +70,7 @@ class Engine:
         self._last: Snapshot | None = None
         self._ticks = 0
         self._sources: dict[str, SourceState] = {}
+        self._arrived: dict[str, float] = {}
         self._machine = MachineState()
         self._disks = Disks(self._settings)
         self._nfs = Nfs(self._settings)
@@ -124,14 +125,17 @@ class Engine:
         read = self._reader(snapshot)
 
         disks = read("diskstats", DISKSTATS, lambda text: diskstats.parse(text, self._disks.table))
-        self._disks.observe(snapshot.read_at(DISKSTATS), disks, static, gap=gap, flows=flows)
+        at, late = self._arrival(snapshot, DISKSTATS)
+        self._disks.observe(at, disks, static, gap=gap or late, flows=flows)
 
         mounts = read("mountstats", MOUNTSTATS, lambda t: mountstats.parse(t, self._nfs.table))
         self._observe_mount_table(snapshot)
-        self._nfs.observe(snapshot.read_at(MOUNTSTATS), mounts, gap=gap, flows=flows)
+        at, late = self._arrival(snapshot, MOUNTSTATS)
+        self._nfs.observe(at, mounts, gap=gap or late, flows=flows)
 
         nics = read("netdev", NETDEV, lambda text: interfaces.parse(text, self._nics.table))
-        self._nics.observe(snapshot.read_at(NETDEV), nics, gap=gap, flows=flows)
+        at, late = self._arrival(snapshot, NETDEV)
+        self._nics.observe(at, nics, gap=gap or late, flows=flows)
 
         last, texts, failed = self._machine, snapshot.texts, snapshot.failed
 
@@ -146,9 +150,20 @@ class Engine:
             latest("meminfo", MEMINFO, meminfo.parse, last.memory),
         )
         self._observe_tcp(snapshot)
+        self._observe_shape(snapshot)
         self._observe_groups(snapshot, gap=gap, flows=flows)
         self._observe_providers(snapshot, gap=gap)
         return flows
+
+    def _arrival(self, snapshot: Snapshot, name: str) -> tuple[float, bool]:
+        """When a source was read, and whether a gap lies before it: it may have been away while
+        the others were not.
+        """
+        at = snapshot.read_at(name)
+        before = self._arrived.get(name, at)
+        if name not in snapshot.failed:
+            self._arrived[name] = at
+        return at, at - before > GAP_INTERVALS * self._settings.interval_seconds
 
     def _reader(self, snapshot: Snapshot) -> _Read:
         """A function that reads one source and books how it fared; None: nothing to be had."""
@@ -193,6 +208,16 @@ class Engine:
         elif MOUNTINFO in snapshot.took:
             self._book(snapshot, "mountinfo", MOUNTINFO, "")
 
+    def _observe_shape(self, snapshot: Snapshot) -> None:
+        """Sources that are not followed: only how they fare."""
+        for name in ("interfaces", "sysfs"):
+            why = snapshot.failed.get(name)
+            before = self._sources.get(name)
+            if why is not None:
+                self._book(snapshot, name, name, why)
+            elif name in snapshot.took or (name == "sysfs" and before and not before.up):
+                self._book(snapshot, name, name, "")
+
     def _observe_tcp(self, snapshot: Snapshot) -> None:
         blob = snapshot.blobs.get("tcp")
         if blob is not None:
@@ -209,11 +234,13 @@ class Engine:
     ) -> None:
         blob = snapshot.blobs.get("cgroups")
         if blob is None:
+            if (why := snapshot.failed.get("cgroups")) is not None:
+                self._book(snapshot, "cgroups", "cgroups", why)
             return
         found, rejects = cgroups.parse(blob)
         self._book(snapshot, "cgroups", "cgroups", "", rejects)
-        at = snapshot.read_at("cgroups")
-        self._groups.observe(at, found, self._disks.numbers, gap=gap, flows=flows)
+        at, late = self._arrival(snapshot, "cgroups")
+        self._groups.observe(at, found, self._disks.numbers, gap=gap or late, flows=flows)
 
     def _observe_providers(self, snapshot: Snapshot, *, gap: bool) -> None:
         for name, hear in (
