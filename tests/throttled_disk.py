@@ -64,6 +64,7 @@ class ThrottledDisk:
         self.size_bytes = size_bytes
         self.device = ""  # "/dev/loop3" inside the context
         self.name = ""  # "loop3"
+        self.cgroup = Path()  # the one that is limited; `load` runs there
         self._directory = directory
         self._cleanup = contextlib.ExitStack()
 
@@ -71,7 +72,7 @@ class ThrottledDisk:
         with contextlib.ExitStack() as cleanup:
             _require_root_and_tools()
             directory, self._backing = _directory_on_a_disk(self._directory)
-            self._cgroup = _make_cgroup(cleanup)
+            self.cgroup = _make_cgroup(cleanup)
             self.set_limits(**self.limits)
             self.device = _make_loop(directory, self._backing, self.size_bytes, cleanup)
             self.name = self.device.removeprefix("/dev/")
@@ -92,7 +93,7 @@ class ThrottledDisk:
             if name not in self.limits:
                 raise TypeError(f"no limit is called {name!r}, want one of {sorted(self.limits)}")
             self.limits[name] = value
-            _write_limit(self._cgroup, self._backing, name, value)
+            _write_limit(self.cgroup, self._backing, name, value)
 
     def load(
         self,
@@ -117,7 +118,7 @@ class ThrottledDisk:
         ]
         if rate_iops is not None:
             arguments.append(f"--rate_iops={round(rate_iops)}")
-        load = Load([*arguments, *options], self._cgroup)
+        load = Load([*arguments, *options], self.cgroup)
         self._cleanup.callback(load.stop)  # later than the device, so it ends before it
         return load
 

@@ -45,6 +45,11 @@ class Machines:
     def scrape(self) -> Exposition:
         return scrape(f"http://127.0.0.1:{self.client.port(PORT)}/metrics")
 
+    def scrape_settled(self) -> Exposition:
+        """What ticks say that began after everything that ended before this."""
+        time.sleep(2.5)
+        return self.scrape()
+
     def read(self, path: str, count: int) -> None:
         """Exactly `count` reads of 4 KiB, past the page cache."""
         self.client.run(
@@ -127,10 +132,9 @@ def test_mounts_of_one_superblock_are_one_flow(machines: Machines):
     ],
 )
 def test_what_fio_read_is_counted_once(machines: Machines, path: str, mount: str, version: str):
-    before = machines.scrape()
+    before = machines.scrape_settled()
     machines.read(path, 300)
-    time.sleep(2.5)
-    after = machines.scrape()
+    after = machines.scrape_settled()
 
     def grown(metric: str, **labels: str) -> float:
         return sum(after.values(metric, **labels)) - sum(before.values(metric, **labels))
@@ -144,8 +148,7 @@ def test_what_fio_read_is_counted_once(machines: Machines, path: str, mount: str
 
 def test_tcp_figures_come_from_the_kernels_sockets(machines: Machines):
     machines.read("/mnt/a4/file", 200)
-    time.sleep(2.5)
-    now = machines.scrape()
+    now = machines.scrape_settled()
 
     assert 0 < now.value("ioplateau_nfs_tcp_min_rtt_seconds", version="4.1") < 1
     assert 0 < now.value("ioplateau_nfs_tcp_rtt_seconds", version="4.1") < 1

@@ -3,7 +3,6 @@
 Needs root, fio, losetup and a real disk: see throttled_disk.py.
 """
 
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -159,13 +158,14 @@ def test_it_leaves_nothing_behind_even_with_a_load_still_running():
         fail_under_load(disk)
 
     assert not Path(f"/sys/block/{disk.name}/loop").exists()
-    assert not list(Path("/sys/fs/cgroup").glob(f"**/ioplateau-{os.getpid()}-*"))
+    assert not disk.cgroup.exists()
 
 
 def fail_under_load(disk: ThrottledDisk) -> None:
     with disk:
         disk.load(seconds=60)
         assert Path(f"/sys/block/{disk.name}/loop").exists()
+        assert disk.cgroup.is_dir()
         raise InterruptedError
 
 
