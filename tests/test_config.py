@@ -106,7 +106,7 @@ def test_nothing_said_is_all_defaults():
     assert made == Settings()
     assert made.web.listen_addresses == (":10049",)
     assert (made.sampling.interval_seconds, made.sampling.rate_window_seconds) == (1.0, 15.0)
-    assert made.cloud
+    assert made.cloud.enabled
 
 
 def test_a_limit_keeps_what_was_said_and_where():
@@ -190,7 +190,7 @@ def test_addresses_come_one_a_flag_and_with_commas_from_the_environment():
     ],
 )
 def test_the_cloud_is_asked_unless_somebody_says_no(arguments, environ, cloud):
-    assert settings("", *arguments, **environ).cloud is cloud
+    assert settings("", *arguments, **environ).cloud.enabled is cloud
 
 
 def test_every_flag_reaches_a_setting():
@@ -214,7 +214,7 @@ def test_every_flag_reaches_a_setting():
     assert (made.paths.procfs, made.paths.sysfs, made.paths.rootfs) == ("/h/proc", "/h/sys", "/h")
     assert (made.log.level, made.log.format) == ("warn", "json")
     assert made.sampling.interval_seconds == 0.25
-    assert (made.state_directory, made.cloud) == ("/s", False)
+    assert (made.state_directory, made.cloud.enabled) == ("/s", False)
 
 
 def test_systemds_sockets_take_the_place_of_addresses_and_refuse_others_beside_them():

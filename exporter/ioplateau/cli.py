@@ -228,7 +228,7 @@ def _serve_settings(settings: Settings) -> serve.ServeSettings:
             rules=Rules(settings.limits, settings.volumes),
             facts=Facts(settings.vm, settings.disks),
             shelf=Shelf(),
-            asks_cloud=settings.cloud,
+            asks_cloud=settings.cloud.enabled,
             is_hidden=settings.devices.is_hidden,
         ),
         paths=serve.PathSettings(
@@ -237,6 +237,7 @@ def _serve_settings(settings: Settings) -> serve.ServeSettings:
         per_connection=settings.nfs.per_connection,
         nfs_ports=settings.nfs.ports,
         state_directory=settings.state_directory,
+        refresh_seconds=settings.cloud.refresh_seconds,
     )
 
 

@@ -16,6 +16,7 @@ from ioplateau.config import rules
 from ioplateau.config.checker import Values, accepted, check
 from ioplateau.config.flags import CONFIG_FILE, given, overlay
 from ioplateau.config.settings import (
+    CloudSettings,
     DeviceSettings,
     NfsSettings,
     PathSettings,
@@ -104,7 +105,7 @@ def _made(values: Values, name: str, file: str | None, environ: Mapping[str, str
         paths=PathSettings(**accepted(values["path"])),
         devices=DeviceSettings(**accepted(values["device"])),
         nfs=NfsSettings(**accepted(values["nfs"])),
-        cloud=accepted(values["cloud"]).get("enabled", True),
+        cloud=CloudSettings(**accepted(values["cloud"])),
         state_directory=values["state"].get("directory") or _systemd_directory(environ),
         limits=tuple(
             ConfiguredLimit(**_with_direction(entry), source=f"{name} limit[{number}]")

@@ -49,6 +49,16 @@ class DeviceSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CloudSettings:
+    """enabled: ask the cloud's metadata service, where the DMI names a cloud. refresh_seconds:
+    within so long an attached disk or a changed tier is noticed; a question each is cheap.
+    """
+
+    enabled: bool = True
+    refresh_seconds: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
 class NfsSettings:
     """ports: of NFS servers, to find our sockets by. per_connection: a set of series for each
     connection; off, since it multiplies by nconnect and by mounts.
@@ -68,7 +78,7 @@ class Settings:
     paths: PathSettings = field(default_factory=PathSettings)
     devices: DeviceSettings = field(default_factory=DeviceSettings)
     nfs: NfsSettings = field(default_factory=NfsSettings)
-    cloud: bool = True  # ask the metadata service
+    cloud: CloudSettings = field(default_factory=CloudSettings)
     state_directory: str | None = None  # None: nothing outlives a restart
     limits: tuple[ConfiguredLimit, ...] = ()
     vm: VmFact | None = None

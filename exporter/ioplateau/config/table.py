@@ -52,7 +52,7 @@ _SELECTORS: Mapping[str, Check] = {
     "disk": _PATTERN,
     "lun": whole(0, 65535),
     "serial": _PATTERN,
-    "vm": choice("uncached", "cached", "network"),
+    "vm": choice("uncached", "cached", "ultra", "network"),
     "mount": _PATTERN,
     "volume": _PATTERN,
 }
@@ -80,7 +80,7 @@ TABLE: Mapping[str, Section] = {
         "rate_window_seconds": number(1, 300, "seconds"),
     }),
     "path": Section({"rootfs": _PLACE, "procfs": _PLACE, "sysfs": _PLACE}),
-    "cloud": Section({"enabled": boolean()}),
+    "cloud": Section({"enabled": boolean(), "refresh_seconds": number(1, 86_400, "seconds")}),
     "state": Section({"directory": _PLACE}),
     "device": Section({
         "include": several(_PATTERN, empty=True),

@@ -18,7 +18,7 @@ from ioplateau.judge.budgets import Burst, Dimension, Direction, Limit, Origin
 class ConfiguredLimit:
     """One [[limit]] of the configuration: one selector, and what it is allowed per second.
 
-    Selectors are fnmatch patterns; `vm` is "uncached", "cached" or "network". None: not said.
+    Selectors are fnmatch patterns; `vm` is "uncached", "cached", "ultra" or "network". None: not said.
     `source` is for people: "config.toml limit[2]".
     """
 

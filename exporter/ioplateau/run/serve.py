@@ -15,6 +15,7 @@ from ioplateau import __version__
 from ioplateau.engine import Engine, EngineSettings
 from ioplateau.measure import cgroups, interfaces
 from ioplateau.measure.host import Host
+from ioplateau.measure.metadata import FetchSettings
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.run.clock import SystemClock
 from ioplateau.run.cloud import Metadata
@@ -60,6 +61,7 @@ class ServeSettings:
     per_connection: bool = False
     nfs_ports: tuple[int, ...] = (2049,)
     state_directory: str | None = None
+    refresh_seconds: float = 300.0  # of metadata
 
 
 class ReloadError(Exception):
@@ -137,7 +139,8 @@ class Daemon:
         self._started = self._clock.wall()
         self._scrapes = 0
         sampler = sampler_for(settings, self._clock)
-        self._metadata = Metadata(self._clock, sampler.tell)
+        self._sampler = sampler
+        self._metadata = self._asker(settings)
         self._nfs_sockets = NfsSockets(sampler, settings.nfs_ports)
         self._providers = ProviderCounters(sampler, settings.paths.host(), self._clock)
         self._systemd = Systemd.from_environment()
@@ -172,6 +175,10 @@ class Daemon:
             self._metadata.end()
         self._memory.write(self._engine.memory(), self._clock.wall())
         event(LOG, logging.INFO, "stopped", skipped_ticks=self._loop.skipped)
+
+    def _asker(self, settings: ServeSettings) -> Metadata:
+        fetch = FetchSettings(refresh_seconds=settings.refresh_seconds)
+        return Metadata(self._clock, self._sampler.tell, settings=fetch)
 
     def _on_stop(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         self._loop.stop()
@@ -210,7 +217,13 @@ class Daemon:
                     logging.WARNING,
                     "addresses, paths and the interval change with a restart only",
                 )
-            self._settings = fresh
+            before, self._settings = self._settings, fresh
+            if (before.engine.asks_cloud, before.refresh_seconds) != (
+                fresh.engine.asks_cloud,
+                fresh.refresh_seconds,
+            ):
+                self._metadata.end()
+                self._metadata = self._asker(fresh)
             self._engine.configure(fresh.engine)
             event(
                 LOG, logging.INFO, "configuration reloaded", limits=len(fresh.engine.rules.limits)
