@@ -436,9 +436,9 @@ def test_what_is_no_address_is_refused_with_what_is_wanted(address):
         WebServer([address], ROUTES)
 
 
-def test_a_wish_for_tls_is_refused_and_not_ignored():
-    with pytest.raises(OSError, match="TLS and authentication are not supported yet"):
-        WebServer(["127.0.0.1:0"], ROUTES, WebSettings(config_file="/etc/web-config.yml"))
+def test_without_its_web_configuration_nothing_is_served():
+    with pytest.raises(OSError, match=r"/nowhere/web-config\.yml: No such file"):
+        WebServer(["127.0.0.1:0"], ROUTES, WebSettings(config_file="/nowhere/web-config.yml"))
 
 
 def test_a_closed_server_ends_its_threads_and_frees_its_port(serve):

@@ -11,6 +11,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ioplateau.run.tls import Tls
 
 # l_onoff, l_linger: close at once with a reset, so that the kernel frees what a client that
 # never reads left in our send buffer; it would keep and probe it for minutes otherwise.
@@ -18,13 +22,29 @@ RESET = struct.pack("ii", 1, 0)
 
 
 class Phase(Enum):
-    """A connection reads its request, waits for a worker, writes, lingers, is closed."""
+    """A connection shakes hands (TLS), reads its request, has its password checked, waits for
+    a worker, writes, lingers, is closed.
+    """
 
+    SHAKING = auto()
     READING = auto()
+    CHECKING = auto()
     WORKING = auto()
     WRITING = auto()
     LINGERING = auto()
     CLOSED = auto()
+
+
+class WaitsForError(BlockingIOError):
+    """Not now; when the selector reports these events."""
+
+    def __init__(self, events: int) -> None:
+        super().__init__()
+        self.events = events
+
+
+class PlainHttpError(OSError):
+    """The client speaks HTTP where TLS is spoken."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,6 +58,7 @@ class Connection:
     received: bytearray = field(default_factory=bytearray)
     unsent: deque[memoryview] = field(default_factory=deque)
     watched: int = 0  # the events the selector watches it for
+    tls: Tls | None = None  # that in force when it came
 
     @property
     def is_served(self) -> bool:
@@ -59,12 +80,14 @@ def oldest_of_largest_crowd(connections: Iterable[Connection]) -> Connection | N
 
     Refusing newcomers instead would leave every slot to whoever came first. Who has its
     answer goes first; who waits for a worker goes last: workers are ours and finish soon.
+    Checks of passwords are ours too, but take long: they are a crowd like the others.
     """
     crowds: dict[Phase, list[Connection]] = {phase: [] for phase in Phase}
     for connection in connections:
         phase = connection.phase
         on_its_way = phase is Phase.LINGERING and not connection.is_served
         crowds[Phase.WRITING if on_its_way else phase].append(connection)
-    unfinished = max(crowds[Phase.READING], crowds[Phase.WRITING], key=len)
+    theirs = (Phase.SHAKING, Phase.READING, Phase.CHECKING, Phase.WRITING)
+    unfinished = max((crowds[phase] for phase in theirs), key=len)
     victims = crowds[Phase.LINGERING] or unfinished or crowds[Phase.WORKING]
     return victims[0] if victims else None

@@ -122,8 +122,8 @@ def _headers(lines: list[bytes]) -> dict[str, str] | None:
     return headers
 
 
-def head(response: Response, wall: float) -> bytes:
-    """Status line and header fields. wall: seconds since 1970, for Date."""
+def head(response: Response, wall: float, also: Mapping[str, str] | None = None) -> bytes:
+    """Status line and header fields. wall: seconds since 1970, for Date; also: fields besides."""
     try:
         phrase = HTTPStatus(response.status).phrase
     except ValueError:
@@ -134,6 +134,7 @@ def head(response: Response, wall: float) -> bytes:
         "Date": formatdate(wall, usegmt=True),
         "X-Content-Type-Options": "nosniff",
         **response.headers,
+        **(also or {}),
         # One request a connection: web.py says why.
         "Connection": "close",
     }

@@ -9,8 +9,10 @@ Each connection carries one request ("Connection: close"). Prometheus simply con
 for its next scrape, 15 s or more later; in return no slot is held in between, and one total
 deadline covers all that a connection may do.
 
-TLS will enter as one more phase between accept and reading: `do_handshake()` of a
-non-blocking socket, stepped by a worker, with the connection out of the selector meanwhile.
+TLS is one more phase, between accept and reading: the same thread steps the handshake as
+far as the client's bytes go (some ms of arithmetic, for which OpenSSL lets go of the
+interpreter). A password that was not seen before goes to a thread of its own: bcrypt takes
+its time, and a flood of wrong ones must not keep the pages waiting.
 """
 
 from __future__ import annotations
@@ -29,10 +31,17 @@ from dataclasses import dataclass
 from typing import Self
 
 from ioplateau.run import http1, listen
-from ioplateau.run.connection import Connection, Phase, oldest_of_largest_crowd
+from ioplateau.run.connection import (
+    Connection,
+    Phase,
+    PlainHttpError,
+    WaitsForError,
+    oldest_of_largest_crowd,
+)
+from ioplateau.run.gate import Gate, GateFile, described
 from ioplateau.run.http1 import Handler, Request, Response
 from ioplateau.run.logs import event
-from ioplateau.run.workers import Workers
+from ioplateau.run.workers import Pages, Workers
 
 __all__ = ["Handler", "Request", "Response", "WebServer", "WebSettings"]
 
@@ -43,6 +52,7 @@ RECEIVE_BYTES = 16 << 10
 ACCEPTS_A_TURN = 8
 SHEDDING_REPORT_SECONDS = 60.0
 CLOSE_SECONDS = 0.9
+OPEN = Gate()
 OUT_OF = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
@@ -86,17 +96,13 @@ class WebServer:
         settings: WebSettings | None = None,
     ) -> None:
         self._settings = settings or WebSettings()
-        if self._settings.config_file:
-            # Until TLS and passwords are here: never serve openly what was to be closed.
-            raise OSError(
-                errno.ENOTSUP,
-                f"{self._settings.config_file}: TLS and authentication are not supported yet; "
-                "without --web.config.file everything is served openly",
-            )
+        file = self._settings.config_file
+        self._gate_file = GateFile(file) if file else None
         is_passed = self._settings.systemd_socket
         self._listeners = listen.passed() if is_passed else listen.listen_all(addresses)
         self._addresses = tuple(listen.spell(listener) for listener in self._listeners)
         self._connections: dict[Connection, None] = {}  # oldest first
+        self._checked: deque[tuple[Connection, Request, Response | None]] = deque()
         self._answers: deque[tuple[Connection, Request, Response]] = deque()
         self._shed, self._report_at = 0, 0.0
         self._closing = False
@@ -105,7 +111,20 @@ class WebServer:
         self._selector.register(self._wakeup, selectors.EVENT_READ)
         for listener in self._listeners:
             self._selector.register(listener, selectors.EVENT_READ)
-        self._workers: Workers[Connection] = Workers(routes, self._settings.workers, self._done)
+        self._workers: Workers[Connection, Response] = Workers(
+            "web-worker",
+            self._settings.workers,
+            Pages(routes),
+            lambda connection: connection.phase is Phase.WORKING,
+            self._done,
+        )
+        self._checkers: Workers[Connection, Response | None] = Workers(
+            "web-passwords",
+            1,
+            self._check,
+            lambda connection: connection.phase is Phase.CHECKING,
+            self._is_checked,
+        )
         self._thread = threading.Thread(target=self._serve, name="web", daemon=True)
 
     @property
@@ -120,7 +139,10 @@ class WebServer:
 
     def start(self) -> Self:
         """Begin to serve; the server itself, for `with`."""
+        self._say_who_may_come_in()
         self._workers.start()
+        if self._gate_file:
+            self._checkers.start()
         self._thread.start()
         return self
 
@@ -134,7 +156,8 @@ class WebServer:
             self._release()
         else:
             self._thread.join(CLOSE_SECONDS / 2)
-        if self._workers.close(CLOSE_SECONDS / 2):
+        left = [not one.close(CLOSE_SECONDS / 4) for one in (self._workers, self._checkers)]
+        if not any(left):
             os.close(self._wakeup)
 
     def __enter__(self) -> Self:
@@ -143,7 +166,22 @@ class WebServer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # What follows runs in the thread "web", all but _done.
+    @property
+    def _gate(self) -> Gate:
+        return self._gate_file.gate if self._gate_file else OPEN
+
+    def _say_who_may_come_in(self) -> None:
+        gate = self._gate
+        if not gate.tls and not gate.users:
+            event(LOG, logging.INFO, "served openly: no TLS, no authentication",
+                  see="--web.config.file")  # fmt: skip
+            return
+        event(LOG, logging.INFO, "web configuration", gate=described(gate))
+        if not gate.tls:
+            event(LOG, logging.WARNING, "passwords without TLS can be read on their way",
+                  want="tls_server_config")  # fmt: skip
+
+    # What follows runs in the thread "web", but for what is asked of workers.
 
     def _serve(self) -> None:
         while not self._closing:
@@ -163,6 +201,8 @@ class WebServer:
                 self._step(key.data, events)
         with suppress(BlockingIOError):
             os.eventfd_read(self._wakeup)
+        while self._checked:
+            self._let_in(*self._checked.popleft())
         while self._answers:
             self._take(*self._answers.popleft())
         self._expire()
@@ -191,28 +231,56 @@ class WebServer:
     def _greet(self, accepted: socket.socket) -> None:
         end_at = time.monotonic() + self._settings.deadline_seconds
         connection = Connection(accepted, end_at, leave_at=end_at)
-        self._connections[connection] = None
         accepted.setblocking(False)
+        self._connections[connection] = None
         with suppress(OSError):
             # The head and the body of an answer are two sends: the second must not wait for
             # the acknowledgement of the first.
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # Most requests arrive with the connection.
+        tls = self._gate_file.look(time.monotonic()).tls if self._gate_file else None
+        if tls:
+            connection.phase, connection.tls = Phase.SHAKING, tls
+            try:
+                connection.socket = tls.wrap(accepted)
+            except OSError:
+                self._drop(connection)  # it has gone already
+                return
+        # Most requests, and greetings of TLS, arrive with the connection.
         self._step(connection, selectors.EVENT_READ)
 
     def _step(self, connection: Connection, events: int) -> None:
         try:
-            if connection.phase is Phase.READING:
+            if connection.phase is Phase.SHAKING:
+                self._shake(connection)
+            elif connection.phase is Phase.READING:
                 self._read(connection)
             elif connection.phase is Phase.WRITING:
                 self._write(connection)
             elif connection.phase is Phase.LINGERING and not connection.socket.recv(RECEIVE_BYTES):
                 self._drop(connection)
+        except WaitsForError as wait:
+            self._watch(connection, wait.events)
         except BlockingIOError:
             self._watch(connection, events)
+        except PlainHttpError:
+            self._answer_plainly(connection)
         except OSError:
             # It reset the connection, or its network went away: its affair, no news.
             self._drop(connection)
+
+    def _shake(self, connection: Connection) -> None:
+        if connection.tls and not connection.tls.shake(connection.socket):
+            event(LOG, logging.DEBUG, "a client certificate without any of client_allowed_sans")
+            self._drop(connection)
+            return
+        connection.phase = Phase.READING
+        self._read(connection)
+
+    def _answer_plainly(self, connection: Connection) -> None:
+        self._watch(connection, 0)
+        connection.socket = socket.socket(fileno=connection.socket.detach())
+        connection.socket.setblocking(False)
+        self._answer(connection, http1.text(400, "This port speaks HTTPS: ask https://."))
 
     def _read(self, connection: Connection) -> None:
         part = connection.socket.recv(RECEIVE_BYTES)
@@ -234,9 +302,27 @@ class WebServer:
         if isinstance(asked, Response):
             self._answer(connection, asked)
             return
+        gate = self._gate
+        refusal = gate.refuse(asked, time.monotonic())
+        if refusal:
+            self._answer(connection, refusal, body=asked.method != "HEAD")
+            return
         self._watch(connection, 0)
-        connection.phase = Phase.WORKING
-        self._workers.ask(connection, asked)
+        if gate.needs_check(asked):
+            connection.phase = Phase.CHECKING
+            self._checkers.ask(connection, asked)
+        else:
+            connection.phase = Phase.WORKING
+            self._workers.ask(connection, asked)
+
+    def _let_in(self, connection: Connection, request: Request, refusal: Response | None) -> None:
+        if connection.phase is not Phase.CHECKING:
+            return  # evicted, or out of time
+        if refusal:
+            self._answer(connection, refusal, body=request.method != "HEAD")
+        else:
+            connection.phase = Phase.WORKING
+            self._workers.ask(connection, request)
 
     def _understand(self, head: bytes, *, whole: bool) -> Request | Response:
         cap = self._settings.header_bytes
@@ -253,7 +339,7 @@ class WebServer:
 
     def _answer(self, connection: Connection, response: Response, *, body: bool = True) -> None:
         # Views: sixty clients of one rendered page share its bytes.
-        connection.unsent.append(memoryview(http1.head(response, time.time())))
+        connection.unsent.append(memoryview(http1.head(response, time.time(), self._gate.headers)))
         if body and response.body:
             connection.unsent.append(memoryview(response.body))
         connection.phase = Phase.WRITING
@@ -323,6 +409,17 @@ class WebServer:
         for listener in self._listeners:
             listener.close()
         self._selector.close()
+
+    def _check(self, request: Request) -> Response | None:
+        # In the thread of the passwords.
+        return self._gate.check(request)
+
+    def _is_checked(
+        self, connection: Connection, request: Request, refusal: Response | None
+    ) -> None:
+        # In the thread of the passwords.
+        self._checked.append((connection, request, refusal))
+        os.eventfd_write(self._wakeup, 1)
 
     def _done(self, connection: Connection, request: Request, response: Response) -> None:
         # In a worker.

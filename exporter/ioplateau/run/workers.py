@@ -1,4 +1,4 @@
-"""A few threads that call request handlers, so that the thread with the sockets never waits."""
+"""A few threads that answer requests, so that the thread with the sockets never waits."""
 
 from __future__ import annotations
 
@@ -14,27 +14,30 @@ from ioplateau.run.logs import event
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
+R = TypeVar("R")
 
 
-class Workers(Generic[T]):
-    """Answers requests from `routes` (exact path to handler) in `count` daemon threads.
+class Workers(Generic[T, R]):
+    """Calls `answer`, which must not raise, in `count` daemon threads.
 
-    ask(token, request) is later followed by done(token, request, response), called in a
-    worker. A handler that raises is answered with 500, and logged when that begins.
+    ask(token, request) is later followed by done(token, request, answer), called in a worker;
+    by nothing where `is_wanted(token)` no longer held when a worker came to it.
     """
 
     def __init__(
         self,
-        routes: Mapping[str, Handler],
+        name: str,
         count: int,
-        done: Callable[[T, Request, Response], None],
+        answer: Callable[[Request], R],
+        is_wanted: Callable[[T], bool],
+        done: Callable[[T, Request, R], None],
     ) -> None:
-        self._routes = routes
+        self._answer = answer
+        self._is_wanted = is_wanted
         self._done = done
         self._jobs: SimpleQueue[tuple[T, Request] | None] = SimpleQueue()
-        self._failing: set[str] = set()
         self._threads = [
-            threading.Thread(target=self._work, name=f"web-worker-{number}", daemon=True)
+            threading.Thread(target=self._work, name=f"{name}-{number}", daemon=True)
             for number in range(count)
         ]
 
@@ -46,7 +49,7 @@ class Workers(Generic[T]):
         self._jobs.put((token, request))
 
     def close(self, patience_seconds: float) -> bool:
-        """End the threads. False: one is inside a slow handler and was left behind."""
+        """End the threads. False: one is inside something slow and was left behind."""
         for _ in self._threads:
             self._jobs.put(None)
         for thread in self._threads:
@@ -57,9 +60,21 @@ class Workers(Generic[T]):
     def _work(self) -> None:
         while job := self._jobs.get():
             token, request = job
-            self._done(token, request, self._respond(request))
+            if self._is_wanted(token):
+                self._done(token, request, self._answer(request))
 
-    def _respond(self, request: Request) -> Response:
+
+class Pages:
+    """`routes` (exact path to handler) as one handler that never raises.
+
+    A page that does is answered with 500, and logged when that begins.
+    """
+
+    def __init__(self, routes: Mapping[str, Handler]) -> None:
+        self._routes = routes
+        self._failing: set[str] = set()
+
+    def __call__(self, request: Request) -> Response:
         handler = self._routes.get(request.path)
         if handler is None:
             return http1.text(404, "Nothing is served at this path.")
