@@ -24,9 +24,6 @@ from ioplateau.run.webkeys import IF_GIVEN, REQUIRED, ProblemsError
 
 VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 VERIFY = {IF_GIVEN: ssl.CERT_OPTIONAL, REQUIRED: ssl.CERT_REQUIRED}
-# A TLS 1.2 client that takes no tickets leaves a session in OpenSSL's cache, of up to 20,480,
-# which Python cannot switch off. A new context from time to time drops them.
-MOST_SESSIONS = 1000
 MOST_BYTES = 1 << 20  # of a PEM file
 _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----")
 # X509_V_ERR_*, openssl/x509_vfy.h
@@ -46,13 +43,11 @@ class Tls:
     """A certificate in force. valid_until: seconds since 1970. Raises ProblemsError."""
 
     def __init__(self, config: TlsConfig, pems: Pems, wall: float) -> None:
-        self._config, self._pems = config, pems
+        self._wanted = {_plain(name) for name in config.allowed_names}
         self._context, self.valid_until = _tried(config, pems, wall)
 
     def wrap(self, accepted: socket.socket) -> ssl.SSLSocket:
         """A socket whose handshake is still to be done. Raises OSError if the peer has gone."""
-        if self._context.session_stats()["number"] > MOST_SESSIONS:
-            self._context = _context(self._config, self._pems)
         return self._context.wrap_socket(accepted, server_side=True, do_handshake_on_connect=False)
 
     def shake(self, wrapped: socket.socket) -> bool:
@@ -63,8 +58,7 @@ class Tls:
         if not isinstance(wrapped, ssl.SSLSocket):
             raise TypeError(f"{wrapped!r} was not wrapped")
         wrapped.do_handshake()
-        wanted = {_plain(name) for name in self._config.allowed_names}
-        return not wanted or bool(_names(wrapped.getpeercert() or {}) & wanted)
+        return not self._wanted or bool(_names(wrapped.getpeercert() or {}) & self._wanted)
 
 
 class TlsSocket(ssl.SSLSocket):

@@ -1,0 +1,195 @@
+"""The daemon behind TLS and passwords: its exit codes, and a real Prometheus that scrapes it."""
+
+import base64
+import contextlib
+import json
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+import urllib.request
+from contextlib import ExitStack, contextmanager, suppress
+
+import bcrypt
+import pytest
+
+from certificates import Authority
+from live_daemon import IOPLATEAU, Exposition, free_port, read_exposition
+
+pytestmark = pytest.mark.live
+
+RIGHT = "right horse"
+WEB_CONFIG = """
+tls_server_config:
+  cert_file: server.crt
+  key_file: server.key
+  client_ca_file: ca.crt
+  client_auth_type: RequireAndVerifyClientCert
+basic_auth_users:
+  scraper: "{secret}"
+"""
+AUTHORIZATION = "Basic " + base64.b64encode(f"scraper:{RIGHT}".encode()).decode()
+
+
+@pytest.fixture
+def ca(tmp_path):
+    """An authority whose server certificate stands beside tmp_path/web-config.yml."""
+    authority = Authority(tmp_path, "ca")
+    authority.issue("server", "DNS:localhost,IP:127.0.0.1")
+    secret = bcrypt.hashpw(RIGHT.encode(), bcrypt.gensalt(10)).decode()
+    (tmp_path / "web-config.yml").write_text(WEB_CONFIG.format(secret=secret))
+    return authority
+
+
+@contextmanager
+def running(directory):
+    """The address and the log of a daemon that serves with web-config.yml, once it is ready."""
+    address, log = f"127.0.0.1:{free_port()}", directory / "log"
+    with log.open("wb") as output, ExitStack() as stack:
+        process = subprocess.Popen(
+            [IOPLATEAU, "serve", "--web.listen-address", address,
+             "--web.config.file", directory / "web-config.yml"],
+            stdout=output, stderr=output,
+        )  # fmt: skip
+        stack.callback(process.wait, timeout=10)
+        stack.callback(process.terminate)
+        wait_until(lambda: "listening" in log.read_text(), log)
+        yield address, log
+
+
+def wait_until(condition, log, seconds: float = 40.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, log.read_text()
+        time.sleep(0.2)
+
+
+def scrape(address: str, context: ssl.SSLContext) -> Exposition:
+    request = urllib.request.Request(
+        f"https://{address}/metrics", headers={"Authorization": AUTHORIZATION}
+    )
+    with urllib.request.urlopen(request, timeout=5, context=context) as answer:
+        return read_exposition(answer.read().decode())
+
+
+def is_ready(address: str, context: ssl.SSLContext) -> bool:
+    with contextlib.suppress(OSError):
+        return bool(scrape(address, context).samples)
+    return False
+
+
+def test_a_real_prometheus_scrapes_over_mutual_tls_with_a_password(ca, tmp_path):
+    client = ca.issue("client", "DNS:scraper", usage="clientAuth")
+    with running(tmp_path) as (address, log), prometheus(tmp_path, address, client) as query:
+        wait_until(lambda: query("up") == "1", log)
+        wait_until(lambda: query("ioplateau_build_info") == "1", log)
+
+        assert query("ioplateau_build_info") == "1"
+
+
+@contextmanager
+def prometheus(directory, target: str, client):
+    """A Prometheus that scrapes `target`; a function from a metric's name to its value."""
+    own = f"127.0.0.1:{free_port()}"
+    (directory / "prometheus.yml").write_text(
+        "scrape_configs:\n- job_name: ioplateau\n  scrape_interval: 1s\n  scheme: https\n"
+        f"  basic_auth: {{username: scraper, password: {RIGHT}}}\n"
+        f"  tls_config: {{ca_file: {directory}/ca.crt, cert_file: {client.certificate}, "
+        f"key_file: {client.key}}}\n"
+        f"  static_configs: [{{targets: ['{target}']}}]\n"
+    )
+
+    def query(name: str) -> str | None:
+        try:
+            with urllib.request.urlopen(f"http://{own}/api/v1/query?query={name}", timeout=5) as it:
+                found = json.load(it)["data"]["result"]
+        except OSError:
+            return None
+        return found[0]["value"][1] if found else None
+
+    with ExitStack() as stack:
+        process = subprocess.Popen(
+            [
+                shutil.which("prometheus") or "prometheus",
+                f"--config.file={directory}/prometheus.yml",
+                f"--storage.tsdb.path={directory}/data",
+                f"--web.listen-address={own}",
+            ],
+            stderr=subprocess.DEVNULL,
+        )
+        stack.callback(process.wait)
+        stack.callback(process.terminate)
+        yield query
+
+
+def test_500_clients_that_hold_on_over_tls_do_not_keep_the_scraper_out(ca, tmp_path):
+    context = ca.client(ca.issue("client", "DNS:scraper", usage="clientAuth"))
+    with running(tmp_path) as (address, log):
+        wait_until(lambda: is_ready(address, context), log)
+        attack(address, context)  # what the first one loads stays loaded
+        before = scrape(address, context).value("process_resident_memory_bytes")
+        answered = attack(address, context)
+        time.sleep(2)
+        after = scrape(address, context)
+
+    assert all(count > 100 for count in answered)
+    assert after.value("process_open_fds") < 64
+    assert after.value("process_resident_memory_bytes") < 1.1 * before
+
+
+def attack(address: str, context: ssl.SSLContext) -> list[int]:
+    """Samples of each of three scrapes while 500 are silent, half shaken, or trickling."""
+    host, port = address.split(":")
+    with ExitStack() as stack:
+        trickling = []
+        for number in range(500):
+            client = stack.enter_context(socket.create_connection((host, int(port)), timeout=5))
+            with suppress(OSError):
+                if number % 3 == 1:
+                    client.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"r" * 40)
+                elif number % 3 == 2:
+                    wrapped = context.wrap_socket(client, server_hostname="localhost")
+                    trickling.append(stack.enter_context(wrapped))
+                    wrapped.sendall(b"GET /metrics HTTP/1.1\r\nX-Slow: ")
+        answered = [len(scrape(address, context).samples) for _ in range(2)]
+        for client in trickling:
+            with suppress(OSError):
+                client.sendall(b"a")
+        answered.append(len(scrape(address, context).samples))
+    return answered
+
+
+def test_a_bad_web_configuration_is_exit_code_2_with_every_error(ca, tmp_path):
+    (tmp_path / "server.key").chmod(0o644)
+    (tmp_path / "ca.crt").unlink()
+    done = subprocess.run(
+        [IOPLATEAU, "serve", "--web.listen-address", f"127.0.0.1:{free_port()}",
+         "--web.config.file", tmp_path / "web-config.yml"],
+        capture_output=True, text=True, timeout=30,
+    )  # fmt: skip
+    lines = done.stderr.splitlines()
+
+    assert done.returncode == 2
+    assert len(lines) == 2
+    assert all(line.startswith(f"ioplateau: {tmp_path}/web-config.yml: tls") for line in lines)
+    assert "mode 0644" in lines[0]
+    assert "No such file" in lines[1]
+
+
+def test_a_certificate_replaced_under_the_running_daemon_is_served(ca, tmp_path):
+    context = ca.client(ca.issue("client", "DNS:scraper", usage="clientAuth"))
+    with running(tmp_path) as (address, log):
+        wait_until(lambda: is_ready(address, context), log)
+        fresh = ca.issue("fresh", "DNS:localhost,IP:127.0.0.1")
+        fresh.key.replace(tmp_path / "server.key")
+        fresh.certificate.replace(tmp_path / "server.crt")
+        wait_until(
+            lambda: is_ready(address, context) and "web configuration reloaded" in log.read_text(),
+            log,
+        )
+        told = log.read_text()
+
+    assert "TLS, certificate valid until 20" in told
+    assert RIGHT not in told
+    assert "BEGIN" not in told
