@@ -228,6 +228,26 @@ def print_rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         print(f"| {' | '.join(cells)} |")
 
 
+def price_of_nfs() -> None:
+    """Memory of the same machine without NFS mounts and with them: netlink is imported for them."""
+    disks, mounts, nconnect = SIZES["small"]
+    found = {}
+    for count in (0, mounts):
+        with (
+            directory() as root,
+            process.advancing_tree(root, disks, count, nconnect),
+            process.ioplateau(f"{root}/proc", f"{root}/sys") as ours,
+        ):
+            ours.first_scrape()
+            time.sleep(WARM_UP_SECONDS)
+            ours.scrape()
+            found[count] = memory(ours)
+    print_rows(
+        [f"resident (highest), {disks} disks", "ours"],
+        [[f"{count} NFS mounts", mebibytes(pair)] for count, pair in found.items()],
+    )
+
+
 def this_machine(seconds: int) -> None:
     """On the real /proc and /sys: the floor is the kernel's own work there."""
     with process.ioplateau() as ours, process.floor() as floor:
@@ -274,6 +294,8 @@ def main() -> None:
     if sizes:
         print_table([measure(name, seconds) for name in sizes])
         print()
+    price_of_nfs()
+    print()
     this_machine(min(seconds, 30))
     print(f"\nload at the end {' '.join(f'{each:.2f}' for each in os.getloadavg())}")
 
