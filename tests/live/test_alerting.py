@@ -1,0 +1,219 @@
+"""From a throttled device to somebody's webhook: kernel, exporter, Prometheus, Alertmanager.
+
+The rules and routes are the committed ones, 15 times as fast (live_prometheus.faster).
+Needs root, fio, losetup and a real disk: see throttled_disk.py.
+"""
+
+import json
+import subprocess
+import time
+
+import pytest
+
+import boards_and_rules as ours
+from live_daemon import running_daemon
+from live_prometheus import (
+    fast_routes,
+    fast_rules,
+    faster,
+    running_alertmanager,
+    running_prometheus,
+    running_receiver,
+)
+from throttled_disk import ThrottledDisk
+
+pytestmark = pytest.mark.live
+
+LIMIT_IOPS = 500
+LOAD_SECONDS = 20
+DISK = "IoplateauDiskThrottled"
+CONFIG = """
+[device]
+include = ["{disk}"]
+exclude = ["*"]
+[[limit]]
+disk = "{disk}"
+iops = {iops}
+"""
+
+
+def test_faster_rules_differ_in_durations_only():
+    for text in ours.RULE_TEXTS.values():
+        pairs = zip(text.splitlines(), faster(text).splitlines(), strict=True)
+        changed = [(before, after) for before, after in pairs if before != after]
+
+        assert changed
+        for before, after in changed:
+            for longer, shorter in (("5m", "20s"), ("15m", "60s"), ("1m", "4s"), ("1h", "240s")):
+                before = before.replace(f"[{longer}]", f"[{shorter}]").replace(  # noqa: PLW2901
+                    f"for: {longer}", f"for: {shorter}"
+                )
+            assert before.replace("for: 3m", "for: 12s") == after
+
+
+def test_a_throttled_device_is_one_notification_with_its_sentence_and_one_when_it_ends(tmp_path):
+    with (
+        ThrottledDisk(read_iops=LIMIT_IOPS) as disk,
+        running_receiver() as receiver,
+        running_alertmanager(tmp_path, fast_routes(tmp_path, receiver.url)) as alertmanager,
+        running_daemon(CONFIG.format(disk=disk.name, iops=LIMIT_IOPS), tmp_path) as daemon,
+        running_prometheus(
+            tmp_path,
+            [("vm1", daemon.url.removeprefix("http://"), "/metrics")],
+            fast_rules(tmp_path),
+            alertmanager,
+        ) as prometheus,
+    ):
+        load = disk.load(depth=16, seconds=LOAD_SECONDS)
+        prometheus.wait_until(lambda: bool(receiver.of(DISK, "firing")), 40, "the notification")
+        load.result()
+        prometheus.wait_until(lambda: bool(receiver.of(DISK, "resolved")), 70, "its end")
+        time.sleep(3)
+        firing, resolved = receiver.of(DISK, "firing"), receiver.of(DISK, "resolved")
+        paths = {path for path, _ in receiver.got}
+
+    assert len(firing) == 1
+    assert len(resolved) == 1
+    assert paths == {"/storage"}
+    assert firing[0]["groupLabels"] == {"instance": "vm1"}
+    (alert,) = firing[0]["alerts"]
+    assert alert["labels"]["name"] == disk.name
+    told = alert["annotations"]["description"]
+    assert told.startswith(
+        f"Disk {disk.name} of vm1 was held at its limit of 500 operations/s for "
+    )
+    assert "% of the last 5 minutes" in told
+    assert alert["annotations"]["dashboard"] == (
+        f"/d/ioplateau-disk?var-instance=vm1&var-device={disk.name}"
+    )
+    assert alert["annotations"]["runbook_url"].endswith("/docs/runbooks/disk-throttled.md")
+
+
+@pytest.fixture(scope="module")
+def heard(tmp_path_factory):
+    """What comes of many alerts at once, of the committed routes and inhibitions."""
+    directory = tmp_path_factory.mktemp("inhibition")
+    with (
+        running_receiver() as receiver,
+        running_alertmanager(directory, fast_routes(directory, receiver.url)) as alertmanager,
+    ):
+        send(alertmanager)
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and len(groups(receiver)) < EXPECTED_GROUPS:
+            time.sleep(0.2)
+        time.sleep(3)
+    return receiver
+
+
+def alert(alertname, severity="warning", scope="vm", /, **labels):
+    found = next(one for one in ours.ALERTS if (one.name, one.severity) == (alertname, severity))
+    assert found.scope == scope
+    return {"alertname": alertname, "severity": severity, "scope": scope, **labels}
+
+
+def volume_labels(export):
+    return {"server": "10.0.0.4", "export": export, "volume": f"10.0.0.4:{export}"}
+
+
+SENT = [
+    # vm1: its own limit and three of its disks.
+    alert("IoplateauVmUncachedThrottled", instance="vm1", kind="vm_uncached", name="vm"),
+    *(alert(DISK, instance="vm1", kind="disk", name=f"sd{letter}") for letter in "abc"),
+    # vm2: two disks, one of them badly.
+    alert(DISK, instance="vm2", kind="disk", name="sda"),
+    alert(DISK, instance="vm2", kind="disk", name="sdb"),
+    alert(DISK, "critical", instance="vm2", kind="disk", name="sdb"),
+    # A full volume and twenty of its clients; another one that only a client feels.
+    alert("IoplateauVolumeAtLimit", "warning", "volume", **volume_labels("/full")),
+    *(
+        alert(
+            "IoplateauNfsVolumeThrottled",
+            "warning",
+            "volume",
+            instance=f"client{number}",
+            **volume_labels("/full"),
+        )
+        for number in range(20)
+    ),
+    *(
+        alert(
+            "IoplateauNfsVolumeThrottled",
+            "warning",
+            "volume",
+            instance=f"client{number}",
+            **volume_labels("/other"),
+        )
+        for number in range(3)
+    ),
+    # vm3: one connection.
+    alert("IoplateauNfsWithoutNconnect", instance="vm3", kind="nfs_connection", name="/mnt/a"),
+    alert("IoplateauNfsConnectionThrottled", instance="vm3", kind="nfs_connection", name="/mnt/a"),
+    # vm4: the network, and NFS over it.
+    alert("IoplateauVmNetworkThrottled", instance="vm4", kind="vm_network", name="vm"),
+    alert("IoplateauNfsSlotsThrottled", instance="vm4", kind="nfs_slots", name="/mnt/a"),
+    # vm5: down, and what it said last.
+    alert("IoplateauExporterDown", instance="vm5"),
+    alert("IoplateauSourceFailing", instance="vm5", source="mountstats"),
+]
+EXPECTED_GROUPS = 8
+
+
+def send(alertmanager):
+    body = json.dumps([{"labels": labels} for labels in SENT])
+    subprocess.run(
+        [
+            *("curl", "-sf", "-XPOST", "-H", "Content-Type: application/json", "-d", body),
+            f"http://{alertmanager}/api/v2/alerts",
+        ],
+        check=True,
+        timeout=30,
+    )
+
+
+def groups(receiver):
+    """The alerts of each notification, by what it was grouped by, and where it went."""
+    found = {}
+    for path, body in list(receiver.got):
+        key = (path, *body["groupLabels"].values())
+        found.setdefault(key, []).extend(
+            (one["labels"]["alertname"], one["labels"].get("name") or one["labels"].get("instance"))
+            for one in body["alerts"]
+        )
+    return found
+
+
+def test_a_vms_limit_silences_its_disks(heard):
+    assert groups(heard)["/storage", "vm1"] == [("IoplateauVmUncachedThrottled", "vm")]
+
+
+def test_other_vms_disks_are_heard_and_critical_goes_to_the_pager_instead(heard):
+    assert groups(heard)["/storage", "vm2"] == [(DISK, "sda")]
+    assert groups(heard)["/pager", "vm2"] == [(DISK, "sdb")]
+
+
+def test_a_full_volume_silences_its_clients(heard):
+    assert groups(heard)["/storage", "10.0.0.4:/full"] == [("IoplateauVolumeAtLimit", None)]
+
+
+def test_clients_of_one_volume_are_one_message(heard):
+    told = groups(heard)["/storage", "10.0.0.4:/other"]
+
+    assert sorted(told) == [("IoplateauNfsVolumeThrottled", f"client{n}") for n in range(3)]
+    assert sum("/other" in str(body["groupLabels"]) for _, body in heard.got) == 1
+
+
+def test_a_mount_without_nconnect_is_told_once(heard):
+    assert groups(heard)["/storage", "vm3"] == [("IoplateauNfsWithoutNconnect", "/mnt/a")]
+
+
+def test_the_network_silences_nfs_on_that_vm(heard):
+    assert groups(heard)["/storage", "vm4"] == [("IoplateauVmNetworkThrottled", "vm")]
+
+
+def test_of_a_vm_that_is_down_nothing_old_is_told(heard):
+    assert groups(heard)["/storage", "vm5"] == [("IoplateauExporterDown", "vm5")]
+
+
+def test_nothing_else_was_heard(heard):
+    assert len(groups(heard)) == EXPECTED_GROUPS
+    assert len(heard.got) == EXPECTED_GROUPS
