@@ -11,7 +11,6 @@ import os
 import platform
 import signal
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from ioplateau.run import serve
 
 GOOD, FOUND, WRONG = 0, 1, 2
+INTERRUPTED, CUT_OFF = 130, 141  # as a shell tells SIGINT and SIGPIPE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,12 +36,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return WRONG
     command: Callable[[argparse.Namespace, Settings], int] = options.run
     try:
-        return command(options, settings)
+        return _flushed(command(options, settings))
+    except BrokenPipeError:  # `| head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CUT_OFF
     except OSError as error:
         print(f"ioplateau: {_sentence(error)}", file=sys.stderr)
         return WRONG
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
+
+
+def _flushed(code: int) -> int:
+    sys.stdout.flush()  # a full disk or a closed pipe is an error now, not after the end
+    return code
 
 
 def _sentence(error: OSError) -> str:
@@ -63,7 +71,9 @@ def _parser() -> argparse.ArgumentParser:
     _add(commands, "serve", _serve, "run the daemon: sample, judge, and answer scrapes")
     limits = _add(commands, "limits", _limits, "what this machine is allowed, by whom, and why")
     limits.add_argument("--json", action="store_true", help="as one JSON object")
-    asked = limits.add_argument_group("instead of this machine: what would bind first, on any machine")
+    asked = limits.add_argument_group(
+        "instead of this machine: what would bind first, on any machine"
+    )
     asked.add_argument("--vm-size", metavar="SIZE", help="like Standard_D8s_v3 or m5.large")
     asked.add_argument(
         "--disk",
@@ -78,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     record = _add(commands, "record", _record, "write what is read of this machine into a file")
     record.add_argument("file", type=Path, metavar="FILE", help="to write, like slow.jsonl.gz")
     record.add_argument(
-        "--seconds", type=float, metavar="S", help="how long; default: until interrupted"
+        "--seconds", type=_seconds, metavar="S", help="how long; default: until interrupted"
     )
     replay = _add(commands, "replay", _replay, "judge a recording again")
     replay.add_argument("file", type=Path, metavar="FILE")
@@ -93,6 +103,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add(commands, "doctor", _doctor, "what can be seen here, what is missing, how to mend it")
     return parser
+
+
+def _seconds(text: str) -> float:
+    """How long; argparse tells what is wrong with it."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e9:  # neither is nan
+        raise argparse.ArgumentTypeError(f"{text!r}, want seconds above 0, like 60")
+    return seconds
 
 
 def _add(
@@ -171,20 +192,22 @@ def _print_json(value: object) -> None:
 def _record(options: argparse.Namespace, settings: Settings) -> int:
     from ioplateau.run import record, serve
     from ioplateau.run.clock import SystemClock
+    from ioplateau.run.pause import Pause
 
-    clock = SystemClock()
-    stop = threading.Event()
+    clock, pause = SystemClock(), Pause()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+        signal.signal(number, lambda *_: pause.end())
     wanted = _serve_settings(settings)
     interval = wanted.engine.interval_seconds
+    sampler = serve.sampler_for(wanted, clock)
     count = record.record(
         options.file,
-        serve.sampler_for(wanted, clock),
+        sampler,
         clock,
         interval,
         ticks=None if options.seconds is None else max(round(options.seconds / interval), 1) + 1,
-        wait=stop.wait,
+        wait=pause.sleep,
+        seen=record.Companions(wanted, sampler, clock).see,
     )
     print(f"{options.file}: {count} snapshots", file=sys.stderr)
     return GOOD

@@ -28,7 +28,7 @@ def told(state):
 
 def test_a_recording_of_this_machine_replays_to_what_was_told_live(tmp_path):
     sampler, engine, file = Sampler(Host(), SystemClock()), Engine(SETTINGS), BytesIO()
-    writer = Writer(file, hz=1 / SETTINGS.interval_seconds)
+    writer = Writer(file, SETTINGS.interval_seconds)
     live = []
     for _ in range(15):
         snapshot = sampler.take()

@@ -110,3 +110,43 @@ def test_doctor_on_a_machine_without_proc_says_how_to_mend_it(tmp_path):
     assert done.returncode == 1
     assert "MISSING  disks" in done.stdout
     assert "ProcSubset=all" in done.stdout
+
+
+@pytest.mark.parametrize("seconds", ["nan", "-1", "0", "soon", "inf"])
+def test_a_length_of_a_recording_that_cannot_be_is_said(tmp_path, seconds):
+    done = run("record", tmp_path / "made.gz", f"--seconds={seconds}")
+
+    assert done.returncode == 2
+    assert f"'{seconds}', want seconds above 0" in done.stderr
+    assert not (tmp_path / "made.gz").exists()
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    done = subprocess.run(
+        ["sh", "-c", f"{IOPLATEAU} replay {MACHINE} --format json | head -n 1"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert json.loads(done.stdout)["budgets"]
+    assert done.stderr == ""
+
+
+def test_an_output_that_is_full_is_told():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [IOPLATEAU, "replay", MACHINE], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+
+    assert done.returncode == 2
+    assert "No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize("machine", sorted(MACHINE.parent.parent.iterdir()), ids=lambda p: p.name)
+def test_every_recording_that_is_kept_replays(machine):
+    done = run("replay", machine / "recording.jsonl.gz", "--format", "json")
+
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert all(json.loads(line)["budgets"] for line in done.stdout.splitlines()[1:])

@@ -32,7 +32,7 @@ def written(tmp_path):
     def write(*snapshots, hz=1.0):
         path = tmp_path / "made.jsonl.gz"
         with path.open("wb") as file:
-            writer = Writer(file, hz)
+            writer = Writer(file, 1 / hz)
             for one in snapshots:
                 writer.write(one)
             writer.close()

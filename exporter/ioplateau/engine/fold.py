@@ -161,7 +161,7 @@ class Engine:
         """
         at = snapshot.read_at(name)
         before = self._arrived.get(name, at)
-        if name not in snapshot.failed:
+        if name in snapshot.texts or name in snapshot.blobs:
             self._arrived[name] = at
         return at, at - before > GAP_INTERVALS * self._settings.interval_seconds
 

@@ -61,7 +61,7 @@ def look(
     engine = Engine(settings.engine)
     first = sampler.take()
     state = engine.observe(first)
-    NfsSockets(sampler, settings.nfs_ports)(state, first)
+    NfsSockets(sampler, settings.nfs_ports, wait_seconds=5.0)(state, first)
     ProviderCounters(sampler, settings.paths.host(), clock)(state, first)
     unasked = ask_cloud(settings, sampler, first, clock)
     sampler.look_again()
@@ -71,8 +71,10 @@ def look(
     # What is read seldom was read by the first tick.
     seen = replace(
         snapshot,
-        texts={**first.texts, **snapshot.texts},
+        texts={path: t for path, t in first.texts.items() if path not in snapshot.failed}
+        | dict(snapshot.texts),
         took={**first.took, **snapshot.took},
+        failed={**first.failed, **snapshot.failed},
     )
     return examine(seen, state, unasked)
 

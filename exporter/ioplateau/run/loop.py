@@ -7,7 +7,6 @@ whoever reads it needs no lock and never sees half a tick.
 from __future__ import annotations
 
 import logging
-import threading
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,11 +16,17 @@ from ioplateau.engine import Engine
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.run.clock import Clock, Grid
 from ioplateau.run.logs import event
+from ioplateau.run.news import News
+from ioplateau.run.pause import Pause
 from ioplateau.run.sampler import Sampler
-from ioplateau.state import SourceState, State
+from ioplateau.state import DiskState, State
 from ioplateau.tell.metrics_self import TICK_BOUNDS
 
 LOG = logging.getLogger(__name__)
+
+# Ticks in a row after which the last good state is too old to be shown.
+MOST_FAILED = 10
+
 
 @dataclass(slots=True)
 class TickTimes:
@@ -60,17 +65,17 @@ class Loop:
         self._clock = clock
         self._interval = interval_seconds
         self._after_tick = after_tick
-        self._stop = threading.Event()
-        self._known: dict[str, SourceState] = {}
-        self._notices: tuple[str, ...] = ()
+        self._pause = Pause()
+        self._news = News()
+        self._failed = 0  # ticks in a row that came to nothing
         self._looked_again = float("-inf")
-        self.state: State | None = None  # the published one
+        self.state: State | None = None  # the published one; None: none yet, or none that is fresh
         self.times = TickTimes()
         self.skipped = 0
 
     def stop(self) -> None:
         """End after the present tick. May be called from any thread or signal handler."""
-        self._stop.set()
+        self._pause.end()
 
     def run(self, ticks: int | None = None) -> None:
         """Tick on the grid until stopped, or for a number of ticks."""
@@ -78,53 +83,50 @@ class Loop:
         while ticks is None or ticks > 0:
             due = grid.next(self._clock.mono())
             self.skipped = grid.skipped
-            if self._stop.wait(max(due - self._clock.mono(), 0.0)):
+            if self._pause.sleep(due - self._clock.mono()):
                 return
             self.tick()
             ticks = ticks - 1 if ticks is not None else None
 
-    def tick(self) -> State:
+    def tick(self) -> None:
         """Take one snapshot and publish what it means."""
         start = self._clock.mono()
         snapshot = self._sampler.take()
+        try:
+            self._publish(snapshot)
+        except Exception as error:
+            self._fail(error)
+        else:
+            self._failed = 0
+        self.times.add(self._clock.mono() - start)
+
+    def _publish(self, snapshot: Snapshot) -> None:
         state = self._engine.observe(snapshot)
         self.state = state
-        self._log_changes(state)
+        self._news.tell(state)
         self._notice_new_shapes(state)
         self._after_tick(state, snapshot)
-        self.times.add(self._clock.mono() - start)
-        return state
+
+    def _fail(self, error: Exception) -> None:
+        """A defect of ours: one odd reading must not take all the others with it. If it stays,
+        no state is better than an old one.
+        """
+        self._failed += 1
+        if self._failed == 1:
+            event(LOG, logging.ERROR, "a tick failed", why=repr(error), exc_info=True)
+        if self._failed >= MOST_FAILED:
+            self.state = None
 
     def _notice_new_shapes(self, state: State) -> None:
         """A disk or mount that the static part does not know yet: look at the machine again."""
-        is_new = any(disk.device is None for disk in state.disks.values()) or any(
+        is_new = any(_is_new(disk) for disk in state.disks.values()) or any(
             mount.entry is None for mount in state.mounts.values()
         )
-        if is_new and state.mono - self._looked_again >= 5:
+        if is_new and state.ticks > 1 and state.mono - self._looked_again >= 5:
             self._looked_again = state.mono
             self._sampler.look_again()
 
-    def _log_changes(self, state: State) -> None:
-        for name, source in state.sources.items():
-            before = self._known.get(name)
-            if before is source:
-                continue
-            if not source.up and (before is None or before.up or before.why != source.why):
-                event(LOG, logging.WARNING, "source failed", source=name, why=source.why)
-            elif source.up and before is not None and not before.up:
-                event(LOG, logging.INFO, "source answers again", source=name)
-            if source.rejects and (before is None or not before.rejects):
-                # Once: a line that is odd now is odd every second.
-                event(
-                    LOG,
-                    logging.WARNING,
-                    "source has lines we do not understand",
-                    source=name,
-                    first=source.last_reject,
-                )
-            self._known[name] = source
-        if state.notices != self._notices:
-            for notice in state.notices:
-                if notice not in self._notices:
-                    event(LOG, logging.WARNING, "notice", what=notice)
-            self._notices = state.notices
+
+def _is_new(disk: DiskState) -> bool:
+    # Without a window its counters have just begun: perhaps another disk under the same name.
+    return disk.device is None or disk.window is None

@@ -28,19 +28,24 @@ class RecordingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """hz: snapshots per second. static: the machine's shape at the beginning."""
+    """interval_seconds: between snapshots. static: the machine's shape at the beginning."""
 
-    hz: float
+    interval_seconds: float
     static: Static
+
+    @property
+    def hz(self) -> float:
+        """Snapshots per second."""
+        return 1.0 / self.interval_seconds
 
 
 class Writer:
     """Appends snapshots to a new file. Each is flushed, so a crash costs at most the last."""
 
-    def __init__(self, file: BinaryIO, hz: float) -> None:
+    def __init__(self, file: BinaryIO, interval_seconds: float) -> None:
         # mtime 0: two recordings of the same snapshots are the same bytes.
         self._gzip = gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6, mtime=0)
-        self._hz = hz
+        self._interval = interval_seconds
         self._static: Static | None = None
 
     def write(self, snapshot: Snapshot) -> None:
@@ -48,7 +53,8 @@ class Writer:
             self._line(
                 {
                     "header": 1,
-                    "hz": self._hz,
+                    "hz": 1.0 / self._interval,
+                    "interval_seconds": self._interval,  # 1 / hz may differ in the last bit
                     "ioplateau": __version__,
                     "static": _static_json(snapshot.static),
                 }
@@ -86,16 +92,23 @@ def read(path: Path | str) -> tuple[Header, Iterator[Snapshot]]:
     lines = _lines(Path(path))
     try:
         first = json.loads(next(lines))
-        header = Header(float(first.get("hz") or 1), _static(first.get("static") or {}))
+        header = Header(_interval(first), _static(first.get("static") or {}))
     except StopIteration:
         raise RecordingError(
             f"{path}: empty, want a recording made by `ioplateau record`"
         ) from None
-    except (ValueError, AttributeError, TypeError) as error:
+    except (ValueError, AttributeError, TypeError, ArithmeticError, RecursionError) as error:
         raise RecordingError(f"{path}: the first line is no recording's header: {error}") from error
     if "header" not in first:
         raise RecordingError(f"{path}: the first line has no 'header' key, want a recording")
     return header, _snapshots(lines, header.static)
+
+
+def _interval(first: Mapping[str, Any]) -> float:
+    seconds = float(first.get("interval_seconds") or 1.0 / float(first.get("hz") or 1.0))
+    if not 0.001 <= seconds <= 3600:
+        raise ValueError(f"{seconds:g} seconds between snapshots, want 0.001 to 3600")
+    return seconds
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -115,7 +128,7 @@ def _snapshots(lines: Iterator[bytes], static: Static) -> Iterator[Snapshot]:
             if "static" in value:
                 static = _static(value["static"])
             snapshot = _snapshot(value, static)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue
         yield snapshot
 
@@ -126,14 +139,22 @@ def _snapshot(value: Mapping[str, Any], static: Static) -> Snapshot:
         mono=mono,
         mono_end=float(value.get("mono_end", mono)),
         wall=float(value.get("wall", 0.0)),
-        boot=value.get("boot"),
+        boot=_number(value.get("boot")),
         static=static,
         texts={path: _bytes(text) for path, text in value.get("f", {}).items()},
-        at=value.get("at", {}),
-        took=value.get("took", {}),
-        failed=value.get("failed", {}),
+        at=_numbers(value.get("at")),
+        took=_numbers(value.get("took")),
+        failed={name: str(why) for name, why in (value.get("failed") or {}).items()},
         blobs={key: blob for key, blob in value.items() if key not in OWN_KEYS},
     )
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _numbers(values: Mapping[str, Any] | None) -> dict[str, float]:
+    return {name: float(value) for name, value in (values or {}).items()}
 
 
 def _text(text: bytes) -> str:

@@ -30,7 +30,7 @@ class Told:
 def states(path: Path | str, settings: EngineSettings | None = None) -> Iterator[State]:
     """One state a snapshot. The interval is the recording's own. Raises RecordingError."""
     header, snapshots = recording.read(path)
-    engine = Engine(replace(settings or EngineSettings(), interval_seconds=1.0 / header.hz))
+    engine = Engine(replace(settings or EngineSettings(), interval_seconds=header.interval_seconds))
     for snapshot in snapshots:
         yield engine.observe(snapshot)
 

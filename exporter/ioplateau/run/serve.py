@@ -6,7 +6,9 @@ import logging
 import platform
 import resource
 import signal
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -16,7 +18,7 @@ from ioplateau.engine import Engine, EngineSettings
 from ioplateau.measure import cgroups, interfaces
 from ioplateau.measure.host import Host
 from ioplateau.measure.metadata import FetchSettings
-from ioplateau.measure.snapshot import Snapshot
+from ioplateau.measure.snapshot import MOUNTSTATS, Snapshot
 from ioplateau.run.clock import SystemClock
 from ioplateau.run.cloud import Metadata
 from ioplateau.run.http1 import Handler, Request, Response, text
@@ -24,7 +26,7 @@ from ioplateau.run.logs import event
 from ioplateau.run.loop import Loop
 from ioplateau.run.memory import Memory
 from ioplateau.run.providers import ProviderCounters
-from ioplateau.run.sampler import Sampler, Source
+from ioplateau.run.sampler import Sampler, SamplerSettings, Source
 from ioplateau.run.sampler import files as kernel_files
 from ioplateau.run.systemd import Systemd
 from ioplateau.run.web import WebServer, WebSettings
@@ -72,7 +74,9 @@ def sampler_for(settings: ServeSettings, clock: SystemClock) -> Sampler:
     """A sampler of every source that costs little; the sockets join when an NFS mount exists."""
     host = settings.paths.host()
     links = Source("interfaces", interfaces.links, every_seconds=60.0)
-    return Sampler(host, clock, (*kernel_files(host), links, _groups(host)))
+    # Whatever hangs, there must be time left in the tick for the rest of it.
+    patience = SamplerSettings(answer_seconds=0.4 * min(settings.engine.interval_seconds, 1.0))
+    return Sampler(host, clock, (*kernel_files(host), links, _groups(host)), patience)
 
 
 def _groups(host: Host) -> Source:
@@ -91,17 +95,38 @@ def _groups(host: Host) -> Source:
 
 
 class NfsSockets:
-    """Adds the socket diagnostics to a sampler once there is an NFS mount."""
+    """Adds the socket diagnostics to a sampler once there is an NFS mount.
 
-    def __init__(self, sampler: Sampler, ports: tuple[int, ...]) -> None:
+    Importing pyroute2 takes 0.4 s, as long as a tick waits for an answer: that is done beside
+    the loop, and waited for where there is no loop.
+    """
+
+    def __init__(
+        self, sampler: Sampler, ports: tuple[int, ...], *, wait_seconds: float = 0.0
+    ) -> None:
         self._sampler = sampler
         self._ports = ports
-        self._is_added = False
+        self._wait = wait_seconds
+        self._is_begun = False
 
     def __call__(self, state: State, snapshot: Snapshot) -> None:  # noqa: ARG002
-        if state.mounts and not self._is_added:
-            self._is_added = True
-            self._sampler.add(_sockets(self._ports))
+        self.see(snapshot)
+
+    def see(self, snapshot: Snapshot) -> None:
+        """Look for an NFS mount, the only kind that tells statistics."""
+        if not self._is_begun and b" statvers=" in snapshot.texts.get(MOUNTSTATS, b""):
+            self._is_begun = True
+            beside = threading.Thread(target=self._add, name="sockets", daemon=True)
+            beside.start()
+            beside.join(self._wait)
+
+    def _add(self) -> None:
+        import ioplateau.measure.sockets as door
+
+        # A refusal is the source's own to tell.
+        with suppress(OSError):
+            door.SocketDiagnostics(self._ports).close()
+        self._sampler.add(_sockets(self._ports))
 
 
 def _sockets(ports: tuple[int, ...]) -> Source:
@@ -110,9 +135,8 @@ def _sockets(ports: tuple[int, ...]) -> Source:
     diagnostics: list[SocketDiagnostics] = []
 
     def read() -> object:
-        # Made on the reader's thread: importing pyroute2 takes 0.4 s, off the tick.
         if not diagnostics:
-            diagnostics.append(SocketDiagnostics(ports))
+            diagnostics.append(SocketDiagnostics(ports))  # belongs to the reader's thread
         return diagnostics[0].read()
 
     return Source("tcp", read)

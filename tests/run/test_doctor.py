@@ -1,0 +1,86 @@
+"""The doctor, on machines of all kinds."""
+
+import pytest
+
+from ioplateau.run import doctor
+from ioplateau.run.sampler import Sampler, SamplerSettings, files
+from ioplateau.run.serve import PathSettings, ServeSettings
+from nfs_texts import entry, mounted
+
+LINE = b"   8       0 sda 1 0 8 1 2 0 16 2 0 3 3 0 0 0 0 0 0\n"
+
+
+@pytest.fixture
+def machine(tmp_path):
+    for folder in ("proc/self", "proc/net", "proc/pressure", "sys/block/sda"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "sys/block/sda/size").write_text("2048\n")
+    (tmp_path / "proc/diskstats").write_bytes(LINE)
+    (tmp_path / "proc/stat").write_bytes(b"cpu  1 0 1 1 5 0 0 7 0 0\nbtime 1\n")
+    return tmp_path
+
+
+def report(machine):
+    settings = ServeSettings(paths=PathSettings(rootfs=str(machine)))
+
+    def sampler_for(settings, clock):
+        host = settings.paths.host()
+        return Sampler(host, clock, files(host), SamplerSettings())
+
+    findings = doctor.look(settings, sampler_for)
+    return {finding.subject: finding for finding in findings}, doctor.render(findings)
+
+
+def test_an_empty_machine_is_told_what_is_vital(tmp_path):
+    found, text = report(tmp_path)
+
+    assert found["disks"].is_vital
+    assert not found["disks"].is_good
+    assert "MISSING  disks: /proc/diskstats: No such file or directory" in text
+
+
+def test_what_is_there_is_good(machine):
+    found, _ = report(machine)
+
+    assert found["disks"].is_good
+    assert found["block devices"].what == "1: sda"
+
+
+def test_what_is_read_seldom_is_not_missing(machine):
+    found, _ = report(machine)
+
+    assert found["CPU steal and iowait"].is_good
+
+
+def test_what_is_read_seldom_and_fails_says_why(machine):
+    (machine / "proc/stat").unlink()
+    found, _ = report(machine)
+
+    assert found["CPU steal and iowait"].what == "/proc/stat: No such file or directory"
+
+
+def test_a_machine_without_sysfs_is_told(machine):
+    (machine / "sys/block/sda/size").unlink()
+    found, text = report(machine)
+
+    assert not found["block devices"].is_good
+    assert "--path.sysfs" in text
+
+
+def test_mounts_are_told_with_their_connections(machine):
+    (machine / "proc/self/mountstats").write_bytes(mounted("/a"))
+    (machine / "proc/self/mountinfo").write_bytes(entry("/a", "0:40"))
+    found, _ = report(machine)
+
+    assert "fs (NFSv4.1): 2 connections" in found["NFS sockets"].what
+    assert "no answer" not in found["NFS sockets"].what
+
+
+def test_garbage_everywhere_is_a_report_all_the_same(machine):
+    for path in ("diskstats", "stat", "self/mountstats", "self/mountinfo", "meminfo", "net/dev"):
+        (machine / "proc" / path).write_bytes(bytes(range(256)) * 10)
+    (machine / "sys/block/sda/size").write_bytes(b"\xff\xfe")
+    found, text = report(machine)
+
+    assert found["block devices"]
+    assert text.isprintable() or "\n" in text

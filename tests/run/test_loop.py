@@ -1,0 +1,170 @@
+"""The loop: on the grid, published by one reference, and not stopped by what goes wrong."""
+
+import logging
+
+import pytest
+
+from ioplateau.engine import Engine, EngineSettings
+from ioplateau.measure.snapshot import Snapshot, Static
+from ioplateau.run.loop import MOST_FAILED, Loop
+
+LINE = b"   8       0 sda {0} 0 {0} 1 2 0 16 2 0 3 3 0 0 0 0 0 0\n"
+
+
+class Clock:
+    """Time that passes only where something takes time."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def mono(self):
+        return self.now
+
+    wall = boot = mono
+
+
+class Sampler:
+    """Gives what `texts` says; each snapshot takes `seconds`."""
+
+    def __init__(self, clock, seconds=0.0, texts=lambda _: {}):
+        self._clock = clock
+        self._seconds = seconds
+        self._texts = texts
+        self.static = Static()
+        self.looks = 0
+        self.taken = []
+
+    def take(self):
+        at = self._clock.now
+        self._clock.now += self._seconds
+        self.taken.append(at)
+        texts = self._texts(len(self.taken))
+        return Snapshot(at, self._clock.now, at, self.static, boot=at, texts=texts)
+
+    def look_again(self):
+        self.looks += 1
+
+
+class Brittle(Engine):
+    """Fails at some ticks."""
+
+    def __init__(self, fails):
+        super().__init__()
+        self._fails = fails
+        self.count = 0
+
+    def observe(self, snapshot):
+        self.count += 1
+        if self._fails(self.count):
+            raise ZeroDivisionError("a defect")
+        return super().observe(snapshot)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def loop(clock, sampler, engine=None, interval=0.001, **parts):
+    # The waits between ticks are real; the interval is short, and the clock is moved by takes.
+    settings = EngineSettings(interval_seconds=interval)
+    return Loop(sampler, engine or Engine(settings), clock, interval, **parts)
+
+
+def test_ticks_that_are_on_time_skip_none(clock):
+    sampler = Sampler(clock, seconds=0.001)
+    running = loop(clock, sampler)
+    running.run(ticks=20)
+
+    assert running.skipped == 0
+    assert running.times.ticks == 20
+
+
+def test_ticks_that_take_three_intervals_skip_two_each(clock):
+    sampler = Sampler(clock, seconds=0.003)
+    running = loop(clock, sampler)
+    running.run(ticks=10)
+
+    assert running.skipped == 2 * 9
+    assert [round((at - 100.0) / 0.001) for at in sampler.taken] == list(range(0, 30, 3))
+
+
+def test_ticks_that_take_a_little_too_long_skip_some_and_are_never_caught_up(clock):
+    sampler = Sampler(clock, seconds=0.0013)
+    running = loop(clock, sampler)
+    running.run(ticks=100)
+
+    assert running.times.ticks + running.skipped == pytest.approx(130, abs=2)
+
+
+def test_the_state_is_the_last_ticks(clock):
+    sampler = Sampler(clock, seconds=0.001)
+    running = loop(clock, sampler)
+    running.run(ticks=3)
+
+    assert running.state.ticks == 3
+    assert running.state.mono == sampler.taken[-1]
+
+
+def test_stopping_ends_it_after_the_present_tick(clock):
+    seen = []
+
+    def after_tick(state, snapshot):
+        seen.append(state.ticks)
+        running.stop()
+
+    running = loop(clock, Sampler(clock, seconds=0.001), after_tick=after_tick)
+    running.run()
+
+    assert seen == [1]
+
+
+def test_a_tick_that_fails_costs_itself_and_one_line(clock, caplog):
+    caplog.set_level(logging.ERROR)
+    engine = Brittle(lambda count: 3 <= count <= 6)
+    running = loop(clock, Sampler(clock, seconds=0.001), engine)
+    running.run(ticks=10)
+
+    assert running.state.ticks == 6
+    assert running.times.ticks == 10
+    assert [record.getMessage() for record in caplog.records] == ["a tick failed"]
+
+
+def test_a_state_is_not_shown_for_long_when_all_ticks_fail(clock):
+    engine = Brittle(lambda count: count > 1)
+    running = loop(clock, Sampler(clock, seconds=0.001), engine)
+    running.run(ticks=MOST_FAILED)
+    early = running.state
+    running.run(ticks=1)
+
+    assert early is not None
+    assert running.state is None
+
+
+def test_a_failure_after_a_tick_stops_nothing(clock):
+    def after_tick(state, snapshot):
+        raise OSError("the disk is full")
+
+    running = loop(clock, Sampler(clock, seconds=0.001), after_tick=after_tick)
+    running.run(ticks=2)
+
+    assert running.state.ticks == 2
+
+
+def test_a_disk_whose_counters_began_anew_is_looked_at_again(clock):
+    counts = [50, 60, 70, 80, 5, 6, 7, 8]
+
+    def texts(number):
+        return {"/proc/diskstats": LINE.replace(b"{0}", b"%d" % counts[number - 1])}
+
+    sampler = Sampler(clock, seconds=1.0, texts=texts)
+    sampler.static = Static(block={"sda": {"size": "2048"}})
+    running = loop(clock, sampler, interval=1.0)
+    for _ in range(4):
+        running.tick()
+    before = sampler.looks
+    for _ in range(4):
+        running.tick()
+
+    assert before == 0
+    assert sampler.looks == 1
