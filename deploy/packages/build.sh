@@ -41,7 +41,7 @@ libraries() { # architecture's wheel tag, target directory
     local flags=(--quiet --target "$2" --python-version 3.11 --python-platform "$1" --no-deps --only-binary :all:)
     uv pip install "${flags[@]}" --require-hashes --requirements "$work/locked.txt"
     uv pip install "${flags[@]}" "$wheel"
-    rm -rf "$2/bin" "$2"/*.pth "$2"/.lock "$2/.gitignore"
+    rm -rf "${2:?}/bin" "$2"/*.pth "$2"/.lock "$2/.gitignore"
     find "$2" -name '_yaml*.so' -delete
     # What installers note about themselves; names, versions and licences stay.
     find "$2" -path '*.dist-info/*' \( -name RECORD -o -name INSTALLER -o -name REQUESTED \
