@@ -282,7 +282,11 @@ def main() -> None:
     parser.add_argument(
         "--seconds", type=int, default=90, help="measured per size, in slices of 15"
     )
-    parser.add_argument("--sizes", default="small,middle,large", help="of " + ",".join(SIZES))
+    parser.add_argument(
+        "--sizes",
+        default="small,middle,large",
+        help="of " + ",".join(SIZES) + "; empty: this machine only",
+    )
     parser.add_argument("--quick", action="store_true", help="two slices of each: a look, no more")
     given = parser.parse_args()
     seconds = 2 * SLICE_SECONDS if given.quick else given.seconds
@@ -294,8 +298,8 @@ def main() -> None:
     if sizes:
         print_table([measure(name, seconds) for name in sizes])
         print()
-    price_of_nfs()
-    print()
+        price_of_nfs()
+        print()
     this_machine(min(seconds, 30))
     print(f"\nload at the end {' '.join(f'{each:.2f}' for each in os.getloadavg())}")
 

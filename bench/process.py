@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import http.client
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -16,7 +17,8 @@ from types import TracebackType
 from typing import Self
 
 BENCH = Path(__file__).resolve().parent
-OURS = str(BENCH.parent / ".venv/bin/ioplateau")
+# Elsewhere than in a checkout: IOPLATEAU="python3 /opt/ioplateau/bin/ioplateau"
+OURS = shlex.split(os.environ.get("IOPLATEAU", str(BENCH.parent / ".venv/bin/ioplateau")))
 THEIRS = "/usr/bin/prometheus-node-exporter"
 COLLECTORS = ("diskstats", "mountstats", "nfs", "netdev", "pressure", "meminfo", "stat")
 # What Prometheus sends.
@@ -127,7 +129,7 @@ def ioplateau(procfs: str = "/proc", sysfs: str = "/sys") -> Program:
     port = free_port()
     return Program(
         [
-            *(OURS, "serve", "--no-cloud", "--web.listen-address", f"127.0.0.1:{port}"),
+            *(*OURS, "serve", "--no-cloud", "--web.listen-address", f"127.0.0.1:{port}"),
             *("--path.procfs", procfs, "--path.sysfs", sysfs, "--log.level", "error"),
         ],
         port,
