@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "exporter"), str(HERE.parent / "tests"), str(HERE)]
+sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE.parent / "tests"))
+sys.path.insert(0, str(HERE.parent / "exporter"))
 
 import recordings
 from ioplateau.judge.budgets import Kind, Word

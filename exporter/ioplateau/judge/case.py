@@ -20,8 +20,17 @@ class Case:
     """What is remembered of one budget between blocks."""
 
     __slots__ = (
-        "budget", "claims", "close", "drawn", "plateau", "saturated_seconds", "say_again",
-        "score", "since", "verdict", "word",
+        "at_rest",
+        "budget",
+        "claims",
+        "drawn",
+        "plateau",
+        "saturated_seconds",
+        "say_again",
+        "score",
+        "since",
+        "verdict",
+        "word",
     )  # fmt: skip
 
     def __init__(self, budget: Budget, drawn: Sense | Pool) -> None:
@@ -31,7 +40,7 @@ class Case:
             Claim(limit) for limit in budget.limits if limit.dimension is not Dimension.SLOTS
         ]
         self.plateau = Plateau()
-        self.close = False
+        self.at_rest = False  # nothing drawn, nothing remembered of it
         self.saturated_seconds = 0.0
         self.score = 0.0  # of what has no rate: slots
         self.word = Word.UNKNOWN
@@ -69,8 +78,14 @@ class Case:
         its members. elsewhere: a limit above this budget holds its requests back.
         """
         drawn = self.drawn
+        if not drawn.operations and not drawn.bytes:
+            if self.at_rest:
+                return None
+            self.at_rest = not any(claim.score or claim.smooth > 1.0 for claim in self.claims)
+        else:
+            self.at_rest = False
         queue = Queue.STRONG if sibling and drawn.queue < Queue.STRONG else drawn.queue
-        self.close = False
+        close = False
         binding: Claim | None = None
         for claim in self.claims:
             limit = claim.limit
@@ -85,11 +100,12 @@ class Case:
                 signs = self._signs(queue, limit, elsewhere=elsewhere)
             claim.step(rate, dt, signs)
             if rate > CLOSE * value:
-                self.close = True
+                close = True
             if claim.on and (
                 binding is None or claim.smooth / claim.value > binding.smooth / binding.value
             ):
                 binding = claim
+        drawn.near = close
         return binding
 
     def _signs(self, queue: Queue, limit: Limit, *, elsewhere: bool) -> Signs:

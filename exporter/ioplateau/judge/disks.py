@@ -116,13 +116,12 @@ class DiskRoom:
         verdicts: dict[BudgetKey, Verdict],
     ) -> None:
         """Every budget of this room, one block."""
-        near = {case.budget.members[0]: case.close for case in self._disks.values()}
         for flow, sense in self._senses.items():
             tick = flows.get(flow)
             if tick is None:
                 sense.miss()
             else:
-                sense.look(tick, at, dt, near=near.get(flow, False))
+                sense.look(tick, at, dt)
         bound = self._bind_disks(at, dt)
         lanes = self._bind_lanes(dt, bound)
         culprit, found = self._find_unknown(at, dt, bound, lanes)
@@ -219,11 +218,13 @@ class DiskRoom:
             if case.plateau.on and not lanes:
                 found[key] = None
         whole = self._uncached_pool()
-        hints = self._hints()
+        waits = any(case.sense.queue >= Queue.STRONG for case in self._disks.values())
+        hints = self._hints() if waits else []
         for key, case in self._disks.items():
             sense = case.sense
             if not sense.active:
-                case.plateau.rest(dt)
+                if case.plateau.score:
+                    case.plateau.rest(dt)
                 continue
             allowed = key not in bound and not lanes
             if allowed and whole is not None and whole.waiting_members > 1:
@@ -281,12 +282,16 @@ class DiskRoom:
         if claim is not None:
             return rule(case, at, Ruling.known(claim), sufferers=case.budget.members)
         if case.plateau.on:
-            return rule(
-                case, at, Ruling.learned(case.plateau, culprit), sufferers=case.budget.members
-            )
+            who = Culprit.EITHER if self._is_alone() else culprit
+            return rule(case, at, Ruling.learned(case.plateau, who), sufferers=case.budget.members)
         if held is not None and sense.queue >= Queue.STRONG:
             return rule(case, at, Ruling.of(Word.AFFECTED, parent=held))
         return quiet(case, at, dt)
+
+    def _is_alone(self) -> bool:
+        """Whether one disk waits and no lane's limit is known: it may be the lane's as well."""
+        waiting = sum(case.sense.queue >= Queue.STRONG for case in self._disks.values())
+        return waiting <= 1 and not any(case.claims for case in self._lanes.values())
 
     def _judge_stripe(
         self,

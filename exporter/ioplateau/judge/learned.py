@@ -6,32 +6,32 @@ levels that were seen without a queue speak against it, recurrence speaks for it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ioplateau.judge.budgets import Dimension
 from ioplateau.judge.phases import FULL, LONGEST_STEP, OFF, ON, STEEP
 from ioplateau.judge.signals import Queue
-from ioplateau.judge.window import Level, beats, echo
+from ioplateau.judge.window import BEAT_BLOCKS, Level, beats, echo
 
 LARGE_BYTES = 40 * 1024  # where the usual ratios of bytes to operations cross
 FLAT, FLAT_BESIDE_KNOWN = 0.015, 0.010
 LOCKED_FLAT = 0.04  # of a sum whose members move against each other
 BLOCKS, BLOCKS_BESIDE_KNOWN = 5, 7
-RIPPLED_BLOCKS = 14
+RIPPLED_BLOCKS, RIPPLED_GAIN = 14, 0.34
 LOCKED_BLOCKS, HINT_BLOCKS = 6, 3
 # Latency ten times its floor: gusts and a coarse count of operations blur a limit more than
 # a device could look like one.
-VERY_STEEP, STEEP_BLOCKS, STEEP_FLAT = 10.0, 10, 0.022
+VERY_STEEP, STEEP_BLOCKS, STEEP_FLAT = 10.0, 11, 0.026
 GUST_BLOCKS, SAME_GUSTS = 6, 0.05
 SAME = 0.015
 SAME_CEILING = 0.02
 OUTGROWN = 1.05
-RIPPLED_FLAT = 0.035
+RIPPLED_FLAT = 0.03
 VERY_FLAT = 0.006
 KEEP = 4
 TRUSTED_SECONDS = 8.0
-FREE_BLOCKS = 4
+FREE_BLOCKS, FREE_LEVELS = 4, 6
 
 
 class Drawn(Protocol):
@@ -168,14 +168,17 @@ class Plateau:
         if drawn.excess >= VERY_STEEP and count >= STEEP_BLOCKS:
             flat = max(flat, STEEP_FLAT)
         is_flat = count >= needed and level.spread <= flat
-        if not is_flat:
+        slowly = not is_flat
+        if slowly:
             is_flat = deep and count >= RIPPLED_BLOCKS and _is_rippled(drawn, dimension, level)
-            mean = beats(drawn.values_of(dimension)) if drawn.queued >= RIPPLED_BLOCKS else None
+            mean = beats(drawn.values_of(dimension)) if drawn.queued >= BEAT_BLOCKS else None
             if mean is not None and not is_flat:
-                is_flat, level = True, Level(mean, level.spread, RIPPLED_BLOCKS)
+                is_flat, level = True, Level(mean, level.spread, BEAT_BLOCKS)
         if not is_flat or self._is_vetoed(drawn, dimension, level):
             return None
         gain = 2.0 if deep and level.spread <= VERY_FLAT else 1.0 if deep else 0.5
+        if slowly:  # chance does it too, but not for long
+            gain = RIPPLED_GAIN
         return Evidence(gain, dimension, level.mean)
 
     @staticmethod
@@ -203,6 +206,7 @@ class Plateau:
         return False
 
     def _learn_free(self, drawn: Drawn) -> None:
+        """A level that lasted some blocks and at which nobody waited."""
         calm = self._calm
         if drawn.operations <= 0:
             calm.clear()
@@ -210,17 +214,30 @@ class Plateau:
         calm.append((drawn.operations, drawn.bytes))
         if len(calm) < FREE_BLOCKS:
             return
-        for index, dimension in enumerate((Dimension.IOPS, Dimension.THROUGHPUT)):
-            lowest = min(block[index] for block in calm)
-            self._highest[dimension] = max(self._highest[dimension], lowest)
-        rates = [block[0] for block in calm]
+        rates, volumes = zip(*calm, strict=True)
         del calm[0]
-        mean = sum(rates) / len(rates)
-        if max(rates) - min(rates) > 0.03 * mean:
+        lowest = min(rates)
+        if lowest > self._highest[Dimension.IOPS]:
+            self._highest[Dimension.IOPS] = lowest
+            self._outgrow(Dimension.IOPS, lowest)
+        volume = min(volumes)
+        if volume > self._highest[Dimension.THROUGHPUT]:
+            self._highest[Dimension.THROUGHPUT] = volume
+            self._outgrow(Dimension.THROUGHPUT, volume)
+        if max(rates) - lowest > 0.03 * lowest:
             return
-        if not any(abs(mean / free - 1) <= 0.01 for free in self._free):
-            self._free.append(mean)
-            del self._free[:-6]
+        mean = sum(rates) / FREE_BLOCKS
+        for free in self._free:
+            if -0.01 * free <= mean - free <= 0.01 * free:
+                return
+        self._free.append(mean)
+        del self._free[:-FREE_LEVELS]
+
+    def _outgrow(self, dimension: Dimension, free: float) -> None:
+        """A rate above a learned limit, and nobody waited: the world has changed."""
+        found = self.ceilings[dimension]
+        if found:
+            found[:] = [ceiling for ceiling in found if free <= OUTGROWN * ceiling.value]
 
     def _remember(self, dimension: Dimension, value: float, dt: float) -> None:
         ceilings = self.ceilings[dimension]
@@ -234,23 +251,29 @@ class Plateau:
             ceilings.remove(min(ceilings, key=lambda ceiling: ceiling.seconds))
 
     def memory(self) -> dict[str, Any]:
+        """What must survive a restart, as JSON values."""
         return {
             "ceilings": {
-                str(dimension): [[c.value, c.seconds] for c in found]
+                dimension.value: [[c.value, c.seconds] for c in found]
                 for dimension, found in self.ceilings.items()
             },
             "free": list(self._free),
-            "highest": {str(dimension): value for dimension, value in self._highest.items()},
+            "highest": {dimension.value: value for dimension, value in self._highest.items()},
+            "now": [self.dimension.value, self.value, self.score, self.on],
         }
 
-    def restore(self, memory: dict[str, Any]) -> None:
+    def restore(self, memory: Mapping[str, Any]) -> None:
+        """Take up a saved memory."""
         for dimension in self.ceilings:
             self.ceilings[dimension] = [
                 Ceiling(float(value), float(seconds))
-                for value, seconds in memory.get("ceilings", {}).get(str(dimension), [])
+                for value, seconds in memory["ceilings"].get(dimension.value, [])[:KEEP]
             ]
-            self._highest[dimension] = float(memory.get("highest", {}).get(str(dimension), 0.0))
-        self._free = [float(value) for value in memory.get("free", [])]
+            self._highest[dimension] = float(memory["highest"].get(dimension.value, 0.0))
+        self._free = [float(value) for value in memory["free"]][-FREE_LEVELS:]
+        dimension, value, score, on = memory["now"]
+        self.dimension, self.value = Dimension(dimension), float(value)
+        self.score, self.on = min(FULL, max(0.0, float(score))), bool(on)
 
 
 def _is_rippled(drawn: Drawn, dimension: Dimension, level: Level) -> bool:
@@ -266,5 +289,5 @@ def _is_rippled(drawn: Drawn, dimension: Dimension, level: Level) -> bool:
     if slow is None:
         return False
     return (slow <= 0.012 and level.spread <= RIPPLED_FLAT and neighbours <= 0.05) or (
-        slow <= 0.02 and slow <= 0.3 * level.spread and neighbours <= -0.2
+        slow <= 0.015 and slow <= 0.2 * level.spread and neighbours <= -0.3 and level.spread >= 0.08
     )

@@ -99,7 +99,6 @@ class MountRoom:
         """Every budget of this room, one block."""
         if not self._senses:
             return
-        near = {case.budget.members[0]: case.close for case in self._volumes.values()}
         for flow, sense in self._senses.items():
             tick = flows.get(flow)
             if tick is None:
@@ -107,7 +106,7 @@ class MountRoom:
             elif flow.kind == "nic":
                 _look_at_interface(sense, tick)
             else:
-                sense.look(tick, at, dt, near=near.get(flow, False))
+                sense.look(tick, at, dt)
                 self._notice_stall(flow, sense, tick, dt, witness)
         self._remember_wire(witness)
         network = self._bind_networks(dt)

@@ -62,6 +62,7 @@ class Pool:
         "latency_level",
         "median_delay",
         "members",
+        "near",
         "operations",
         "operations_level",
         "outstanding",
@@ -93,6 +94,7 @@ class Pool:
         self._apart = [0.0, 0.0]  # squared steps of the groups
         self.queued = self.still = 0
         self.together: float | None = None
+        self.near = False
         self.known = True
         self.alike = False
         self.median_delay = 0.0

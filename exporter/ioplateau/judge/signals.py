@@ -117,6 +117,7 @@ class Sense:
         "latency",
         "latency_level",
         "latency_steps",
+        "near",
         "operations",
         "operations_level",
         "outstanding",
@@ -155,6 +156,7 @@ class Sense:
         self.still = 0  # consecutive blocks without it
         self.stalled_seconds = 0.0
         self.in_flight = 0
+        self.near = False  # some limit of this flow is close, so nothing is typical now
         self.delay = 0.0
         self.rate_steps = self.latency_steps = 0.05  # mean step from block to block, a share
         self._before = (0.0, 0.0)
@@ -182,13 +184,11 @@ class Sense:
             self.clear()
         self.known = False
 
-    def look(self, tick: FlowTick, at: float, dt: float, *, near: bool) -> None:
-        """One block. near: some limit of this flow is close, so nothing is typical now."""
-        before = self.in_flight
-        self.clear()
+    def look(self, tick: FlowTick, at: float, dt: float) -> None:
+        """One block."""
         reads, writes = tick.read_operations_per_second, tick.write_operations_per_second
         operations = reads + writes
-        self.in_flight = tick.in_flight or 0
+        before, self.in_flight = self.in_flight, tick.in_flight or 0
         if (
             before
             and self.in_flight
@@ -202,7 +202,8 @@ class Sense:
         if operations <= 0:
             self._rest()
             return
-        self.active = True
+        self.known = self.active = True
+        self.operations_level = self.bytes_level = self.latency_level = None
         self.read_operations, self.write_operations = reads, writes
         self.read_bytes, self.write_bytes = tick.read_bytes_per_second, tick.write_bytes_per_second
         self.operations = operations
@@ -230,20 +231,27 @@ class Sense:
         self.excess = waiting / base if base > 0 else 0.0
         if tick.read_rtt_seconds is not None or tick.write_rtt_seconds is not None:
             self._look_at_wire(tick, at, held)
-        self._weigh(dt, near=near)
+        self._weigh(dt)
         self.recent_operations.add(operations)
         self.recent_bytes.add(total)
         self.recent_latency.add(self.latency)
 
     def _rest(self) -> None:
         self.still += 1
-        if self.still > 1:
+        if self.active or not self.known:
+            self.clear()
+        if self.still == 2:
             self.queued = 0
-        self.ratio += 0.2 * (1.0 - self.ratio)
-        self.delay = 0.0
-        self.recent_operations.add(0.0)
-        self.recent_bytes.add(0.0)
-        self.recent_latency.add(0.0)
+            self.ratio = 1.0
+            self.delay = 0.0
+        if self.still <= 2:
+            self.recent_operations.add(0.0)
+            self.recent_bytes.add(0.0)
+            self.recent_latency.add(0.0)
+        elif self.recent_operations.values:
+            self.recent_operations.forget()
+            self.recent_bytes.forget()
+            self.recent_latency.forget()
 
     def _look_at_wire(self, tick: FlowTick, at: float, held: float) -> None:
         """NFS: the time on the wire apart from the time spent waiting on this client."""
@@ -263,7 +271,7 @@ class Sense:
         self.rtt_excess = load / base - 1 if base > 0 else 0.0
         self.queue_share = waited / held if held > 0 else 0.0
 
-    def _weigh(self, dt: float, *, near: bool) -> None:
+    def _weigh(self, dt: float) -> None:
         excess, waiting = self.excess, self.waiting
         ratio = 1.0 + excess
         self._follow_steadiness(dt)
@@ -293,7 +301,7 @@ class Sense:
             if self.still > 1:
                 self.queued = 0
                 self.delay = 0.0
-            if not near and ratio < 1.5:
+            if not self.near and ratio < 1.5:
                 if not self.typical:
                     self.typical = ratio
                 self.typical += min(1.0, 0.01 * dt) * (ratio - self.typical)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import sqrt
 
 from ioplateau.judge.budgets import FlowKey
@@ -108,8 +108,9 @@ class Recent:
         if len(self.values) > KEEP_BLOCKS:
             del self.values[0]
 
-    def last(self, count: int) -> list[float]:
-        return self.values[-count:] if count > 0 else []
+    def forget(self) -> None:
+        """Begin anew."""
+        self.values.clear()
 
 
 STEP = 0.12  # a change of this size, twice in a row, begins another story
@@ -194,7 +195,8 @@ def _spread(values: Sequence[float]) -> tuple[float, float]:
     return mean, sqrt(sum([(v - mean) ** 2 for v in values]) / (count - 1)) / mean
 
 
-BEAT_BLOCKS = 16
+BEAT_BLOCKS = 20
+MOST_DEBT = 2.8  # spreads
 BEAT = -0.4  # of the correlation of neighbours; a device's own noise is positively correlated
 BEAT_DRIFT = 0.04
 
@@ -212,7 +214,17 @@ def beats(values: Sequence[float]) -> float | None:
     half = BEAT_BLOCKS // 2
     if abs(sum(recent[:half]) - sum(recent[half:])) > BEAT_DRIFT * mean * half:
         return None
-    return mean if echo(recent) <= BEAT else None
+    return mean if echo(recent) <= BEAT and _stays_behind(recent, mean) else None
+
+
+def _stays_behind(values: Sequence[float], mean: float) -> bool:
+    """Whether what was done in all never strays far from the mean's line: chance alone wanders
+    as the root of time, some five spreads in twenty blocks; a limiter owes one refill.
+    """
+    off = [value - mean for value in values]
+    ahead = list(accumulate(off))
+    spread = sqrt(sum([x * x for x in off]) / len(off))
+    return max(ahead) - min(ahead) <= MOST_DEBT * spread
 
 
 def echo(values: Sequence[float]) -> float:

@@ -1,0 +1,121 @@
+"""Whose limit: the disk's or the VM's, the volume's or the client's."""
+
+from ioplateau.judge.blame import Culprit, is_apart, is_connection_bound, of_disks, waits_for_slots
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.pool import Member, Pool
+from ioplateau.judge.signals import Sense
+from ioplateau.judge.witness import ClientWitness
+
+
+def disk(rate, wait):
+    return FlowTick(
+        1.0, rate, 0.0, rate * 4096, 0.0, wait, None, rate * wait, round(rate * wait), 1.0
+    )
+
+
+def pooled(*histories, stripe=False):
+    """A pool whose members lived through these (rate, wait) blocks, after a calm while."""
+    senses = [Sense() for _ in histories]
+    pool = Pool(
+        [
+            Member(f"sd{index}", sense, reads=True, writes=True, group=0 if stripe else index)
+            for index, sense in enumerate(senses)
+        ]
+    )
+    calm = [(200.0, 0.002)] * 6
+    for second, blocks in enumerate(zip(*[[*calm, *h] for h in histories], strict=True)):
+        for sense, (rate, wait) in zip(senses, blocks, strict=True):
+            sense.look(disk(rate, wait), float(second), 1.0)
+        pool.add_up()
+        pool.weigh(1.0, set())
+    return pool
+
+
+def test_members_that_take_from_each_other_share_a_cap():
+    one = [(3000.0 + 300.0 * (-1) ** n, 0.006) for n in range(12)]
+    other = [(3000.0 - 300.0 * (-1) ** n, 0.009) for n in range(12)]
+    pool = pooled(one, other)
+
+    assert pool.is_locked
+    assert of_disks(pool) is Culprit.VM
+
+
+def test_members_of_one_stripe_share_their_demand_and_prove_nothing():
+    one = [(3000.0 + 300.0 * (-1) ** n, 0.006) for n in range(12)]
+    other = [(3000.0 - 300.0 * (-1) ** n, 0.012) for n in range(12)]
+
+    assert not pooled(one, other, stripe=True).is_locked
+
+
+def test_one_queue_has_one_delay():
+    pool = pooled([(3000.0, 0.008)] * 12, [(1500.0, 0.0082)] * 12)
+
+    assert of_disks(pool) is Culprit.VM
+
+
+def test_unequal_delays_and_flat_rates_are_each_disks_own():
+    pool = pooled([(500.0, 0.032)] * 12, [(500.0, 0.128)] * 12)
+
+    assert of_disks(pool) is Culprit.DISK
+
+
+def test_with_one_busy_disk_nobody_can_tell():
+    assert of_disks(pooled([(500.0, 0.032)] * 12)) is Culprit.EITHER
+
+
+def test_a_disk_that_waits_much_longer_than_its_siblings_has_a_reason_of_its_own():
+    pool = pooled([(500.0, 0.1)] * 12, [(900.0, 0.02)] * 12, [(800.0, 0.02)] * 12)
+
+    assert is_apart(pool.members[0].sense, pool)
+    assert not is_apart(pool.members[1].sense, pool)
+
+
+def calls(rate, rtt, queue):
+    sense = Sense()
+    for second in range(10):
+        late = second >= 6
+        wait = (rtt + queue) if late else rtt
+        sense.look(
+            FlowTick(
+                1.0,
+                rate,
+                0.0,
+                rate * 4096,
+                0.0,
+                wait,
+                None,
+                rate * wait,
+                read_rtt_seconds=rtt,
+                read_queue_seconds=queue if late else 0.0,
+            ),
+            float(second),
+            1.0,
+        )
+    return sense
+
+
+def test_calls_that_wait_on_the_client_while_the_wire_is_at_ease_lack_slots():
+    sense = calls(200.0, 0.010, 0.030)
+
+    assert waits_for_slots(sense, ClientWitness(1, slot_limit=2, backlog=5.0), 2.0)
+
+
+def test_session_slots_show_no_backlog_only_waiting_calls():
+    sense = calls(200.0, 0.010, 0.030)
+
+    assert waits_for_slots(sense, ClientWitness(1, backlog=0.0), 2.0)
+
+
+def test_a_wire_that_uses_few_of_its_slots_does_not_lack_them():
+    sense = calls(200.0, 0.010, 0.030)
+
+    assert not waits_for_slots(sense, ClientWitness(1, slot_limit=128), 2.0)
+
+
+def test_a_send_buffer_that_is_full_is_the_connections_fault():
+    held = ClientWitness(1, backlog=5.0, sender_limited_ratio=0.4)
+
+    assert not waits_for_slots(calls(200.0, 0.010, 0.030), held, 2.0)
+    assert is_connection_bound(held)
+    assert not is_connection_bound(ClientWitness(1))
+    assert not is_connection_bound(None)

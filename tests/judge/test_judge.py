@@ -1,0 +1,198 @@
+"""The judge as a whole: gaps, ticks of any length, memory, counters of the provider, words."""
+
+import json
+
+import pytest
+
+from ioplateau.judge.budgets import (
+    Budget,
+    BudgetKey,
+    Dimension,
+    Direction,
+    FlowKey,
+    Kind,
+    Limit,
+    Origin,
+    Word,
+)
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.judge import Judge, JudgeSettings
+from ioplateau.judge.witness import EbsWitness, Witness
+from story_book import SDA, STORIES
+from story_world import VM, Act, Device, Load, Story, told
+
+FOUR = next(story for story in STORIES if story.name == "a closed loop of four")
+DISK = FlowKey("disk", "sda")
+LIMIT = Limit(Dimension.IOPS, Direction.TOTAL, 500.0, Origin.CATALOGUE, "P10")
+BUDGETS = {SDA: Budget(SDA, (DISK,), (LIMIT,))}
+
+
+def tick(rate=500.0, wait=0.032, seconds=1.0):
+    return FlowTick(
+        seconds, rate, 0.0, rate * 4096, 0.0, wait, None, rate * wait, round(rate * wait), 1.0
+    )
+
+
+def judged(judge, *ticks, at=100.0, witness=None):
+    for number, each in enumerate(ticks):
+        verdicts = judge.observe(at + number, 1.0, BUDGETS, {DISK: each}, witness)
+    return verdicts[SDA]
+
+
+CALM = [tick(100.0, 0.002)] * 6
+
+
+def test_before_any_rates_nothing_is_known():
+    verdict = Judge().observe(1.0, None, BUDGETS, {DISK: None})[SDA]
+
+    assert verdict.word is Word.UNKNOWN
+
+
+def test_a_disk_at_its_limit_is_throttled_with_its_evidence():
+    verdict = judged(Judge(), *CALM, *[tick()] * 4)
+
+    assert verdict.word is Word.THROTTLED
+    assert (verdict.dimension, verdict.limit, verdict.origin) == (
+        Dimension.IOPS, 500.0, Origin.CATALOGUE,
+    )  # fmt: skip
+    assert verdict.utilization == pytest.approx(1.0)
+    assert verdict.demand == pytest.approx(16.0, rel=0.1)
+    assert verdict.evidence["waiting"] == pytest.approx(15.0, rel=0.05)
+    assert verdict.sufferers == (DISK,)
+
+
+def test_the_sentence_names_limit_source_queue_and_latency():
+    verdict = judged(Judge(), *CALM, *[tick()] * 8)
+
+    assert verdict.sentence.startswith(
+        "held at 500 IOPS by its disk limit (500 IOPS, catalogue, P10): 15 requests wait, "
+        "32 ms instead of 2.0 ms, flat within 0.0%"
+    )
+
+
+def test_a_gap_changes_no_verdict():
+    judge = Judge()
+    before = judged(judge, *CALM, *[tick()] * 4)
+    after = judge.observe(200.0, None, BUDGETS, {DISK: None})[SDA]
+
+    assert after == before
+
+
+def test_throttled_since_the_moment_it_began():
+    verdict = judged(Judge(), *CALM, *[tick()] * 20)
+
+    assert verdict.since == pytest.approx(107.0)
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.25, 0.5, 1.0, 2.0])
+def test_the_same_story_is_told_at_every_sampling_interval(seconds):
+    moments = list(told(FOUR, tick=seconds))
+    late = [m for m in moments if m.act.binds == SDA and m.since_act > 5]
+    calm = [m for m in moments if m.act.binds is None and m.since_act > 5]
+
+    assert all(m.verdicts[SDA].word is Word.THROTTLED for m in late)
+    assert all(m.verdicts[SDA].word is not Word.THROTTLED for m in calm)
+
+
+def test_with_one_busy_disk_the_sentence_admits_disk_or_vm():
+    moments = list(told(FOUR, known=False))
+    verdict = next(m.verdicts[SDA] for m in moments if m.since_act > 30 and m.act.binds == SDA)
+
+    assert verdict.origin is Origin.LEARNED
+    assert "disk or of the VM" in verdict.sentence
+
+
+def test_disks_that_a_vm_cap_holds_back_are_affected_by_it():
+    story = next(story for story in STORIES if story.name == "the VM holds two disks")
+    moment = [m for m in told(story) if m.act.binds == VM][-1]
+
+    assert moment.verdicts[SDA].word is Word.AFFECTED
+    assert moment.verdicts[SDA].parent == VM
+    assert set(moment.verdicts[VM].sufferers) == {FlowKey("disk", "sda"), FlowKey("disk", "sdb")}
+
+
+def test_a_stripe_is_as_slow_as_its_member():
+    md0 = BudgetKey(Kind.STRIPE, "md0")
+    budgets = {**BUDGETS, md0: Budget(md0, (DISK, FlowKey("disk", "sdb")))}
+    judge = Judge()
+    for number, each in enumerate([*CALM, *[tick()] * 4]):
+        flows = {DISK: each, FlowKey("disk", "sdb"): each, FlowKey("disk", "md0"): each}
+        verdicts = judge.observe(100.0 + number, 1.0, budgets, flows)
+
+    assert verdicts[md0].word is Word.THROTTLED
+    assert verdicts[md0].parent == SDA
+    assert "sda" in verdicts[md0].sentence
+
+
+def test_a_restart_forgets_nothing():
+    before = Judge()
+    said = judged(before, *CALM, *[tick()] * 6)
+    after = Judge()
+    after.restore(json.loads(json.dumps(before.memory())))
+    again = judged(after, tick(), at=112.0)
+
+    assert again.word is Word.THROTTLED
+    assert again.since == said.since
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        {},
+        {"disks": 7, "mounts": None},
+        {"disks": {"cases": {"disk:sda": {"plateau": []}}, "senses": {"disk:sda": "?"}}},
+        {"disks": {"senses": {"disk:sda": {"floors": [["a", 1, 2, 3, 4]]}}}},
+    ],
+)
+def test_a_damaged_memory_costs_only_itself(memory):
+    judge = Judge()
+    judge.restore(memory)
+
+    assert judged(judge, *CALM, *[tick()] * 4).word is Word.THROTTLED
+
+
+def test_a_volume_that_counts_exceeded_time_decides_alone():
+    exceeded = Witness(ebs={"sda": EbsWitness(volume_iops=0.8, volume_throughput=0.0)})
+    never = Witness(ebs={"sda": EbsWitness(volume_iops=0.0, volume_throughput=0.0)})
+
+    assert judged(Judge(), *CALM, witness=exceeded).word is Word.THROTTLED
+    assert judged(Judge(), *CALM, *[tick()] * 6, witness=never).word is not Word.THROTTLED
+
+
+def test_learning_can_be_switched_off():
+    judge = Judge(JudgeSettings(learn_limits=False))
+    words = {m.verdicts[SDA].word for m in told(FOUR, known=False, judge=judge)}
+
+    assert Word.THROTTLED not in words
+
+
+def test_another_limit_begins_anew_and_the_old_one_is_forgotten():
+    judge = Judge()
+    judged(judge, *CALM, *[tick()] * 4)
+    resized = {SDA: Budget(SDA, (DISK,), (Limit(Dimension.IOPS, Direction.TOTAL, 2300.0,
+                                                Origin.CATALOGUE),))}  # fmt: skip
+    for number in range(6):
+        verdicts = judge.observe(200.0 + number, 1.0, resized, {DISK: tick(900.0, 0.002)})
+
+    assert verdicts[SDA].word is not Word.THROTTLED
+
+
+def test_a_disk_that_goes_takes_its_verdict_with_it():
+    judge = Judge()
+    judged(judge, *CALM)
+
+    assert not judge.observe(200.0, 1.0, {}, {})
+
+
+def test_memory_does_not_grow_with_time():
+    story = Story(
+        "long", [Act(3000, {"sda": Load(depth=8, noise=0.3)})], {"sda": Device(iops=500.0)}
+    )
+    judge = Judge()
+    sizes = [
+        len(json.dumps(judge.memory()))
+        for number, _ in enumerate(told(story, judge=judge))
+        if number % 1000 == 999
+    ]
+
+    assert sizes[-1] <= sizes[0] * 1.2

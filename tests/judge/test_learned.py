@@ -1,0 +1,120 @@
+"""Limits nobody documents: flat under a queue, again and again, and never without one."""
+
+import json
+import random
+
+import pytest
+
+from ioplateau.judge.budgets import Dimension
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.learned import Plateau
+from ioplateau.judge.signals import Sense
+
+CALM = [(100.0 + 10 * (n % 3), 0.002) for n in range(8)]
+
+
+def told(blocks, plateau=None, *, allowed=True, beside_known=False, hints=(), size=4096.0):
+    plateau = plateau or Plateau()
+    sense = Sense()
+    for second, (rate, wait) in enumerate(blocks):
+        tick = FlowTick(
+            1.0,
+            read_operations_per_second=rate,
+            read_bytes_per_second=rate * size,
+            read_await_seconds=wait,
+            busy_ratio=1.0 if rate * wait > 1 else 0.5,
+            in_flight=round(rate * wait),
+        )
+        sense.look(tick, float(second), 1.0)
+        plateau.step(sense, 1.0, beside_known=beside_known, allowed=allowed, hints=hints)
+    return plateau
+
+
+def held(rate=500.0, depth=16, count=12, ripple=0.002):
+    rates = [rate * (1 + ripple * (-1) ** n) for n in range(count)]
+    return [(each, depth / each) for each in rates]
+
+
+def test_a_flat_rate_under_a_deep_queue_becomes_a_limit_within_seconds():
+    plateau = told([*CALM, *held(count=7)])
+
+    assert plateau.on
+    assert plateau.value == pytest.approx(500.0, rel=0.003)
+    assert plateau.dimension is Dimension.IOPS
+
+
+def test_large_requests_make_it_a_limit_in_bytes():
+    plateau = told([*CALM, *held()], size=262144.0)
+
+    assert plateau.dimension is Dimension.THROUGHPUT
+
+
+def test_a_flat_rate_without_a_queue_is_the_application():
+    assert not told([(500.0, 0.002)] * 60).on
+
+
+def test_a_queue_without_a_flat_rate_is_an_overloaded_device():
+    for seed in range(10):
+        numbers = random.Random(seed)
+        wild = [(500.0 * numbers.gauss(1.0, 0.12), 0.05) for _ in range(60)]
+
+        assert not told([*CALM, *wild]).on
+
+
+def test_an_applications_own_rate_on_a_device_that_became_slow_is_no_limit():
+    free = [(500.0, 0.002)] * 10
+    slow = [(500.0, 0.02 * (1 + 0.2 * (n % 3))) for n in range(10)]
+
+    assert not told([*free, *slow]).on
+
+
+def test_a_lower_level_than_was_free_before_needs_long_and_flat_evidence():
+    free = [(900.0, 0.002)] * 10
+
+    assert not told([*free, *held(count=12)]).on
+    assert told([*free, *held(count=40)]).on
+
+
+def test_a_limit_met_before_is_known_again_at_once():
+    plateau = told([*CALM, *held(count=20)])
+    told([*CALM, *[(50.0, 0.002)] * 5], plateau)
+
+    assert told([*CALM, *held(count=3)], plateau).on
+
+
+def test_what_a_sibling_met_is_a_hint():
+    hints = [(Dimension.IOPS, 501.0)]
+
+    assert not told([*CALM, *held(count=4, depth=6)]).on
+    assert told([*CALM, *held(count=5, depth=6)], hints=hints).on
+
+
+def test_nothing_is_learned_where_another_limit_explains_the_queue():
+    plateau = told([*CALM, *held(count=40)], allowed=False)
+
+    assert not plateau.on
+    assert not plateau.ceilings[Dimension.IOPS]
+
+
+def test_a_limit_that_was_outgrown_is_forgotten():
+    plateau = told([*CALM, *held(count=20)])
+    told([(800.0, 0.002)] * 10, plateau)
+
+    assert not plateau.ceilings[Dimension.IOPS]
+
+
+def test_ceilings_do_not_pile_up():
+    plateau = Plateau()
+    for rate in range(500, 5000, 300):
+        told([*CALM, *held(rate=float(rate), count=20)], plateau)
+
+    assert len(plateau.ceilings[Dimension.IOPS]) <= 4
+
+
+def test_learned_limits_survive_a_restart_as_json():
+    before, again = told([*CALM, *held(count=20)]), Plateau()
+    again.restore(json.loads(json.dumps(before.memory())))
+
+    assert again.on
+    assert again.value == before.value
+    assert again.ceilings[Dimension.IOPS][0].seconds == before.ceilings[Dimension.IOPS][0].seconds

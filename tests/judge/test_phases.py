@@ -1,0 +1,103 @@
+"""A score per limit: two clean seconds begin throttling, two clean ones end it."""
+
+import pytest
+
+from ioplateau.judge.budgets import Burst, Dimension, Direction, Limit, Origin
+from ioplateau.judge.phases import Claim, Signs
+from ioplateau.judge.signals import Queue
+from ioplateau.judge.window import Level
+
+P10 = Limit(Dimension.IOPS, Direction.TOTAL, 500.0, Origin.CATALOGUE)
+DEEP = Signs(Queue.DEEP)
+FREE = Signs(Queue.NONE)
+FLAT = Level(500.0, 0.004, 12)
+
+
+def after(*blocks, limit=P10, seconds=1.0):
+    claim = Claim(limit)
+    for rate, signs in blocks:
+        claim.step(rate, seconds, signs)
+    return claim
+
+
+def test_one_second_at_the_limit_with_a_queue_is_not_enough():
+    assert not after((500.0, DEEP)).on
+
+
+def test_two_seconds_at_the_limit_with_a_queue_are():
+    assert after((500.0, DEEP), (501.0, DEEP)).on
+
+
+def test_four_half_seconds_do_as_much_as_two_seconds():
+    assert not after(*[(500.0, DEEP)] * 3, seconds=0.5).on
+    assert after(*[(500.0, DEEP)] * 4, seconds=0.5).on
+
+
+def test_the_limit_without_a_queue_is_an_application_near_it():
+    assert not after(*[(500.0, FREE)] * 60).on
+
+
+def test_a_queue_below_the_limit_is_not_this_limit():
+    assert not after(*[(400.0, DEEP)] * 60).on
+
+
+def test_one_odd_second_does_not_end_throttling():
+    assert after(*[(500.0, DEEP)] * 5, (430.0, FREE)).on
+
+
+def test_three_seconds_without_a_queue_do():
+    assert not after(*[(500.0, DEEP)] * 5, *[(200.0, FREE)] * 3).on
+
+
+def test_limits_are_enforced_a_little_above_what_is_sold():
+    assert after(*[(515.0, DEEP)] * 3).on
+    assert not after(*[(540.0, DEEP)] * 3).on
+
+
+def test_a_tolerance_of_the_source_widens_the_limit():
+    loose = Limit(Dimension.THROUGHPUT, Direction.TOTAL, 100.0, Origin.CATALOGUE, tolerance=0.05)
+
+    assert after(*[(108.0, DEEP)] * 3, limit=loose).on
+
+
+def test_the_burst_limit_is_tested_beside_the_base():
+    bursting = Limit(Dimension.IOPS, Direction.TOTAL, 500.0, Origin.CATALOGUE, burst=Burst(3500.0))
+
+    assert after(*[(3500.0, DEEP)] * 3, limit=bursting).value == 3500.0
+    assert after(*[(500.0, DEEP)] * 3, limit=bursting).value == 500.0
+
+
+def test_little_waiting_counts_when_rate_and_latency_are_both_steady():
+    locked = Signs(Queue.WEAK, FLAT, Level(0.002, 0.004, 12), excess=0.4, nominal=500.0)
+    drifting = Signs(Queue.WEAK, FLAT, Level(0.002, 0.07, 12), excess=0.4, nominal=500.0)
+
+    assert after(*[(490.0, locked)] * 4).on
+    assert not after(*[(490.0, drifting)] * 30).on
+
+
+def test_gusts_are_at_the_limit_on_average():
+    gusts = Signs(Queue.DEEP, longer=((505.0, 497.0),), excess=20.0, nominal=500.0)
+
+    assert after((420.0, gusts), (580.0, gusts), (430.0, gusts)).on
+
+
+def test_a_limit_above_takes_the_blame_unless_this_rate_is_flat():
+    pushed = Signs(Queue.DEEP, Level(500.0, 0.05, 12), elsewhere=True)
+    own = Signs(Queue.DEEP, FLAT, elsewhere=True)
+
+    assert not after(*[(500.0, pushed)] * 10).on
+    assert after(*[(500.0, own)] * 10).on
+
+
+def test_a_steady_share_of_cache_misses_makes_up_the_limit():
+    hidden = Signs(Queue.DEEP, hidden=200.0)
+
+    assert after(*[(440.0, hidden)] * 12).on
+
+
+def test_the_score_survives_a_restart():
+    before, again = after(*[(500.0, DEEP)] * 4), Claim(P10)
+    again.restore(before.memory())
+
+    assert again.on
+    assert again.score == pytest.approx(3.0)

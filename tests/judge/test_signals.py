@@ -1,0 +1,127 @@
+"""Is anybody waiting? Latency against the floor, by size and direction."""
+
+import pytest
+
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.signals import Floors, Queue, Sense
+
+
+def reading(rate, wait, *, size=4096.0, write=False, busy=1.0, in_flight=1):
+    read, written = (0.0, rate) if write else (rate, 0.0)
+    return FlowTick(
+        1.0,
+        read_operations_per_second=read,
+        write_operations_per_second=written,
+        read_bytes_per_second=read * size,
+        write_bytes_per_second=written * size,
+        read_await_seconds=wait if read else None,
+        write_await_seconds=wait if written else None,
+        queue_length=rate * wait,
+        in_flight=in_flight,
+        busy_ratio=busy,
+    )
+
+
+def seen(*ticks):
+    sense = Sense()
+    for second, tick in enumerate(ticks):
+        sense.look(tick, float(second), 1.0)
+    return sense
+
+
+CALM = [reading(200.0, 0.002)] * 8
+
+
+def test_the_floor_goes_half_way_down_for_one_lucky_block():
+    floors = Floors()
+    floors.observe(False, 4096.0, 0.0016, 0.0)
+
+    assert floors.observe(False, 4096.0, 0.0008, 1.0)[0] == pytest.approx(0.0012, rel=1e-3)
+
+
+def test_the_floor_doubles_in_some_hours_so_that_a_moved_disk_is_learned_anew():
+    floors = Floors()
+    for second in range(300):
+        floors.observe(False, 4096.0, 0.001, float(second))
+    for hour in range(1, 5):
+        floor = floors.observe(False, 4096.0, 0.004, hour * 3600.0)[0]
+
+    assert 0.0019 < floor <= 0.004
+
+
+def test_a_class_without_history_is_bounded_by_the_prior():
+    floor, own = Floors().observe(False, 4096.0, 0.130, 0.0)
+
+    assert floor == pytest.approx(0.002 + 4096 / 200e6)
+    assert own is None
+
+
+def test_a_larger_request_may_take_longer_than_the_floor_of_a_small_one():
+    floors = Floors()
+    for second in range(10):
+        floors.observe(False, 4096.0, 0.001, float(second))
+    floor, _ = floors.observe(False, 1048576.0, 0.006, 10.0)
+
+    assert 0.005 < floor <= 0.0065
+
+
+def test_sixteen_requests_behind_a_limit_are_a_deep_queue():
+    assert seen(*CALM, reading(500.0, 0.032)).queue is Queue.DEEP
+
+
+def test_four_requests_at_twice_the_floor_are_a_queue():
+    assert seen(*CALM, reading(1000.0, 0.004)).queue is Queue.STRONG
+
+
+def test_a_latency_that_only_the_prior_finds_slow_is_no_strong_sign_at_low_depth():
+    assert seen(*[reading(400.0, 0.005)] * 10).queue < Queue.STRONG
+
+
+def test_a_queue_that_exists_part_of_the_time_is_no_limit():
+    assert seen(*CALM, reading(500.0, 0.032, busy=0.6)).queue is Queue.NONE
+
+
+def test_requests_served_at_the_floor_do_not_wait():
+    assert seen(*CALM).queue is Queue.NONE
+
+
+def test_one_request_at_a_time_at_its_usual_latency_does_not_wait():
+    assert seen(*[reading(500.0, 0.002)] * 10).queue is Queue.NONE
+
+
+def test_rate_and_latency_that_both_stand_still_betray_a_bounded_queue():
+    sense = seen(*[reading(500.0, 0.008)] * 60)
+
+    assert sense.is_bounded
+    assert sense.queue is Queue.STRONG
+
+
+def test_a_device_with_nothing_completing_and_requests_in_flight_stalls():
+    sense = seen(*CALM, FlowTick(1.0, in_flight=8), FlowTick(1.0, in_flight=8))
+
+    assert sense.stalled_seconds == 2.0
+
+
+def test_a_trim_storm_is_no_stall():
+    trim = FlowTick(1.0, in_flight=8, discard_operations_per_second=90.0)
+
+    assert seen(*CALM, trim, trim).stalled_seconds == 0.0
+
+
+def test_one_block_without_rates_changes_nothing_and_two_leave_nothing_known():
+    sense = seen(*CALM)
+    sense.miss()
+    after_one = sense.operations
+    sense.miss()
+
+    assert after_one == 200.0
+    assert sense.operations == 0.0
+    assert not sense.known
+
+
+def test_floors_survive_a_restart():
+    before, after = seen(*CALM), Sense()
+    after.restore(before.memory(), 100.0)
+    after.look(reading(1000.0, 0.004), 101.0, 1.0)
+
+    assert after.queue is Queue.STRONG

@@ -1,0 +1,117 @@
+"""Blocks of at least half a second, and how flat the last of them are."""
+
+import random
+
+import pytest
+
+from ioplateau.judge.budgets import FlowKey
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.window import Blocks, Recent, beats, echo, joined, level, regime
+
+SDA = FlowKey("disk", "sda")
+
+
+def tick(seconds, reads, wait, in_flight=0):
+    return FlowTick(
+        seconds,
+        read_operations_per_second=reads,
+        read_await_seconds=wait,
+        queue_length=reads * (wait or 0.0),
+        in_flight=in_flight,
+    )
+
+
+def test_a_tick_of_a_second_is_a_block_by_itself():
+    flows = {SDA: tick(1.0, 500.0, 0.002)}
+
+    assert Blocks().add(1.0, flows) == (1.0, flows)
+
+
+def test_short_ticks_are_put_together_until_half_a_second_is_full():
+    blocks = Blocks()
+    parts = [blocks.add(0.1, {SDA: tick(0.1, 100.0 * n, 0.002)}) for n in range(1, 6)]
+
+    assert parts[:4] == [None] * 4
+    assert parts[4] is not None
+    assert parts[4][0] == pytest.approx(0.5)
+    assert parts[4][1][SDA].read_operations_per_second == pytest.approx(300.0)
+
+
+def test_latency_of_joined_ticks_is_weighted_by_operations():
+    both = joined(tick(1.0, 100.0, 0.010), tick(1.0, 300.0, 0.002))
+
+    assert both.read_await_seconds == pytest.approx(0.004)
+
+
+def test_joined_ticks_keep_the_later_number_of_requests_in_flight():
+    assert joined(tick(1.0, 1.0, 0.1, 7), tick(1.0, 1.0, 0.1, 3)).in_flight == 3
+
+
+def test_a_flow_without_rates_in_one_part_has_none_in_the_block():
+    blocks = Blocks()
+    blocks.add(0.2, {SDA: tick(0.2, 100.0, 0.002)})
+    blocks.add(0.2, {SDA: None})
+    block = blocks.add(0.2, {SDA: tick(0.2, 100.0, 0.002)})
+
+    assert block is not None
+    assert block[1][SDA] is None
+
+
+def test_a_gap_throws_away_what_was_begun():
+    blocks = Blocks()
+    blocks.add(0.3, {SDA: tick(0.3, 900.0, 0.002)})
+    blocks.clear()
+
+    assert blocks.add(0.3, {SDA: tick(0.3, 100.0, 0.002)}) is None
+
+
+def test_recent_values_do_not_grow():
+    recent = Recent()
+    for value in range(1000):
+        recent.add(float(value))
+
+    assert len(recent.values) == 24
+    assert recent.values[-1] == 999.0
+
+
+def test_the_level_of_a_limit_ignores_one_dip():
+    values = [500.0, 501.0, 499.0, 420.0, 500.0, 501.0, 499.0, 500.0]
+
+    assert level(values).spread < 0.003
+    assert level(values).mean == pytest.approx(500.0, rel=0.002)
+
+
+def test_noise_of_five_per_cent_is_not_flat():
+    numbers = random.Random(1)
+
+    assert level([numbers.gauss(500.0, 25.0) for _ in range(16)]).spread > 0.03
+
+
+def test_values_that_crowd_below_a_sharp_edge_are_as_flat_as_the_edge():
+    values = [500.0, 499.0, 380.0, 501.0, 430.0, 500.0, 500.5, 310.0, 499.5, 500.0, 450.0, 500.2]
+
+    assert level(values).spread < 0.005
+    assert level(values).mean == pytest.approx(500.0, rel=0.005)
+
+
+def test_a_regime_ends_where_two_values_in_a_row_are_strangers():
+    values = [100.0, 101.0, 99.0, 500.0, 501.0, 300.0, 499.0, 500.0]
+
+    assert list(regime(values, 16)) == values[3:]
+
+
+def test_no_values_have_no_level():
+    assert level([]).count == 0
+
+
+def test_a_limiter_sampled_off_beat_is_told_by_its_alternation():
+    values = [2250.0, 2395.0] * 10
+
+    assert beats(values) == pytest.approx(2322.5)
+
+
+def test_a_device_that_drifts_does_not_beat():
+    values = [1000.0 + 40.0 * (n % 8 if n % 16 < 8 else 8 - n % 8) for n in range(24)]
+
+    assert beats(values) is None
+    assert echo(values) > 0
