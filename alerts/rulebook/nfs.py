@@ -1,15 +1,13 @@
 """NFS: mounted without nconnect and suffering from it, and servers that do not answer."""
 
 from rulebook.paper import Alert, Group
-from rulebook.phrases import OF_VOLUME, PER_CENT, board
+from rulebook.phrases import OF_SINGLE, OF_VOLUME, PER_CENT, board
 
 MOUNT = board("nfs", instance="instance", mount="name")
 
 WITHOUT_NCONNECT = Alert(
     "IoplateauNfsWithoutNconnect",
-    'rate(ioplateau_budget_throttled_seconds_total{kind="nfs_connection"}[5m]) > 0.2\n'
-    "and on (instance, name)\n"
-    '  label_replace(ioplateau_nfs_mount_info{nconnect="1"}, "name", "$1", "mount", "(.+)")',
+    '(rate(ioplateau_budget_throttled_seconds_total{kind="nfs_connection"}[5m]) > 0.2)\n' + OF_SINGLE,
     "5m",
     "warning",
     "vm",

@@ -70,5 +70,7 @@ MOUNT_VOLUME = (
     '"volume", ":", "server", "export")'
 )
 NAME_VOLUME = f'label_replace({MOUNT_VOLUME}, "name", "$1", "mount", "(.+)")'
-# Put behind anything of kind "volume", to tell which volume it is.
+# Put behind anything whose name is a mount, to tell which volume that is.
 OF_VOLUME = f"* on (instance, name) group_left (server, export, volume)\n  {NAME_VOLUME}"
+# The same, of mounts with a single connection only.
+OF_SINGLE = OF_VOLUME.replace("nfs_mount_info", 'nfs_mount_info{nconnect="1"}')

@@ -16,7 +16,9 @@ MOUNT = board("nfs", instance="instance", mount="name")
 class Throttled:
     """One sort of budget that may be throttled.
 
-    whole: the sentence's subject, a template. lifts: what a person can do, one sentence.
+    whole: the sentence's subject, a template. has_volume: its alerts say of which volume, so that
+    the volume's own alert can silence them: a client cannot tell a full volume from a full
+    connection. lifts: what a person can do, one sentence.
     """
 
     name: str
@@ -25,7 +27,11 @@ class Throttled:
     lifts: str
     runbook: str
     dashboard: str
-    is_volume: bool = False
+    has_volume: bool = False
+
+    @property
+    def scope(self) -> str:
+        return "volume" if self.kind == "volume" else "vm"
 
 
 SORTS = (
@@ -68,7 +74,7 @@ SORTS = (
         "More quota or a higher service level of the volume lifts it, or less I/O of any of its clients",
         "nfs-volume-throttled",
         MOUNT,
-        is_volume=True,
+        has_volume=True,
     ),
     Throttled(
         "IoplateauNfsSlotsThrottled",
@@ -85,6 +91,7 @@ SORTS = (
         "More connections (nconnect) lift it",
         "nfs-connection-throttled",
         MOUNT,
+        has_volume=True,
     ),
     Throttled(
         "IoplateauCgroupThrottled",
@@ -103,7 +110,7 @@ def warning(sort: Throttled) -> Alert:
         _whose(sort, f"{_share(sort, '5m')} > 0.2"),
         "1m",
         "warning",
-        "volume" if sort.is_volume else "vm",
+        sort.scope,
         f"{sort.whole}: held back by the {{{{ $labels.dimension }}}} limit",
         f"{sort.whole} was held at its limit of {LIMIT} for {PER_CENT} of the last 5 minutes; "
         f"requests wait behind it.{DEMAND} {sort.lifts}.",
@@ -119,7 +126,7 @@ def critical(sort: Throttled) -> Alert:
         _whose(sort, f"{_share(sort, '15m')} > 0.5\nand {demand}"),
         "1m",
         "critical",
-        "volume" if sort.is_volume else "vm",
+        sort.scope,
         f"{sort.whole}: held far below what is asked for by the {{{{ $labels.dimension }}}} limit",
         f"{sort.whole} was held at its limit of {LIMIT} for {PER_CENT} of the last 15 minutes, and "
         f"much more is asked for.{DEMAND} {sort.lifts}.",
@@ -135,7 +142,7 @@ def _share(sort: Throttled, window: str) -> str:
 
 def _whose(sort: Throttled, expr: str) -> str:
     return (
-        f"(\n  {expr.replace(chr(10), chr(10) + '  ')}\n)\n{OF_VOLUME}" if sort.is_volume else expr
+        f"(\n  {expr.replace(chr(10), chr(10) + '  ')}\n)\n{OF_VOLUME}" if sort.has_volume else expr
     )
 
 

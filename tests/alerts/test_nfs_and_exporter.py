@@ -22,7 +22,7 @@ def mounted(nconnect):
 
 def test_one_connection_that_limits_is_told(tmp_path):
     expected = alert(
-        VM | CONNECTION | WARNING,
+        VM | CONNECTION | OF_VOLUME | WARNING,
         "/mnt/a of vm1:10049 is limited by its one connection: it is mounted without nconnect",
         "NFS mount /mnt/a of vm1:10049 was held back by its single TCP connection for 50% of the last "
         "5 minutes. Mounted with nconnect=4 or more it could go faster; the first mount of a server "

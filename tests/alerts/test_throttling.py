@@ -112,6 +112,7 @@ CASES = [
         "More connections (nconnect) lift it.",
         "/d/ioplateau-nfs?var-instance=vm1%3A10049&var-mount=%2Fmnt%2Fa",
         "nfs-connection-throttled",
+        OF_VOLUME,
     ),
     Case(
         "IoplateauCgroupThrottled",
@@ -142,9 +143,9 @@ def world(case, seconds, demand=None):
     return told
 
 
-def firing(case, severity, text, scope="vm"):
+def firing(case, severity, text):
     labels = VM | case.budget | case.more | {"severity": severity}
-    labels["scope"] = "volume" if case.more else scope
+    labels["scope"] = "volume" if case.budget["kind"] == "volume" else "vm"
     dimension = case.budget["dimension"]
     how = "held back" if severity == "warning" else "held far below what is asked for"
     return alert(

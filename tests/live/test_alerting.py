@@ -145,6 +145,8 @@ SENT = [
         )
         for number in range(3)
     ),
+    # A client that takes the full volume for a full connection.
+    alert("IoplateauNfsConnectionThrottled", instance="client0", **volume_labels("/full")),
     # vm3: one connection.
     alert("IoplateauNfsWithoutNconnect", instance="vm3", kind="nfs_connection", name="/mnt/a"),
     alert("IoplateauNfsConnectionThrottled", instance="vm3", kind="nfs_connection", name="/mnt/a"),
