@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ioplateau.engine import Engine, EngineSettings
-from ioplateau.judge.budgets import BudgetKey, Kind, Word
+from ioplateau.judge.budgets import BudgetKey, Kind, Origin, Word
 from ioplateau.judge.limits import ConfiguredLimit
 from ioplateau.judge.topology import Rules
 from ioplateau.measure.snapshot import DISKSTATS, MOUNTSTATS, NETDEV, Snapshot, Static
@@ -103,9 +103,71 @@ def test_another_disk_under_the_same_name_is_a_new_flow_although_its_counters_ro
     after = replace(STATIC, block={"sda": {"size": "2048", "serial": "two"}})
     fold = engine()
     fold.observe(snapshot(1.0, line(100), static=before))
-    state = fold.observe(snapshot(2.0, line(200), static=after))
+    fold.observe(snapshot(2.0, line(200), static=before))
+    swapped = fold.observe(snapshot(3.0, line(300), static=after))
+    first = fold.observe(snapshot(4.0, line(400), static=after))
+    second = fold.observe(snapshot(5.0, line(500), static=after))
 
-    assert state.disks["sda"].window is None
+    assert "sda" not in swapped.disks
+    assert first.disks["sda"].window is None
+    assert second.disks["sda"].window.elapsed_seconds == 1.0
+
+
+def test_what_was_learned_of_a_disk_is_not_held_against_the_next_of_its_name():
+    before = replace(STATIC, block={"sda": {"size": "2048", "serial": "one"}})
+    after = replace(STATIC, block={"sda": {"size": "2048", "serial": "two"}})
+    fold = engine()
+    for second in range(60):
+        text = line(second * 500, milliseconds=second * 16_000, in_flight=16)
+        old = fold.observe(snapshot(float(second), text, static=before))
+    for second in range(60, 63):
+        text = line(second * 500, milliseconds=second * 16_000, in_flight=16)
+        new = fold.observe(snapshot(float(second), text, static=after))
+
+    assert old.budgets[SDA].limits[0].limit.origin is Origin.LEARNED
+    assert new.budgets[SDA].limits == ()
+
+
+def test_an_identity_that_sysfs_tells_late_is_no_other_disk():
+    late = replace(STATIC, block={"sda": {"size": "2048", "serial": "one"}})
+    fold = engine()
+    fold.observe(snapshot(1.0, line(100)))
+    state = fold.observe(snapshot(2.0, line(200), static=late))
+
+    assert state.disks["sda"].window is not None
+
+
+def test_counts_of_a_budget_that_is_away_for_a_tick_go_on():
+    rule = ConfiguredLimit(disk="sda", iops=500.0)
+    fold = engine(rules=Rules((rule,)))
+
+    def tick(second, text):
+        return fold.observe(snapshot(float(second), text))
+
+    for second in range(20):
+        state = tick(second, line(second * 500, milliseconds=second * 16_000, in_flight=16))
+    counted = state.budgets[SDA].limits[0].throttled_seconds
+    away = tick(20, line(1, name="sdb"))
+    back = tick(21, line(21 * 500, milliseconds=21 * 16_000, in_flight=16))
+
+    assert counted >= 10
+    assert SDA not in away.budgets
+    assert away.flow_throttled_seconds == {}
+    assert back.budgets[SDA].limits[0].throttled_seconds == counted
+
+
+def test_counts_of_the_last_run_wait_for_a_budget_that_comes_late():
+    rule = ConfiguredLimit(disk="sda", iops=500.0)
+    first, second = (engine(rules=Rules((rule,))) for _ in range(2))
+    for at in range(20):
+        text = line(at * 500, milliseconds=at * 16_000, in_flight=16)
+        before = first.observe(snapshot(float(at), text))
+    second.restore(first.memory(), 5.0)
+    second.observe(snapshot(1.0, line(1, name="sdb")))
+    state = second.observe(snapshot(2.0, line(1)))
+    counted = before.budgets[SDA].limits[0].throttled_seconds
+
+    assert state.budgets[SDA].limits[0].throttled_seconds >= counted > 0
 
 
 def test_a_device_that_vanished_is_gone_and_the_others_go_on():

@@ -5,9 +5,9 @@ What is counted here survives missed scrapes and, through `memory`, restarts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ioplateau.judge.budgets import (
     Budget,
@@ -41,7 +41,11 @@ PACE_SECONDS = 5.0
 # Until the first tick sets the window.
 RESTORED_WINDOW_SECONDS = 15.0
 
+# Budgets that are no more, of which what was counted is kept.
+MOST_ABSENT = 200
+
 Place = tuple[BudgetKey, Dimension, Direction]
+K = TypeVar("K")
 
 
 class Accounts:
@@ -54,10 +58,12 @@ class Accounts:
         self._paces: dict[Place, WindowMean] = {}
         self._words: dict[Place, str] = {}  # the last correction of each bucket
         self._clock = FlowClock()
+        self._budgets: Mapping[BudgetKey, Budget] = {}
+        self._restored: set[BudgetKey] = set()  # of the last run, not seen in this one
 
     @property
     def flow_seconds(self) -> Mapping[tuple[FlowKey, BudgetKey, Dimension], float]:
-        return self._clock.seconds
+        return {key: told for key, told in self._clock.seconds.items() if key[1] in self._budgets}
 
     @property
     def corrections(self) -> tuple[str, ...]:
@@ -70,15 +76,29 @@ class Accounts:
         """Count this tick for every flow that suffers."""
         self._clock.observe(elapsed, verdicts)
 
-    def keep_only(self, budgets: Collection[BudgetKey]) -> None:
-        """Close the books of budgets that are no more."""
-        for gone in self._learned.keys() - set(budgets):
-            del self._learned[gone]
-        for book in (self._meters, self._buckets, self._words):
-            for place in [place for place in book if place[0] not in budgets]:
+    def keep_only(self, budgets: Mapping[BudgetKey, Budget]) -> None:
+        """Close the books of budgets that are no more.
+
+        What was counted waits for them to come back: a mount whose record was damaged for a
+        tick, a lane whose cloud has not told of it yet. What was observed goes at once, for the
+        next disk of that name may be another, unless it waits since the last run.
+        """
+        self._budgets = budgets
+        self._restored = {key for key in self._restored if key not in budgets}
+        for learned in [key for key in self._learned if not self._is_kept(key)]:
+            del self._learned[learned]
+        observed: tuple[dict[Place, Any], ...] = (self._buckets, self._paces, self._words)
+        for book in observed:
+            for place in [place for place in book if not self._is_kept(place[0])]:
                 del book[place]
-        for clock in [key for key in self._clock.seconds if key[1] not in budgets]:
-            del self._clock.seconds[clock]
+        members = {flow for budget in budgets.values() for flow in budget.members}
+        _drop_oldest(self._meters, lambda place: place[0] not in budgets)
+        _drop_oldest(
+            self._clock.seconds, lambda key: key[1] not in budgets or key[0] not in members
+        )
+
+    def _is_kept(self, key: BudgetKey) -> bool:
+        return key in self._budgets or key in self._restored
 
     def book(
         self,
@@ -243,7 +263,7 @@ class Accounts:
         for line in memory.get("meters", ()):
             if (place := _place(line)) is not None and len(line) == 6:
                 meter = self._meters[place] = Meter(RESTORED_WINDOW_SECONDS)
-                meter.throttled_seconds, meter.episodes = float(line[4]), int(line[5])
+                meter.throttled_seconds, meter.episodes = _seconds(line[4]), int(line[5])
         for line in memory.get("learned", ()):
             if (place := _place(line)) is not None:
                 observed = _observed(place[1], place[2], float(line[4]))
@@ -259,7 +279,21 @@ class Accounts:
                     BudgetKey(Kind(line[2]), line[3]),
                     Dimension(line[4]),
                 )
-                self._clock.seconds[key] = float(line[5])
+                self._clock.seconds[key] = _seconds(line[5])
+        self._restored = {*self._learned, *(place[0] for place in self._buckets)}
+
+
+def _drop_oldest(book: dict[K, Any], is_absent: Callable[[K], bool]) -> None:
+    """Of what is absent, keep the newest entries."""
+    for key in [key for key in book if is_absent(key)][:-MOST_ABSENT]:
+        del book[key]
+
+
+def _seconds(value: Any) -> float:
+    seconds = float(value)
+    if not 0 <= seconds < float("inf"):
+        raise ValueError(f"{value} seconds, want 0 or more")
+    return seconds
 
 
 def _observed(dimension: Dimension, direction: Direction, value: float) -> Limit:

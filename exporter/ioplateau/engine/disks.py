@@ -34,7 +34,7 @@ class Disks:
         self._taken: EngineSettings | None = None
         self._seen: tuple[str, ...] = ()
         self._histories: dict[str, History[DiskCounters]] = {}
-        self._identities: dict[str, str] = {}
+        self._known: dict[str, BlockDevice] = {}  # as they were told last
 
     def observe(
         self,
@@ -78,18 +78,27 @@ class Disks:
             self.devices = sysblock.parse(static)
         self._seen, self._static, self._taken = seen, static, settings
         names = tuple(name for name in seen if self._is_flow(name, table.disks[name], static))
+        swapped = [name for name in names if self._is_swapped(name)]
+        if swapped:
+            # Out for a tick, so that nothing that was learned of the old one is held against
+            # the new one, here or downstream.
+            names = tuple(name for name in names if name not in swapped)
+            self._seen = ()
         if names != self.names:
             self.names = names
         self.hidden = frozenset(name for name in names if self._is_hidden(name))
         for gone in self._histories.keys() - set(names):
             del self._histories[gone]
-        for name in names:
-            device = self.devices.get(name)
-            identity = sysblock.identity(device) if device is not None else ""
-            if identity and self._identities.get(name, identity) != identity:
-                self._histories.pop(name, None)  # another disk under the same name
-            if identity:
-                self._identities[name] = identity
+        self._known = {
+            name: device
+            for name in names
+            if (device := self.devices.get(name) or self._known.get(name)) is not None
+        }
+
+    def _is_swapped(self, name: str) -> bool:
+        """Whether another disk came under the name of one that was here at the last tick."""
+        before, now = self._known.get(name), self.devices.get(name)
+        return before is not None and now is not None and sysblock.is_swapped(before, now)
 
     def _is_flow(self, name: str, disk: DiskCounters, static: Static) -> bool:
         if name in static.partitions or _is_partition_name(name, self._seen):

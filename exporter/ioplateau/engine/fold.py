@@ -279,7 +279,7 @@ class Engine:
                 self._sold(static),
                 self._groups.flows,
             )
-            self._accounts.keep_only(self._topology.budgets.keys())
+            self._accounts.keep_only(self._topology.budgets)
         return self._topology
 
     def _sold(self, static: Static) -> Sold:

@@ -235,6 +235,23 @@ def identity(device: BlockDevice) -> str:
     Good within one boot: diskseq (since 5.15) counts the disks the kernel has met. Size
     serves only where nothing better is known, since a disk may be grown in place.
     """
+    marks = _marks(device) or {"size": device.size_bytes}
+    return " ".join(f"{name}={mark}" for name, mark in marks.items() if mark is not None)
+
+
+def is_swapped(before: BlockDevice, after: BlockDevice) -> bool:
+    """Whether two looks at one name saw two disks: of what both times was told, something
+    differs. What is told late, or for once not, says nothing.
+    """
+    was, now = _marks(before), _marks(after)
+    if not was and not now:
+        return None not in (before.size_bytes, after.size_bytes) and identity(before) != identity(
+            after
+        )
+    return any(was[name] != now[name] for name in was.keys() & now.keys())
+
+
+def _marks(device: BlockDevice) -> dict[str, object]:
     lun = ":".join(map(str, device.scsi_address)) if device.scsi_address else ""
     marks = {
         "diskseq": device.diskseq,
@@ -244,6 +261,4 @@ def identity(device: BlockDevice) -> str:
         "nsid": device.nvme_namespace,
         "mapper": device.mapper_name,
     }
-    if not any(marks.values()):
-        marks["size"] = device.size_bytes
-    return " ".join(f"{name}={mark}" for name, mark in marks.items() if mark not in (None, ""))
+    return {name: mark for name, mark in marks.items() if mark not in (None, "")}

@@ -24,7 +24,10 @@ FORMAT = 1
 NAME = "state.json"
 
 # What comes of taking up something that is no memory of ours.
-UNSOUND = (ValueError, KeyError, TypeError, AttributeError, IndexError)
+UNSOUND = (
+    *(ValueError, KeyError, TypeError, AttributeError, IndexError),
+    *(ArithmeticError, RecursionError),
+)
 
 
 class _NewerError(Exception):
