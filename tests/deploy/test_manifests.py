@@ -134,3 +134,11 @@ def test_cloud_init_takes_the_snippet():
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Valid" in done.stdout + done.stderr
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("cloud", ["azure", "ec2"])
+def test_prometheus_takes_the_example_of_finding_vms_by_their_tags(cloud):
+    done = run("promtool", "check", "config", PROJECT / f"deploy/prometheus/{cloud}.yml")
+
+    assert done.returncode == 0, done.stdout + done.stderr
