@@ -15,17 +15,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-sys.path.insert(0, str(HERE.parent / "tests"))
-sys.path.insert(0, str(HERE.parent / "exporter"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "exporter"))
 
 import recordings
 from ioplateau.judge.budgets import Kind, Word
 from story_book import STORIES
 from story_world import Moment, Story, told
 
-FLOORS = HERE / "score_floors.json"
+FLOORS = Path(__file__).resolve().parent / "score_floors.json"
 EDGE_SECONDS = 5.0  # after an act begins, nothing is held against the judge
 UNKNOWN_SECONDS = 12.0  # and longer where nobody told it the limits
 SLACK = 0.005  # the stories have noise, and noise has another seed some day

@@ -159,6 +159,16 @@ def test_a_volume_that_counts_exceeded_time_decides_alone():
     assert judged(Judge(), *CALM, *[tick()] * 6, witness=never).word is not Word.THROTTLED
 
 
+def test_what_was_learned_can_be_asked_for_with_how_sure_we_are():
+    judge = Judge()
+    list(told(FOUR, known=False, judge=judge))
+    limits = judge.learned()[SDA]
+
+    assert limits[0].value == pytest.approx(500.0, rel=0.005)
+    assert limits[0].dimension is Dimension.IOPS
+    assert 0.5 < limits[0].confidence < 1.0
+
+
 def test_learning_can_be_switched_off():
     judge = Judge(JudgeSettings(learn_limits=False))
     words = {m.verdicts[SDA].word for m in told(FOUR, known=False, judge=judge)}

@@ -330,10 +330,13 @@ class DiskRoom:
 
     # -- memory
 
+    def cases(self) -> Iterable[Case]:
+        """Every budget of this room."""
+        return (*self._disks.values(), *self._stripes.values(), *self._lanes.values())
+
     def memory(self) -> dict[str, Any]:
         """All that must survive a restart, as JSON values."""
-        cases = (*self._disks.values(), *self._stripes.values(), *self._lanes.values())
-        return saved(cases, self._senses)
+        return saved(self.cases(), self._senses)
 
     def restore(self, memory: object) -> None:
         """Saved memories, taken up as their disks appear."""

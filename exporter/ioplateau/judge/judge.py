@@ -14,6 +14,7 @@ from ioplateau.judge.budgets import Budget, BudgetKey, FlowKey, Verdict, Word
 from ioplateau.judge.disks import DiskRoom
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.groups import GroupRoom
+from ioplateau.judge.learned import Met
 from ioplateau.judge.mounts import MountRoom
 from ioplateau.judge.window import Blocks
 from ioplateau.judge.witness import NOTHING, Witness
@@ -71,6 +72,12 @@ class Judge:
         self._verdicts = {
             key: self._verdicts.get(key) or Verdict(key, Word.UNKNOWN, at) for key in budgets
         }
+
+    def learned(self) -> Mapping[BudgetKey, tuple[Met, ...]]:
+        """The limits met so far and documented nowhere (or documented otherwise), by budget."""
+        cases = (*self._disks.cases(), *self._mounts.cases())
+        found = {case.budget.key: case.plateau.met() for case in cases}
+        return {key: limits for key, limits in found.items() if limits}
 
     def memory(self) -> dict[str, Any]:
         """All that must survive a restart, as JSON values."""

@@ -31,6 +31,7 @@ RIPPLED_FLAT = 0.03
 VERY_FLAT = 0.006
 KEEP = 4
 TRUSTED_SECONDS = 8.0
+HALF_SURE_SECONDS = 15.0
 FREE_BLOCKS, FREE_LEVELS = 4, 6
 
 
@@ -58,6 +59,20 @@ class Ceiling:
     def __init__(self, value: float, seconds: float = 0.0) -> None:
         self.value = value
         self.seconds = seconds
+
+
+class Met(NamedTuple):
+    """A limit learned by meeting it: value per second, seconds met in all, and how sure we
+    are, 0 to 1.
+    """
+
+    dimension: Dimension
+    value: float
+    seconds: float
+
+    @property
+    def confidence(self) -> float:
+        return self.seconds / (self.seconds + HALF_SURE_SECONDS)
 
 
 class Evidence(NamedTuple):
@@ -249,6 +264,23 @@ class Plateau:
         ceilings.append(Ceiling(value, dt))
         if len(ceilings) > KEEP:
             ceilings.remove(min(ceilings, key=lambda ceiling: ceiling.seconds))
+
+    def confidence(self) -> float:
+        """How sure we are of the limit that holds now, 0 to 1: by how long it was met."""
+        for ceiling in self.ceilings[self.dimension]:
+            if abs(ceiling.value - self.value) <= SAME_CEILING * ceiling.value:
+                return Met(self.dimension, ceiling.value, ceiling.seconds).confidence
+        return 0.0
+
+    def met(self) -> tuple[Met, ...]:
+        """Every learned limit that is trusted, the longest met first."""
+        found = [
+            Met(dimension, ceiling.value, ceiling.seconds)
+            for dimension, ceilings in self.ceilings.items()
+            for ceiling in ceilings
+            if ceiling.seconds >= TRUSTED_SECONDS
+        ]
+        return tuple(sorted(found, key=lambda limit: -limit.seconds))
 
     def memory(self) -> dict[str, Any]:
         """What must survive a restart, as JSON values."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -315,10 +315,14 @@ class MountRoom:
             else:
                 verdicts[key] = quiet(case, at, dt)
 
+    def cases(self) -> Iterable[Case]:
+        """Every budget of this room."""
+        rooms = (self._volumes, self._slots, self._connections, self._networks)
+        return [case for room in rooms for case in room.values()]
+
     def memory(self) -> dict[str, Any]:
         """All that must survive a restart, as JSON values."""
-        rooms = (self._volumes, self._slots, self._connections, self._networks)
-        return saved((case for room in rooms for case in room.values()), self._senses)
+        return saved(self.cases(), self._senses)
 
     def restore(self, memory: object) -> None:
         """Saved memories, taken up as their mounts appear."""

@@ -68,6 +68,7 @@ class Ruling:
             Origin.LEARNED,
             phase="learned",
             culprit=culprit.value,
+            evidence={"confidence": plateau.confidence()},
         )
 
     @staticmethod

@@ -65,7 +65,9 @@ def _by(verdict: Verdict) -> str:
         if verdict.key.kind is Kind.DISK and culprit == "disk or VM":
             return "a limit of the disk or of the VM (learned; with one busy disk they look alike)"
         return f"{owner} (learned)"
-    limit = rate(verdict.limit or 0.0, verdict.dimension)
+    if verdict.limit is None or verdict.origin is None:
+        return owner
+    limit = rate(verdict.limit, verdict.dimension)
     source = verdict.evidence.get("source")
     named = f"{limit}, {verdict.origin}" + (f", {source}" if source else "")
     phase = " while its burst lasts" if verdict.evidence.get("phase") == "burst" else ""

@@ -1,0 +1,89 @@
+"""Verdicts in a person's words."""
+
+import pytest
+
+from ioplateau.judge.budgets import (
+    BudgetKey,
+    Dimension,
+    Direction,
+    Kind,
+    Origin,
+    Verdict,
+    Word,
+)
+from ioplateau.judge.words import duration, rate, sentence
+
+SDC = BudgetKey(Kind.DISK, "sdc")
+HELD = Verdict(
+    SDC,
+    Word.THROTTLED,
+    100.0,
+    Dimension.IOPS,
+    Direction.TOTAL,
+    500.0,
+    Origin.CATALOGUE,
+    demand=2.3,
+    evidence={
+        "level": 500.0,
+        "waiting": 16.0,
+        "latency_seconds": 0.031,
+        "floor_seconds": 0.002,
+        "flat_ratio": 0.004,
+        "source": "P10",
+        "phase": "base",
+    },
+)
+
+
+def test_a_throttled_disk_is_told_with_every_proof():
+    assert sentence(HELD, 143.0) == (
+        "held at 500 IOPS by its disk limit (500 IOPS, catalogue, P10): 16 requests wait, "
+        "31 ms instead of 2.0 ms, flat within 0.4% for 43 s; demand about 2.3 times the limit"
+    )
+
+
+@pytest.mark.parametrize("word", Word)
+def test_every_word_has_a_sentence_even_without_evidence(word):
+    text = sentence(Verdict(SDC, word, 0.0), 5.0)
+
+    assert text
+    assert "None" not in text
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_every_kind_of_budget_can_be_blamed(kind):
+    verdict = Verdict(
+        BudgetKey(kind, "x"), Word.THROTTLED, 0.0, Dimension.THROUGHPUT, Direction.WRITE, 1e8,
+        Origin.CONFIGURED,
+    )  # fmt: skip
+
+    assert "100.0 MB/s" in sentence(verdict, 1.0)
+
+
+def test_slots_blame_the_client_and_not_the_server():
+    verdict = Verdict(
+        BudgetKey(Kind.NFS_SLOTS, "/a"), Word.THROTTLED, 0.0, Dimension.SLOTS, Direction.TOTAL,
+        2.0, Origin.REPORTED, evidence={"waiting_calls": 6.0, "queue_share": 0.75},
+    )  # fmt: skip
+
+    assert sentence(verdict, 12.0) == (
+        "all 2 slots of this client are taken: 6 calls wait for one, 75% of a call's time passes "
+        "before it is sent, for 12 s; the server is not the cause"
+    )
+
+
+def test_an_affected_budget_names_who_holds_it():
+    verdict = Verdict(SDC, Word.AFFECTED, 0.0, parent=BudgetKey(Kind.VM_UNCACHED, "vm"))
+
+    assert sentence(verdict, 1.0) == (
+        "waits because of the VM's limit for uncached disks (vm_uncached:vm)"
+    )
+
+
+def test_numbers_carry_their_units():
+    assert rate(96e6, Dimension.THROUGHPUT) == "96.0 MB/s"
+    assert rate(6400.0, Dimension.IOPS) == "6,400 IOPS"
+    assert duration(0.0021) == "2.1 ms"
+    assert duration(0.031) == "31 ms"
+    assert duration(43.0) == "43 s"
+    assert duration(720.0) == "12 min"
