@@ -1,0 +1,202 @@
+"""What build.sh makes: the same bytes each time, and packages that dpkg and rpm agree with.
+
+The rpm is installed by rpm itself, into the guest's Debian as an rpm-based root: no registry here
+has a Red Hat or SUSE system. What that leaves open is named in docs/install.md. Needs root, uv, Go
+and the Debian package rpm, and what guests/build.sh names.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from built_packages import PROJECT, build, one, packages
+from guests.guest import image
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(1200)]
+
+ARCHITECTURES = ("amd64", "arm64")
+RPM_ARCHITECTURES = ("x86_64", "aarch64")
+
+
+def said(*command) -> str:
+    return subprocess.run([*map(str, command)], capture_output=True, text=True, check=True).stdout
+
+
+def files_of_deb(architecture: str) -> dict[str, str]:
+    """Path -> mode and owner."""
+    lines = said("dpkg-deb", "--contents", one(f"*_{architecture}.deb")).splitlines()
+    return {line.split()[5].lstrip("."): " ".join(line.split()[:2]) for line in lines}
+
+
+def test_a_second_build_gives_the_same_bytes(tmp_path):
+    first = packages()
+    # Elsewhere, later, and by somebody with other settings.
+    (tmp_path / "elsewhere").mkdir()
+    build(tmp_path / "again", {"TMPDIR": str(tmp_path / "elsewhere"), "LANG": "tr_TR.UTF-8"})
+    sums = {
+        place: {
+            file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in place.iterdir()
+        }
+        for place in (first, tmp_path / "again")
+    }
+
+    assert len(sums[first]) == 8
+    assert sums[first] == sums[tmp_path / "again"]
+
+
+def test_every_file_has_its_checksum():
+    done = subprocess.run(
+        ["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=packages(), capture_output=True
+    )
+    listed = {line.split()[1] for line in (packages() / "SHA256SUMS").read_text().splitlines()}
+
+    assert done.returncode == 0, done.stdout
+    assert listed == {file.name for file in packages().iterdir()} - {"SHA256SUMS"}
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_deb_stays_in_its_own_places(architecture):
+    files = files_of_deb(architecture)
+    own = re.compile(
+        r"/(usr/lib/ioplateau/.*|usr/share/ioplateau/.*|usr/share/doc/ioplateau/.*|usr/bin/ioplateau"
+        r"|usr/lib/systemd/system/ioplateau\.(service|socket)|etc/ioplateau/.*|etc/default/ioplateau)"
+    )
+
+    assert [path for path in files if not path.endswith("/") and not own.fullmatch(path)] == []
+    assert {about.split()[1] for about in files.values()} == {"root/root"}
+    assert not [path for path, about in files.items() if about[8] == "w" and about[0] != "l"]
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_what_is_compiled_fits_every_python_and_no_other_machine(architecture):
+    compiled = [path for path in files_of_deb(architecture) if path.endswith(".so")]
+
+    assert {path.rsplit("/", 1)[1] for path in compiled} == {
+        "_psutil_linux.abi3.so",
+        "_bcrypt.abi3.so",
+    }
+
+
+def test_the_deb_names_its_python_and_its_configuration():
+    deb = one("*_amd64.deb")
+    control = said("dpkg-deb", "--field", deb)
+    configuration = said("dpkg-deb", "--info", deb, "conffiles").split()
+
+    assert "python3 (>= 3.11) | python3.11" in control
+    assert configuration == ["/etc/default/ioplateau", "/etc/ioplateau/ioplateau.toml"]
+
+
+@pytest.mark.parametrize("architecture", RPM_ARCHITECTURES)
+def test_rpm_reads_what_the_rpm_needs_and_keeps(architecture):
+    package = one(f"*.{architecture}.rpm")
+    needs = said("rpm", "--query", "--package", "--requires", package)
+    flags = said("rpm", "-qp", "--queryformat", r"[%{FILENAMES} %{FILEFLAGS:fflags}\n]", package)
+    configuration = [line for line in flags.splitlines() if re.search(" .*c", line)]
+
+    assert "(/usr/bin/python3.11 or " in needs
+    assert configuration == [
+        "/etc/default/ioplateau cn",  # config, noreplace
+        "/etc/ioplateau/ioplateau.toml cn",
+    ]
+    assert said("rpm", "--checksig", "--nosignature", package).strip().endswith("OK")
+
+
+def test_the_rpm_holds_what_the_deb_holds():
+    listed = said("rpm", "-qpl", one("*.x86_64.rpm")).split()
+    deb = {path for path in files_of_deb("amd64") if not path.endswith("/")}
+    of_their_own = re.compile(r"/usr/share/(doc|licenses)/.*")
+    rpm = {path for path in listed if not of_their_own.match(path)}
+
+    assert {path for path in deb if not of_their_own.match(path)} <= rpm
+
+
+@pytest.fixture
+def root(tmp_path) -> Iterator[Path]:
+    """A system to install into: the guest's, with what is written to it kept apart."""
+    lower, upper, merged = (tmp_path / name for name in ("lower", "upper", "merged"))
+    for place in (lower, upper, merged):
+        place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", upper], check=True)
+    (upper / "files").mkdir()
+    (upper / "work").mkdir()
+    try:
+        _mount(image() / "root.ext4", lower, upper, merged)
+        yield merged
+    finally:
+        for place in (merged / "proc", merged / "dev", merged, lower, upper):
+            subprocess.run(["umount", "--recursive", place], capture_output=True)
+        shutil.rmtree(merged, ignore_errors=True)
+
+
+def _mount(source: Path, lower: Path, upper: Path, merged: Path) -> None:
+    subprocess.run(["mount", "-o", "ro,loop,noload", source, lower], check=True)
+    layers = f"lowerdir={lower},upperdir={upper}/files,workdir={upper}/work"
+    subprocess.run(["mount", "-t", "overlay", "overlay", "-o", layers, merged], check=True)
+    subprocess.run(["mount", "-t", "proc", "proc", merged / "proc"], check=True)
+    subprocess.run(["mount", "--bind", "/dev", merged / "dev"], check=True)
+
+
+def test_rpm_installs_runs_upgrades_and_removes_it(root):
+    package = one("*.x86_64.rpm")
+    # The root's own packages are Debian's, of which rpm knows nothing: hence --nodeps.
+    rpm = ["rpm", "--root", root, "--nodeps"]
+    installed = said(*rpm, "--install", package)
+    version = said("chroot", root, "ioplateau", "--version")
+    doctor = said("chroot", root, "ioplateau", "doctor", "--no-cloud")
+    verified = subprocess.run([*rpm, "--verify", "ioplateau"], capture_output=True, text=True)
+    enabled = said("chroot", root, "systemctl", "is-enabled", "ioplateau.service")
+    configuration = root / "etc/ioplateau/ioplateau.toml"
+    configuration.write_text("# mine\n")
+    said(*rpm, "--upgrade", "--force", package)
+    kept = configuration.read_text()
+    said(*rpm, "--erase", "ioplateau")
+
+    assert installed == ""
+    assert "ioplateau" in version
+    assert "/proc/diskstats" in doctor
+    assert [line for line in verified.stdout.splitlines() if "missing" in line] == []
+    assert enabled == "enabled\n"
+    assert kept == "# mine\n"
+    assert not (root / "usr/lib/ioplateau").exists()
+    assert not (root / "etc/systemd/system/multi-user.target.wants/ioplateau.service").exists()
+
+
+def test_the_wheel_installs_without_the_network():
+    (metadata,) = (
+        name for name in zipfile.ZipFile(one("*.whl")).namelist() if name.endswith("METADATA")
+    )
+    words = zipfile.ZipFile(one("*.whl")).read(metadata).decode()
+
+    assert "Requires-Python: >=3.11" in words
+    assert "Provides-Extra: web" in words
+
+
+def test_the_bill_of_materials_names_what_is_in_the_package():
+    bill = json.loads(one("*.cdx.json").read_text())
+    listed = {(part["name"], part["version"]) for part in bill["components"]}
+    found = {
+        tuple(re.fullmatch(r".*/([^/]+)-([^-/]+)\.dist-info/METADATA", path).groups())
+        for path in files_of_deb("amd64")
+        if path.endswith(".dist-info/METADATA")
+    }
+    own = bill["metadata"]["component"]
+
+    assert {(name.replace("-", "_").lower(), version) for name, version in listed} == {
+        (name.lower(), version) for name, version in found if name != "ioplateau"
+    }
+    assert (own["name"], own["version"]) in found
+
+
+def test_the_service_of_the_package_is_the_one_in_the_repository(tmp_path):
+    said("dpkg-deb", "--extract", one("*_amd64.deb"), tmp_path)
+
+    for unit in ("ioplateau.service", "ioplateau.socket"):
+        packed = (tmp_path / "usr/lib/systemd/system" / unit).read_text()
+        assert packed == (PROJECT / "deploy/systemd" / unit).read_text()
