@@ -1,4 +1,3 @@
-# ruff: noqa: INP001
 """Write the dashboards: `python dashboards/generate.py` (make dashboards).
 
 They are committed because people import them; a test holds the files to this program.

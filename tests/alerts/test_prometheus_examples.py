@@ -1,0 +1,78 @@
+"""The examples for Prometheus are ones that Prometheus takes, and keep what the alerts need."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+import boards_and_rules as ours
+from boards_and_rules import ALERTS, METRICS, RECORDS, ROOT
+
+EXAMPLES = ROOT / "deploy" / "prometheus"
+
+
+@pytest.mark.parametrize("name", ["file", "remote-write", "azure", "ec2"])
+def test_promtool_accepts_it(name):
+    done = check(EXAMPLES / f"{name}.yml")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_promtool_accepts_the_agents_as_an_agents():
+    done = check(EXAMPLES / "agent.yml", "--agent")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def check(file, *flags):
+    return subprocess.run(
+        ["promtool", "check", "config", *flags, "--syntax-only", file],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_the_targets_example_is_what_file_discovery_reads():
+    groups = json.loads((EXAMPLES / "targets.example.json").read_text())
+
+    assert all(set(group) == {"targets", "labels"} for group in groups)
+    assert all(target.endswith(":10049") for group in groups for target in group["targets"])
+
+
+def kept():
+    """The pattern of what is sent on."""
+    text = (EXAMPLES / "remote-write.yml").read_text()
+    return re.search(r">-\n +(\S+)\n", text)[1]
+
+
+def test_what_is_sent_on_exists():
+    everything = METRICS | {record.name for record in RECORDS} | {"ALERTS"}
+    names = {name for name in everything if re.fullmatch(kept(), name)}
+
+    assert names >= {record.name for record in RECORDS} | {"ALERTS"}
+    assert {name for name in names if name in METRICS} == {
+        "ioplateau_budget_limit_operations_per_second",
+        "ioplateau_budget_limit_bytes_per_second",
+        "ioplateau_budget_limit_slots",
+        "ioplateau_budget_throttled_seconds_total",
+        "ioplateau_budget_info",
+        "ioplateau_flow_throttled_seconds_total",
+        "ioplateau_nfs_mount_info",
+    }
+
+
+def test_no_alert_needs_a_word_that_the_agent_drops():
+    dropped = re.search(r"verdict;\((\S+)\)", (EXAMPLES / "agent.yml").read_text())[1].split("|")
+    asked = {word for alert in ALERTS for word in re.findall(r'verdict="(\w+)"', alert.expr)}
+
+    assert asked == {"stalled"}
+    assert asked.isdisjoint(dropped)
+
+
+def test_the_fleet_page_names_metrics_that_exist():
+    page = (ROOT / "docs" / "fleet.md").read_text()
+    recorded = {record.name for record in RECORDS}
+
+    assert ours.names_in(page) <= METRICS | recorded

@@ -1,0 +1,80 @@
+"""`make stack`: everything comes up, an alert is printed, everything goes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+from boards_and_rules import ROOT, RULES
+from live_daemon import free_port
+
+pytestmark = pytest.mark.live
+
+PARTS = ("exporter", "prometheus", "alertmanager", "grafana", "webhook")
+
+
+def read(url, body=None):
+    asked = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(asked, timeout=10) as answer:
+        return answer.read().decode()
+
+
+def test_one_command_starts_the_whole_way_and_ends_it(tmp_path):
+    ports = {part: free_port() for part in PARTS}
+    log = tmp_path / "stack.log"
+    flags = [f"--{part}-port={port}" for part, port in ports.items()]
+    with log.open("wb") as output:
+        stack = subprocess.Popen(
+            [
+                sys.executable,
+                ROOT / "deploy/stack/stack.py",
+                f"--directory={tmp_path}/files",
+                *flags,
+            ],
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        wait_for(log, "stack: ready")
+        rules = json.loads(read(f"http://127.0.0.1:{ports['prometheus']}/api/v1/rules"))
+        alert = {
+            "labels": {"alertname": "IoplateauExporterDown", "severity": "warning", "scope": "vm"},
+            "annotations": {"summary": "Somebody is down", "description": "For a test."},
+        }
+        body = json.dumps({"alerts": [{"status": "firing", **alert}]}).encode()
+        read(f"http://127.0.0.1:{ports['webhook']}/storage", body)
+        wait_for(log, "Somebody is down - For a test.")
+    finally:
+        stack.send_signal(signal.SIGTERM)
+        code = stack.wait(timeout=60)
+
+    assert code == 0
+    assert sum(len(group["rules"]) for group in rules["data"]["groups"]) == len(RULES)
+    for part in ("exporter", "prometheus", "alertmanager"):
+        with pytest.raises(OSError, match="refused"):
+            read(f"http://127.0.0.1:{ports[part]}/")
+
+
+def wait_for(log, text):
+    deadline = time.monotonic() + 60
+    while text not in (told := log.read_text(errors="replace")):
+        assert time.monotonic() < deadline, told
+        time.sleep(0.2)
+
+
+def test_what_is_missing_is_named_with_its_package(tmp_path):
+    done = subprocess.run(
+        [sys.executable, ROOT / "deploy/stack/stack.py"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PATH": str(tmp_path)},
+    )
+
+    assert done.returncode == 2
+    assert "apt-get install prometheus prometheus-alertmanager" in done.stdout
