@@ -196,3 +196,29 @@ def test_late_ticks_are_skipped_and_counted_never_caught_up():
     assert grid.next(104.3) == 104.0
     assert grid.skipped == 3
     assert grid.next(104.4) == 105.0
+
+
+def test_a_seldom_source_that_failed_is_asked_again_soon(machine):
+    now = [100.0]
+
+    class Clock:
+        def mono(self):
+            return now[0]
+
+        wall = boot = mono
+
+    answers = [OSError(5, "busy"), "here"]
+
+    def read():
+        answer = answers.pop(0)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    reader = Sampler(Host(machine), Clock(), (Source("seldom", read, every_seconds=3600),))
+    first = reader.take()
+    now[0] += 6.0
+    second = reader.take()
+
+    assert "busy" in first.failed["seldom"]
+    assert second.blobs == {"seldom": "here"}

@@ -130,7 +130,7 @@ class Nfs:
                 client.history.last[1],
                 client.history.tick,
                 _slots(client, slot_limit),
-                _sockets_of(client, tcp) or (),
+                self._sockets_of(client, tcp) or (),
             )
             for client in self._now.clients.values()
             if client.history.last is not None
@@ -150,6 +150,25 @@ class Nfs:
             if superblock.history.last is not None
         }
 
+    def _sockets_of(
+        self, client: Client, tcp: tuple[TcpSocket, ...] | None
+    ) -> tuple[TcpSocket, ...] | None:
+        """The sockets that are this client's, as far as ports tell them apart."""
+        if tcp is None:
+            return None
+        mine = tuple(socket for socket in tcp if socket.remote_address == _address(client))
+        ports = _ports(client)
+        if ports:
+            return tuple(socket for socket in mine if socket.local_port in ports)
+        # v4.1 and newer show port 0: theirs are those that no other client of the server names.
+        taken = {
+            port
+            for other in self._now.clients.values()
+            if other is not client and _address(other) == _address(client)
+            for port in _ports(other)
+        }
+        return tuple(socket for socket in mine if socket.local_port not in taken)
+
     def client_states(
         self, tcp: tuple[TcpSocket, ...] | None, slot_limit: int | None
     ) -> dict[ClientKey, NfsClientState]:
@@ -163,7 +182,7 @@ class Nfs:
                 client.history.last[1],
                 client.history.window,
                 tuple(client.mounts),
-                _sockets_of(client, tcp),
+                self._sockets_of(client, tcp),
                 slot_limit if client.key.version in ("3", "4.0") else None,
             )
             twin = found.get(client.key)
@@ -180,6 +199,16 @@ def _place(mount: Mount) -> tuple[object, ...]:
     )
 
 
+def _address(client: Client) -> str:
+    return client.address or client.key.server
+
+
+def _ports(client: Client) -> set[int]:
+    """Local ports the kernel names; empty for v4.1 and newer."""
+    last = client.history.last
+    return set() if last is None else {one.port for one in last[1] if one.port}
+
+
 def _slots(client: Client, slot_limit: int | None) -> int | None:
     """Calls the client may have outstanding, where the kernel tells."""
     # v4.1 and newer wait for session slots, whose number the kernel does not show.
@@ -193,19 +222,6 @@ def _went_back(before: tuple[Connection, ...], now: tuple[Connection, ...]) -> b
         new.sends < old.sends or new.receives < old.receives
         for old, new in zip(before, now, strict=True)
     )
-
-
-def _sockets_of(client: Client, tcp: tuple[TcpSocket, ...] | None) -> tuple[TcpSocket, ...] | None:
-    if tcp is None:
-        return None
-    assert client.history.last is not None
-    ports = {connection.port for connection in client.history.last[1] if connection.port}
-    address = client.address or client.key.server
-    mine = tuple(socket for socket in tcp if socket.remote_address == address)
-    if ports:
-        return tuple(socket for socket in mine if socket.local_port in ports)
-    # v4.1 and newer show port 0: all of the server's sockets on the NFS port are theirs.
-    return mine
 
 
 def _is_as_long(one: Span[T], other: Span[T]) -> bool:

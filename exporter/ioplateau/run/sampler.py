@@ -45,6 +45,8 @@ FACTS = (
     "/sys/class/dmi/id/bios_version",
 )
 
+RETRY_SECONDS = 5.0  # a seldom source that failed is asked again sooner
+
 
 @dataclass(frozen=True, slots=True)
 class SamplerSettings:
@@ -115,6 +117,8 @@ class Sampler:
         self._look(self._clock.mono())
         mono, wall, boot = self._clock.mono(), self._clock.wall(), self._clock.boot()
         gathered = self._reader.gather(self._work(mono), self._settings.answer_seconds)
+        for name in self._due.keys() & gathered.failed.keys():
+            self._due[name] = min(self._due[name], mono + RETRY_SECONDS)
         if self._look_hangs(mono):
             gathered.failed[SHAPE] = f"{SHAPE}: a read below /sys hangs, the machine's shape is old"
         self._take_up(gathered.texts.pop(MOUNTINFO, None))
