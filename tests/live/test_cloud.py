@@ -1,0 +1,349 @@
+"""The real daemon on a machine that looks like a cloud's, in a network namespace of its own,
+where 169.254.169.254 answers as documented; and on machines in no cloud, where nobody is asked.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from cloud_machines import OS_DISK, azure_answer, data_disk
+from live_daemon import IOPLATEAU, Exposition, read_exposition
+from machine_tree import MachineTree, azure_vm, nitro_instance
+
+pytestmark = pytest.mark.live
+
+IMDS = Path(__file__).parent.parent / "imds.py"
+QUICK = (
+    "[cloud]\nrefresh_seconds = 1\n[sampling]\ninterval_seconds = 0.2\nrate_window_seconds = 1\n"
+)
+
+
+@dataclass
+class Machine:
+    """A network namespace with only lo in it, and what runs there."""
+
+    name: str
+    place: Path
+    stack: ExitStack
+    daemon: subprocess.Popen | None = None
+    log: Path = field(default_factory=Path)
+
+    def run(self, *words, **more):
+        return subprocess.run(
+            ["ip", "netns", "exec", self.name, *map(str, words)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            **more,
+        )
+
+    def begin(self, *words, output=subprocess.DEVNULL):
+        process = subprocess.Popen(
+            ["ip", "netns", "exec", self.name, *map(str, words)], stdout=output, stderr=output
+        )
+        self.stack.callback(process.wait)
+        self.stack.callback(process.terminate)
+        return process
+
+    def say(self, name, text):
+        """Change what the metadata service answers; at once, never half."""
+        fresh = self.place / f"{name}.new"
+        fresh.write_text(text)
+        fresh.replace(self.place / name)
+
+    def asked(self):
+        file = self.place / "asked"
+        return [line.split() for line in file.read_text().splitlines()] if file.exists() else []
+
+    def serve_metadata(self, cloud):
+        self.say("cloud", cloud)
+        self.run("ip", "address", "add", "169.254.169.254/32", "dev", "lo")
+        self.begin(sys.executable, IMDS, self.place)
+        deadline = time.monotonic() + 20
+        while "169.254.169.254:80" not in self.run("ss", "-Hltn").stdout:
+            assert time.monotonic() < deadline, "the metadata service does not begin"
+            time.sleep(0.1)
+
+    def serve(self, tree, toml, *flags, trace=None):
+        config = self.place / "ioplateau.toml"
+        config.write_text(toml)
+        self.log = self.place / "ioplateau.log"
+        output = self.stack.enter_context(self.log.open("wb"))
+        words = [IOPLATEAU, "serve", "--config.file", config, "--web.listen-address"]
+        words += ["127.0.0.1:10049", *tree.flags, *flags]
+        traced = (
+            ()
+            if trace is None
+            else ("strace", "-D", "-f", "-qq", "-e", "trace=network", "-o", trace)
+        )
+        self.daemon = self.begin(*traced, *words, output=output)
+
+    def scrape(self) -> Exposition:
+        """Through a process that enters the namespace: we are outside."""
+        words = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:10049/metrics', timeout=5).read().decode())"
+        done = self.run(sys.executable, "-c", words)
+        if done.returncode:
+            raise OSError(done.stderr[-500:])
+        return read_exposition(done.stdout)
+
+    def wait_until(self, holds, seconds=30):
+        deadline = time.monotonic() + seconds
+        why = "never scraped"
+        while time.monotonic() < deadline:
+            assert self.daemon is None or self.daemon.poll() is None, self.log.read_text()
+            try:
+                found = self.scrape()
+                if holds(found):
+                    return found
+                why = "it did not hold"
+            except (OSError, LookupError) as error:
+                why = str(error)
+            time.sleep(0.3)
+        raise TimeoutError(f"{why}\n{self.log.read_text()[-3000:]}\n{self.asked()[-20:]}")
+
+    def packets(self):
+        """Packets of every interface so far, by its name."""
+        lines = self.run("cat", "/proc/net/dev").stdout.splitlines()[2:]
+        return {
+            name.strip(): int(rest.split()[1]) + int(rest.split()[9])
+            for name, _, rest in (line.partition(":") for line in lines)
+        }
+
+
+@pytest.fixture
+def machine(tmp_path):
+    name = f"iop-{os.getpid()}"
+    with ExitStack() as stack:
+        subprocess.run(["ip", "netns", "add", name], check=True)
+        stack.callback(subprocess.run, ["ip", "netns", "del", name], check=True)
+        found = Machine(name, tmp_path, stack)
+        found.run("ip", "link", "set", "lo", "up")
+        yield found
+
+
+def limits(found, kind, name):
+    """The limits of a budget, operations first."""
+    return (
+        *found.values("ioplateau_budget_limit_operations_per_second", kind=kind, name=name),
+        *found.values("ioplateau_budget_limit_bytes_per_second", kind=kind, name=name),
+    )
+
+
+def described(found, kind, name):
+    return found.labels("ioplateau_budget_info", kind=kind, name=name)[0]
+
+
+def knows(kind, name, *wanted):
+    return lambda found: limits(found, kind, name) == wanted
+
+
+AZURE = azure_answer(
+    data_disk("0", name="logs", caching="ReadOnly"),
+    data_disk("1", name="scratch", sku="StandardSSD_LRS"),
+    os_disk=OS_DISK,
+)
+TWICE = azure_answer(
+    data_disk("0", name="logs", caching="ReadOnly"),
+    data_disk("1", name="scratch", sku="StandardSSD_LRS"),
+    data_disk("2", name="more", sku="Premium_LRS", size="512"),
+    os_disk=OS_DISK,
+)
+
+
+def test_an_azure_vm_finds_its_limits_and_tells_what_everything_was_sold_as(machine, tmp_path):
+    machine.say("instance.json", AZURE)
+    machine.serve_metadata("azure")
+    machine.serve(azure_vm(tmp_path), QUICK)
+    found = machine.wait_until(knows("disk", "sdc", 5000, 200e6))
+
+    # With credit to burst; the base is 12,800 and 192 MB/s.
+    assert limits(found, "vm_uncached", "vm") == (16_000, 400e6)
+    assert limits(found, "vm_cached", "vm") == (16_000, 400e6)
+    assert (
+        found.value(
+            "ioplateau_budget_burst_credit_ratio", kind="vm_uncached", name="vm", dimension="iops"
+        )
+        == 1
+    )
+    told = described(found, "disk", "sdc")
+    assert {key: told[key] for key in ("origin", "sku", "tier", "caching", "lun", "size")} == {
+        "origin": "catalogue",
+        "sku": "Premium_LRS",
+        "tier": "P30",
+        "caching": "ReadOnly",
+        "lun": "0",
+        "size": "1024 GiB",
+    }
+    assert described(found, "disk", "sdd")["tier"] == "E30"
+    assert described(found, "vm_uncached", "vm")["size"] == "Standard_D8s_v3"
+
+
+def test_an_attached_disk_is_noticed_and_a_detached_one_forgotten(machine, tmp_path):
+    machine.say("instance.json", AZURE)
+    machine.serve_metadata("azure")
+    tree = azure_vm(tmp_path)
+    machine.serve(tree, QUICK)
+    machine.wait_until(knows("disk", "sdc", 5000, 200e6))
+    tree.scsi_disk("sde", lun=2, gib=512)
+    machine.say("instance.json", TWICE)
+    attached = machine.wait_until(lambda found: limits(found, "disk", "sde") != ())
+    tree.remove("sde")
+    machine.say("instance.json", AZURE)
+    detached = machine.wait_until(
+        lambda found: not found.labels("ioplateau_budget_info", kind="disk", name="sde")
+    )
+
+    assert described(attached, "disk", "sde")["tier"] == "P20"
+    assert limits(attached, "disk", "sde") == (3500, 170e6)  # with credit; 2,300 and 150 MB/s
+    assert limits(detached, "disk", "sdc") == (5000, 200e6)
+
+
+def test_a_changed_tier_is_noticed(machine, tmp_path):
+    machine.say("instance.json", AZURE)
+    machine.serve_metadata("azure")
+    machine.serve(azure_vm(tmp_path), QUICK)
+    machine.wait_until(knows("disk", "sdc", 5000, 200e6))
+    machine.say("instance.json", AZURE.replace('"StandardSSD_LRS"', '"Premium_LRS"'))
+    found = machine.wait_until(knows("disk", "sdd", 5000, 200e6))
+
+    assert described(found, "disk", "sdd")["sku"] == "Premium_LRS"
+
+
+@pytest.mark.parametrize("phase", ["410", "429", "500", "slow", "huge"])
+def test_a_service_in_trouble_takes_nothing_back_and_is_heard_again(machine, tmp_path, phase):
+    machine.say("instance.json", AZURE)
+    machine.serve_metadata("azure")
+    machine.serve(azure_vm(tmp_path), QUICK)
+    machine.wait_until(knows("disk", "sdc", 5000, 200e6))
+    before = len(machine.asked())
+    machine.say("phase", phase)
+    deadline = time.monotonic() + 20
+    while len(machine.asked()) < before + 3:
+        assert time.monotonic() < deadline, machine.asked()
+        time.sleep(0.2)
+    during = machine.scrape()
+    machine.say("instance.json", AZURE.replace('"StandardSSD_LRS"', '"Premium_LRS"'))
+    machine.say("phase", "ok")
+    after = machine.wait_until(knows("disk", "sdd", 5000, 200e6), 60)
+
+    assert limits(during, "disk", "sdc") == (5000, 200e6)
+    assert limits(after, "disk", "sdc") == (5000, 200e6)
+    assert "metadata not to be had" in machine.log.read_text()
+    assert "metadata answers again" in machine.log.read_text()
+
+
+def test_garbage_for_an_answer_leaves_limits_unknown_and_says_so(machine, tmp_path):
+    machine.say("phase", "garbage")
+    machine.serve_metadata("azure")
+    machine.serve(azure_vm(tmp_path), QUICK)
+    machine.wait_until(lambda found: bool(found.samples and machine.asked()))
+    time.sleep(1)
+    found = machine.scrape()
+
+    assert limits(found, "disk", "sdc") == ()
+    assert described(found, "disk", "sdc")["lun"] == "0"
+    assert 'no JSON object \\"compute\\"' in machine.log.read_text()
+
+
+def test_an_ec2_instance_is_asked_with_a_token(machine, tmp_path):
+    machine.serve_metadata("aws")
+    machine.say("type", "m5.xlarge")
+    tree = nitro_instance(tmp_path)
+    machine.serve(tree, QUICK + '[[disk]]\nserial = "vol*1"\nsku = "gp3"\niops = 6000\n')
+    found = machine.wait_until(
+        lambda found: described(found, "vm_uncached", "vm").get("size") == "m5.xlarge"
+    )
+    asked = machine.asked()
+
+    # m5.xlarge bursts to 18,750 operations and 4,750 Mbit/s.
+    assert limits(found, "vm_uncached", "vm") == (18_750, 4750e6 / 8)
+    assert limits(found, "disk", "nvme1n1")[0] == 6000
+    assert described(found, "disk", "nvme1n1")["sku"] == "gp3"
+    assert asked[0][1:] == ["PUT", "/latest/api/token", "200"]
+    assert {status for _, _, _, status in asked} == {"200"}
+
+
+def test_doctor_and_limits_ask_once_and_tell(machine, tmp_path):
+    machine.say("instance.json", AZURE)
+    machine.serve_metadata("azure")
+    tree = azure_vm(tmp_path)
+    told = machine.run(IOPLATEAU, "limits", "--json", *tree.flags)
+    doctor = machine.run(IOPLATEAU, "doctor", *tree.flags)
+    budgets = {
+        (budget["kind"], budget["name"]): budget for budget in json.loads(told.stdout)["budgets"]
+    }
+
+    assert [one["limit"] for one in budgets["disk", "sdc"]["limits"]] == [5000, 200e6]
+    assert "azure, which told azure/instance" in doctor.stdout
+    assert [line[2:] for line in machine.asked()] == 2 * [
+        ["/metadata/instance?api-version=2021-05-01", "200"]
+    ]
+
+
+def test_limits_says_why_metadata_is_not_to_be_had(machine, tmp_path):
+    told = machine.run(IOPLATEAU, "limits", *azure_vm(tmp_path).flags)
+
+    assert told.returncode == 0
+    assert "note: metadata azure/instance: http://169.254.169.254" in told.stdout
+
+
+def test_volumes_that_cannot_be_asked_are_doctors_finding(machine, tmp_path):
+    doctor = machine.run(IOPLATEAU, "doctor", "--no-cloud", *nitro_instance(tmp_path).flags)
+
+    assert "limited  EBS volumes: nvme1n1 does not tell its exceeded time" in doctor.stdout
+    assert "CAP_SYS_ADMIN" in doctor.stdout
+
+
+# Where nobody must be asked.
+
+
+def nowhere(tmp_path):
+    tree = MachineTree(tmp_path)
+    tree.dmi({"/sys/class/dmi/id/sys_vendor": "QEMU", "/sys/class/dmi/id/product_name": "pc"})
+    tree.scsi_disk("sda", lun=0, gib=64)
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("make", "flags"),
+    [(nowhere, ()), (azure_vm, ("--no-cloud",)), (nitro_instance, ("--no-cloud",))],
+    ids=["in no cloud", "on Azure, --no-cloud", "on EC2, --no-cloud"],
+)
+def test_not_one_packet_leaves(machine, tmp_path, make, flags):
+    tree = make(tmp_path)
+    trace = tmp_path / "trace"
+    # An address at which somebody would be asked, and interfaces that count every packet.
+    machine.run("ip", "address", "add", "169.254.169.254/32", "dev", "lo")
+    machine.run("ip", "link", "add", "eth0", "type", "veth", "peer", "name", "eth0-peer")
+    machine.run("ip", "address", "add", "10.9.8.7/24", "dev", "eth0")
+    machine.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1")
+    machine.run("ip", "link", "set", "eth0", "up")
+    machine.run("ip", "link", "set", "eth0-peer", "up")
+    machine.run("ip", "route", "add", "default", "via", "10.9.8.1")
+    before = machine.packets()
+    machine.serve(tree, '[[limit]]\ndisk = "*"\niops = 777\n', *flags, trace=trace)
+    deadline = time.monotonic() + 40
+    while "listening" not in machine.log.read_text():
+        assert time.monotonic() < deadline, machine.log.read_text()
+        time.sleep(0.2)
+    time.sleep(5)
+    after = machine.packets()
+    calls = [
+        line
+        for line in trace.read_text().splitlines()
+        if any(name in line for name in ("connect(", "sendto(", "sendmsg(", "sendmmsg("))
+        and "AF_UNIX" not in line
+        and "AF_NETLINK" not in line
+    ]
+    found = machine.scrape()
+
+    assert after == before
+    assert calls == []
+    assert 777 in found.values("ioplateau_budget_limit_operations_per_second")
