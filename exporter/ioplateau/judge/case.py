@@ -92,7 +92,7 @@ class Case:
             rate = rate_of(drawn, limit.dimension, limit.direction)
             value = limit.value
             if rate < 0.4 * value and claim.score == 0.0:
-                claim.smooth += min(1.0, 0.5 * dt) * (rate - claim.smooth)
+                claim.smooth += (0.5 * dt if dt < 2.0 else 1.0) * (rate - claim.smooth)
                 claim.reached = rate / value
                 continue
             signs = Signs(queue)

@@ -54,6 +54,7 @@ class MountRoom:
         self._senses = {
             flow: self._senses.get(flow) or self._kept.to_sense(flow, Sense(), at) for flow in flows
         }
+        self._usual = {flow: usual for flow, usual in self._usual.items() if flow in flows}
         for kind, cases in (
             (Kind.VOLUME, self._volumes),
             (Kind.NFS_SLOTS, self._slots),
@@ -67,6 +68,8 @@ class MountRoom:
             if key.kind is Kind.NFS_SLOTS
             for flow in b.members
         }
+        there = set(self._clients.values())
+        self._on_wire = {name: calls for name, calls in self._on_wire.items() if name in there}
 
     def _fill(
         self,

@@ -66,9 +66,9 @@ class Claim:
 
     def step(self, rate: float, dt: float, signs: Signs) -> None:
         """One block."""
-        step = min(dt, LONGEST_STEP)
+        step = dt if dt < LONGEST_STEP else LONGEST_STEP
         queue = signs.queue
-        self.smooth += min(1.0, 0.5 * dt) * (rate - self.smooth)
+        self.smooth += (0.5 * dt if dt < 2.0 else 1.0) * (rate - self.smooth)
         value = self._nearest(rate, signs)
         if value is None and signs.hidden > 0 and queue is Queue.DEEP:
             value = self._with_misses(rate, signs.hidden)

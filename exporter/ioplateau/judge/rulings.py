@@ -27,7 +27,7 @@ IDLE_OPERATIONS = 5.0  # per second
 SATURATED_SECONDS = 3.0
 STALL_SECONDS = 0.9
 FLAT_APPLICATION = 0.03
-PATIENCE_SECONDS = 4.0
+PATIENCE_SECONDS, LONG_PATIENCE_SECONDS = 5.0, 10.0
 MOST_EXCESS = 1000.0
 UNHURRIED = frozenset({Word.HEALTHY, Word.APP_LIMITED, Word.LATENCY_BOUND})
 # Budgets whose members' own pace is a word about them; of slots or a network it is none.
@@ -112,7 +112,8 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
     )
     if changed or before is None or before.limit != verdict.limit or at >= case.say_again:
         # The words follow the numbers with a little patience; they are for people.
-        case.say_again = at + PATIENCE_SECONDS
+        patience = LONG_PATIENCE_SECONDS if ruling.word in UNHURRIED else PATIENCE_SECONDS
+        case.say_again = at + patience
         verdict = replace(verdict, sentence=words.sentence(verdict, at))
     case.verdict = verdict
     return verdict

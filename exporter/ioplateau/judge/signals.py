@@ -15,7 +15,7 @@ from typing import Any
 
 from ioplateau.judge.budgets import Dimension
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.window import Level, Recent, level, regime
+from ioplateau.judge.window import KEEP_BLOCKS, Level, Recent, level, regime
 
 
 class Queue(IntEnum):
@@ -41,7 +41,7 @@ STRONG_EXCESS, STRONG_WAITING = 0.6, 1.5
 STRANGE_WAITING = 4.0  # where only the prior or another class says "slow"
 DEEP_EXCESS, DEEP_WAITING = 3.0, 6.0
 STRANGE_EXCESS = 1.5
-STANDING = 0.005
+STANDING, MOST_STEP = 0.005, 0.05
 WEAK_RATIO, WEAK_WAITING = 1.18, 0.5
 BUSY = 0.92  # io_ticks moves in jiffies; a queue that exists part of the time is no limit
 
@@ -129,6 +129,7 @@ class Sense:
         "ratio",
         "read_bytes",
         "read_operations",
+        "resting",
         "recent_bytes",
         "recent_latency",
         "recent_operations",
@@ -153,6 +154,7 @@ class Sense:
         self.typical = 0.0  # usual latency over floor without a queue; 0: not known
         self.ratio = 1.0  # latency over floor, smoothed
         self.queued = 0  # blocks since strong evidence began
+        self.resting = 0  # consecutive blocks without any operation
         self.still = 0  # consecutive blocks without it
         self.stalled_seconds = 0.0
         self.in_flight = 0
@@ -203,6 +205,7 @@ class Sense:
             self._rest()
             return
         self.known = self.active = True
+        self.resting = 0
         self.operations_level = self.bytes_level = self.latency_level = None
         self.read_operations, self.write_operations = reads, writes
         self.read_bytes, self.write_bytes = tick.read_bytes_per_second, tick.write_bytes_per_second
@@ -232,26 +235,33 @@ class Sense:
         if tick.read_rtt_seconds is not None or tick.write_rtt_seconds is not None:
             self._look_at_wire(tick, at, held)
         self._weigh(dt)
-        self.recent_operations.add(operations)
-        self.recent_bytes.add(total)
-        self.recent_latency.add(self.latency)
+        self._keep(operations, total, self.latency)
 
     def _rest(self) -> None:
         self.still += 1
         if self.active or not self.known:
             self.clear()
-        if self.still == 2:
-            self.queued = 0
-            self.ratio = 1.0
-            self.delay = 0.0
-        if self.still <= 2:
-            self.recent_operations.add(0.0)
-            self.recent_bytes.add(0.0)
-            self.recent_latency.add(0.0)
+        self.resting += 1
+        if self.resting <= 2:
+            self._keep(0.0, 0.0, 0.0)
         elif self.recent_operations.values:
             self.recent_operations.forget()
             self.recent_bytes.forget()
             self.recent_latency.forget()
+        if self.still > 1:
+            self.queued = 0
+            self.ratio = 1.0
+            self.delay = 0.0
+
+    def _keep(self, operations: float, volume: float, latency: float) -> None:
+        values = self.recent_operations.values
+        values.append(operations)
+        volumes = self.recent_bytes.values
+        volumes.append(volume)
+        latencies = self.recent_latency.values
+        latencies.append(latency)
+        if len(values) > KEEP_BLOCKS:
+            del values[0], volumes[0], latencies[0]
 
     def _look_at_wire(self, tick: FlowTick, at: float, held: float) -> None:
         """NFS: the time on the wire apart from the time spent waiting on this client."""
@@ -275,7 +285,7 @@ class Sense:
         excess, waiting = self.excess, self.waiting
         ratio = 1.0 + excess
         self._follow_steadiness(dt)
-        weight = min(1.0, 0.22 * dt)
+        weight = 0.22 * dt if dt < 4.0 else 1.0
         self.ratio += weight * (ratio - self.ratio)
         queue = Queue.NONE
         if self.busy >= BUSY:
@@ -284,7 +294,8 @@ class Sense:
                 queue = Queue.DEEP if deep else Queue.STRONG
             elif (excess >= STRONG_EXCESS and waiting >= WEAK_WAITING) or (
                 self.typical
-                and min(self.ratio, ratio) >= WEAK_RATIO * self.typical
+                and self.ratio >= WEAK_RATIO * self.typical
+                and ratio >= WEAK_RATIO * self.typical
                 and self.operations * self.latency * (1 - self.typical / ratio) >= WEAK_WAITING
             ):
                 queue = Queue.WEAK
@@ -318,15 +329,19 @@ class Sense:
         return self.excess >= STRANGE_EXCESS and self.waiting >= 2.0
 
     def _follow_steadiness(self, dt: float) -> None:
-        weight = min(1.0, 0.15 * dt)
+        weight = 0.15 * dt if dt < 6.0 else 1.0
         before_rate, before_latency = self._before
         rate, latency = self.operations, self.latency
         self._before = rate, latency
         if before_rate > 0 and before_latency > 0:
-            step = min(0.05, abs(rate / before_rate - 1))
-            self.rate_steps += weight * (step - self.rate_steps)
-            step = min(0.05, abs(latency / before_latency - 1))
-            self.latency_steps += weight * (step - self.latency_steps)
+            step = abs(rate / before_rate - 1)
+            self.rate_steps += weight * (
+                (step if step < MOST_STEP else MOST_STEP) - self.rate_steps
+            )
+            step = abs(latency / before_latency - 1)
+            self.latency_steps += weight * (
+                (step if step < MOST_STEP else MOST_STEP) - self.latency_steps
+            )
 
     @property
     def is_bounded(self) -> bool:
