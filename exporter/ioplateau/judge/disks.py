@@ -45,10 +45,9 @@ class DiskRoom:
         """Take the budgets of this room; those that stay keep their memory."""
         disks = {key: b for key, b in budgets.items() if key.kind is Kind.DISK}
         self._cached = {
-            key.name
-            for key, b in disks.items()
-            if b.info.get("caching", "None") not in {"", "None"}
+            flow.name for b in disks.values() for flow in (*b.skips_reads, *b.skips_writes)
         }
+        self._hits_until = {n: at for n, at in self._hits_until.items() if n in self._cached}
         flows = {member for b in disks.values() for member in b.members}
         stripes = {key: b for key, b in budgets.items() if key.kind is Kind.STRIPE}
         flows |= {FlowKey("disk", key.name) for key in stripes}

@@ -68,8 +68,6 @@ class MountRoom:
             if key.kind is Kind.NFS_SLOTS
             for flow in b.members
         }
-        there = set(self._clients.values())
-        self._on_wire = {name: calls for name, calls in self._on_wire.items() if name in there}
 
     def _fill(
         self,
