@@ -321,3 +321,17 @@ def test_flows_of_a_source_that_failed_are_unknown():
     machine.engine._nfs.observe(2.0, None, gap=False, flows=flows)
 
     assert flows == {key: None}
+
+
+def test_only_tcp_has_the_slots_of_tcp():
+    slots = {"/proc/sys/sunrpc/tcp_max_slot_table_entries": "16"}
+    records = (
+        mounted("/a", version="3"),
+        mounted("/b", of="other:/b", version="3").replace(b"proto=tcp", b"proto=rdma"),
+    )
+    machine = Machine()
+    machine.static = Static(files=slots)
+    state = machine.tick(*records)
+
+    assert state.clients[ClientKey("fs", "3", "tcp")].slot_limit == 16
+    assert state.clients[ClientKey("other", "3", "rdma")].slot_limit is None

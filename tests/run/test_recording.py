@@ -137,3 +137,33 @@ def test_what_is_no_recording_is_said_in_a_sentence(tmp_path, content, sentence)
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(RecordingError, match=r"gone\.gz: No such file"):
         recording.read(tmp_path / "gone.gz")
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.3, 0.7, 1.0, 4.9, 10.0])
+def test_the_interval_reads_back_to_the_same_bits(tmp_path, seconds):
+    path = tmp_path / "made.jsonl.gz"
+    with path.open("wb") as file:
+        writer = Writer(file, seconds)
+        writer.write(snapshot(1.0))
+        writer.close()
+
+    assert recording.read(path)[0].interval_seconds == seconds
+
+
+@pytest.mark.parametrize("hz", ["0.0000001", "-1", "1e9", "NaN", "[]", '"x"'])
+def test_a_pace_that_cannot_be_is_said(tmp_path, hz):
+    path = tmp_path / "odd.gz"
+    path.write_bytes(gzip.compress(f'{{"header": 1, "hz": {hz}}}\n'.encode()))
+
+    with pytest.raises(RecordingError, match="no recording's header"):
+        recording.read(path)
+
+
+@pytest.mark.parametrize("key", ["at", "took", "failed", "boot"])
+def test_what_is_null_is_absent(tmp_path, key):
+    path = tmp_path / "odd.gz"
+    line = f'{{"mono": 1, "f": {{}}, "{key}": null}}\n'
+    path.write_bytes(gzip.compress(b'{"header": 1, "hz": 1}\n' + line.encode()))
+    _, snapshots = recording.read(path)
+
+    assert len(list(snapshots)) == 1

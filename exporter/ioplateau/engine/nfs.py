@@ -183,7 +183,7 @@ class Nfs:
                 client.history.window,
                 tuple(client.mounts),
                 self._sockets_of(client, tcp),
-                slot_limit if client.key.version in ("3", "4.0") else None,
+                slot_limit if _has_slots(client.key) else None,
             )
             twin = found.get(client.key)
             found[client.key] = state if twin is None else _together(twin, state)
@@ -211,10 +211,15 @@ def _ports(client: Client) -> set[int]:
 
 def _slots(client: Client, slot_limit: int | None) -> int | None:
     """Calls the client may have outstanding, where the kernel tells."""
-    # v4.1 and newer wait for session slots, whose number the kernel does not show.
-    if slot_limit is None or client.key.version not in {"3", "4.0"} or client.history.last is None:
+    if slot_limit is None or client.history.last is None or not _has_slots(client.key):
         return None
     return slot_limit * max(len(client.history.last[1]), 1)
+
+
+def _has_slots(key: ClientKey) -> bool:
+    # v4.1 and newer wait for session slots, whose number the kernel does not show; RDMA and UDP
+    # have tables of other sizes (xprt_rdma_slot_table_entries, xprt_udp_slot_table_entries).
+    return key.version in {"3", "4.0"} and key.protocol.startswith("tcp")
 
 
 def _went_back(before: tuple[Connection, ...], now: tuple[Connection, ...]) -> bool:
