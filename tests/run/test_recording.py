@@ -150,7 +150,7 @@ def test_the_interval_reads_back_to_the_same_bits(tmp_path, seconds):
     assert recording.read(path)[0].interval_seconds == seconds
 
 
-@pytest.mark.parametrize("hz", ["0.0000001", "-1", "1e9", "NaN", "[]", '"x"'])
+@pytest.mark.parametrize("hz", ["0.0000001", "-1", "1e9", "NaN", "[4]", '"x"'])
 def test_a_pace_that_cannot_be_is_said(tmp_path, hz):
     path = tmp_path / "odd.gz"
     path.write_bytes(gzip.compress(f'{{"header": 1, "hz": {hz}}}\n'.encode()))
