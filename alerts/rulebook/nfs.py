@@ -22,7 +22,9 @@ WITHOUT_NCONNECT = Alert(
 
 NOT_ANSWERING = Alert(
     "IoplateauNfsServerNotAnswering",
-    '(ioplateau_budget_verdict{kind="volume",verdict="stalled"} == 1)\n' + OF_VOLUME,
+    # Nearly all of a minute: a single answer in the middle of a stall does not end it.
+    '(avg_over_time(ioplateau_budget_verdict{kind="volume",verdict="stalled"}[1m]) > 0.7)\n'
+    + OF_VOLUME,
     "1m",
     "critical",
     "volume",

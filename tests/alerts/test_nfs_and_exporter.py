@@ -77,6 +77,20 @@ def test_a_server_that_does_not_answer_is_told(tmp_path):
     )
 
 
+def test_one_answer_in_the_middle_of_a_stall_does_not_end_it(tmp_path):
+    name = "IoplateauNfsServerNotAnswering"
+    expected = alert(
+        VM | STALLED | OF_VOLUME | {"severity": "critical", "scope": "volume"},
+        "The NFS server 10.0.0.4 does not answer vm1:10049",
+        "Calls of vm1:10049 to 10.0.0.4:/vol1 (mounted at /mnt/a) have had no answer for more than a "
+        "minute: a stall of server or network, not throttling. Processes hang until it answers.",
+        MOUNT_BOARD,
+        "nfs-server-not-answering",
+    )
+
+    assert play(tmp_path, stalled("0x4 1x9 0 1x9 0 1x9"), [expect("7m", name, expected)]) == ""
+
+
 def test_a_stall_of_half_a_minute_is_silent_and_an_ended_one_resolves(tmp_path):
     name = "IoplateauNfsServerNotAnswering"
 

@@ -7,7 +7,8 @@ import sys
 import pytest
 
 import boards_and_rules as ours
-from boards_and_rules import ALERTS, METRICS, RECORDS, ROOT, RULE_FILES, RULE_TEXTS
+from boards_and_rules import ALERTS, METRICS, RECORDS, ROOT, RULE_FILES, RULE_TEXTS, RULES
+from ioplateau.tell.prometheus import TABLES
 
 RUNBOOKS = ROOT / "docs" / "runbooks"
 EACH_ALERT = pytest.mark.parametrize(
@@ -67,6 +68,19 @@ def test_an_alert_reads_metrics_that_exist(alert):
 
     assert ours.names_in(alert.expr) <= METRICS | recorded
     assert ours.names_in(alert.expr) or "up{" in alert.expr
+
+
+COUNTERS = {
+    table.prefix + row.name for table in TABLES for row in table.rows if row.type == "counter"
+}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_rates_are_of_counters_and_counters_are_never_read_bare(rule):
+    rated = set(re.findall(r"\b(?:rate|increase)\((\w+)", rule.expr))
+
+    assert rated <= COUNTERS
+    assert ours.names_in(rule.expr) & COUNTERS == rated
 
 
 @EACH_ALERT

@@ -171,5 +171,12 @@ def test_rules_were_evaluated_without_an_error(prometheus):
     assert {rule["health"] for rule in rules} == {"ok"}
 
 
+@pytest.mark.parametrize(
+    "name", sorted({name for rule in ours.RULES for name in ours.names_in(rule.expr)})
+)
+def test_what_a_rule_reads_exists(prometheus, name):
+    assert prometheus.query(f"count_over_time({name}[5m])")
+
+
 def test_nothing_was_complained_of(prometheus):
     assert prometheus.log.read_text() == ""
