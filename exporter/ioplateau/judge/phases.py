@@ -66,7 +66,7 @@ class Claim:
 
     def step(self, rate: float, dt: float, signs: Signs) -> None:
         """One block."""
-        step = dt if dt < LONGEST_STEP else LONGEST_STEP
+        step = min(LONGEST_STEP, dt)
         queue = signs.queue
         self.smooth += (0.5 * dt if dt < 2.0 else 1.0) * (rate - self.smooth)
         value = self._nearest(rate, signs)

@@ -129,10 +129,10 @@ class Sense:
         "ratio",
         "read_bytes",
         "read_operations",
-        "resting",
         "recent_bytes",
         "recent_latency",
         "recent_operations",
+        "resting",
         "rtt_excess",
         "rtt_floors",
         "rtt_load",
@@ -335,13 +335,9 @@ class Sense:
         self._before = rate, latency
         if before_rate > 0 and before_latency > 0:
             step = abs(rate / before_rate - 1)
-            self.rate_steps += weight * (
-                (step if step < MOST_STEP else MOST_STEP) - self.rate_steps
-            )
+            self.rate_steps += weight * ((min(MOST_STEP, step)) - self.rate_steps)
             step = abs(latency / before_latency - 1)
-            self.latency_steps += weight * (
-                (step if step < MOST_STEP else MOST_STEP) - self.latency_steps
-            )
+            self.latency_steps += weight * ((min(MOST_STEP, step)) - self.latency_steps)
 
     @property
     def is_bounded(self) -> bool:
