@@ -1,7 +1,7 @@
 # Two commands for everybody: `make run` and `make test`. The rest is for whoever changes things.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: run demo check test test-nfs bench lint types contracts docs pictures clean help
+.PHONY: run demo check test test-nfs bench score stack packages lint types contracts docs pictures clean help
 
 BIN := .venv/bin
 PORT ?= 10049
@@ -37,13 +37,24 @@ test: lint types contracts ## Everything, with the real kernel, real peers and g
 	@$(BIN)/pytest --cov --cov-report=term
 
 test-nfs: $(BIN)/ioplateau ## Real NFS clients and servers in QEMU guests
-	@$(BIN)/pytest -m guest
+	@$(BIN)/pytest tests/live/test_nfs_guests.py
 
 bench: $(BIN)/ioplateau ## Cost against node_exporter and against merely reading the same bytes
 	@$(BIN)/python bench/cost.py
 
-docs: $(BIN)/ioplateau ## Write the generated pages again
+score: $(BIN)/ioplateau ## Score the judge on stories and recordings, against floors that only rise
+	@$(BIN)/python bench/score.py
+
+stack: $(BIN)/ioplateau ## Exporter, Prometheus, Alertmanager and a receiver on this machine
+	@$(BIN)/python deploy/stack/stack.py
+
+packages: $(BIN)/ioplateau ## deb, rpm, wheel and single file, into dist/
+	@deploy/packages/build.sh
+
+docs: $(BIN)/ioplateau ## Write the generated pages, dashboards and alerts again
 	@$(BIN)/python -m ioplateau.tell.reference > docs/metrics.md
+	@$(BIN)/python dashboards/generate.py
+	@$(BIN)/python alerts/generate.py
 
 pictures: ## Draw the pictures of docs/ again
 	@UV_PROJECT_ENVIRONMENT=.cache/docs uv run --frozen --quiet --group docs python docs/pictures.py
