@@ -196,9 +196,11 @@ def disk_tier(
 ) -> DiskTier | None:
     """The tier of a disk of this SKU and size, in the newest price list that has it."""
     for generation in generations:
-        for tier in disk_tiers(shelf, generation, sku):
-            if tier.size_gib is not None and (tier.above_gib or 0) < size_gib <= tier.size_gib:
-                return tier
+        for line in shelf.lines("azure_disks", f"{generation}/{sku}/"):
+            row = json.loads(line)
+            most = row.get("size_gib")
+            if most is not None and (row.get("size_gib_min_exclusive") or 0) < size_gib <= most:
+                return _disk_tier(row)
     return None
 
 

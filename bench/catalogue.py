@@ -1,0 +1,65 @@
+"""What the catalogue costs: resident memory and time of finding a machine's limits, with and without.
+
+Each in a process of its own that does what the daemon does once: identify the machine, look up
+its size and every disk. The table is printed; run it again where the numbers matter.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+
+DISKS = 16
+ROUNDS = 9
+ONE = """
+import resource, sys, time
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+import cloud_machines
+from ioplateau.judge import topology
+from ioplateau.judge.clouds import discover
+from ioplateau.judge.tables import Tables
+from ioplateau.run.catalogue import Shelf
+block = {{f"sd{{chr(98 + n)}}": cloud_machines.scsi(cloud_machines.SCSI1, n) for n in range({disks})}}
+devices = cloud_machines.devices(**block)
+answer = cloud_machines.azure_answer(*(cloud_machines.data_disk(str(n)) for n in range({disks})))
+def resident():
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+shelf = Shelf() if {with_tables} else Tables({{}})
+before, start = resident(), time.perf_counter()
+identity = discover.identify("azure", {{"azure/instance": answer}}, devices, {{}})
+sold = discover.sold(identity, shelf)
+found = topology.build(devices, (), (), topology.Rules(), shelf, sold)
+took = time.perf_counter() - start
+limits = sum(len(budget.limits) for budget in found.budgets.values())
+print(took, resident() - before, resident(), limits)
+"""
+
+
+def main() -> int:
+    """Print the table."""
+    tests = str(__file__).rpartition("/bench/")[0] + "/tests"
+    print(f"Azure VM with {DISKS} data disks, median of {ROUNDS} processes")
+    print(f"{'':20}{'time ms':>10}{'grown KiB':>12}{'resident MiB':>14}{'limits':>8}")
+    for name, with_tables in (("without catalogue", False), ("with catalogue", True)):
+        code = ONE.format(tests=tests, disks=DISKS, with_tables=with_tables)
+        rows = [[float(word) for word in _run(code).split()] for _ in range(ROUNDS)]
+        took, grown, resident, limits = (
+            statistics.median(column) for column in zip(*rows, strict=True)
+        )
+        print(
+            f"{name:20}{took * 1e3:10.2f}{grown / 1024:12,.0f}{resident / 2**20:14.1f}{limits:8.0f}"
+        )
+    return 0
+
+
+def _run(code: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())
