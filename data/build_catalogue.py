@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - a script, no package
 """Makes the package's catalogue from data/limits/*.csv: `python data/build_catalogue.py`.
 
 A table is a file of lines sorted by key: key, tab, JSON object of the columns that say
@@ -48,7 +47,7 @@ def main(arguments: list[str]) -> int:
         if "--check" not in arguments:
             target.write_bytes(text)
         elif not target.exists() or target.read_bytes() != text:
-            print(f"{target}: not what data/limits gives; run data/build_catalogue.py")  # noqa: T201
+            print(f"{target}: not what data/limits gives; run data/build_catalogue.py")
             stale += 1
     return 1 if stale else 0
 
