@@ -93,7 +93,7 @@ def test_a_hundred_clients_together_at_the_limit_are_one_alert(tmp_path):
 
 
 def test_a_hundred_clients_together_a_little_below_are_silent(tmp_path):
-    assert play(tmp_path, fleet(0.94), [expect("15m", NAME), expect("30m", NAME)]) == ""
+    assert play(tmp_path, fleet(0.94), [expect("9m", NAME), expect("18m", NAME)]) == ""
 
 
 def test_it_resolves_when_the_clients_stop(tmp_path):
@@ -259,8 +259,8 @@ def test_a_full_volume_of_which_much_more_is_asked_is_critical(tmp_path):
     loud = [*fleet(0.98), demanding(1.8)]
     modest = [*fleet(0.98), demanding(1.4)]
 
-    assert play(tmp_path, loud, [expect("30m", NAME, at_limit("100%"), critical)]) == ""
-    assert play(tmp_path, modest, [expect("30m", NAME, at_limit("100%"))]) == ""
+    assert play(tmp_path, loud, [expect("18m", NAME, at_limit("100%"), critical)]) == ""
+    assert play(tmp_path, modest, [expect("18m", NAME, at_limit("100%"))]) == ""
 
 
 ONE = "IoplateauVolumeHoldsOneClient"
@@ -287,15 +287,15 @@ def test_one_client_held_back_on_a_volume_that_is_not_full_is_told(tmp_path):
     )
     story = [*fleet(0.5), held(7, 0.5), held(8, 0.1)]
 
-    assert play(tmp_path, story, [expect("20m", ONE, expected)]) == ""
+    assert play(tmp_path, story, [expect("14m", ONE, expected)]) == ""
 
 
 def test_two_clients_held_back_or_a_full_volume_is_another_story(tmp_path):
     two = [*fleet(0.5), held(7, 0.5), held(8, 0.5)]
     full = [*fleet(0.9), held(7, 0.5)]
 
-    assert play(tmp_path, two, [expect("20m", ONE)]) == ""
-    assert play(tmp_path, full, [expect("20m", ONE)]) == ""
+    assert play(tmp_path, two, [expect("14m", ONE)]) == ""
+    assert play(tmp_path, full, [expect("14m", ONE)]) == ""
 
 
 def test_one_client_let_go_resolves(tmp_path):

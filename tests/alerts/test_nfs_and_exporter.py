@@ -208,13 +208,13 @@ def test_busy_disks_and_volumes_without_a_known_limit_are_told(tmp_path):
     )
     story = [*disk("sda", "", 50), *disk("sdb", "configured", 50), *disk("sdc", "", 0.1), *volume]
 
-    assert play(tmp_path, story, [expect("150m", "IoplateauLimitsUnknown", expected)]) == ""
+    assert play(tmp_path, story, [expect("80m", "IoplateauLimitsUnknown", expected)]) == ""
 
 
 def test_quiet_disks_and_known_limits_are_silent(tmp_path):
     story = [*disk("sdb", "catalogue", 50), *disk("sdc", "", 0.1)]
 
-    assert play(tmp_path, story, [expect("150m", "IoplateauLimitsUnknown")]) == ""
+    assert play(tmp_path, story, [expect("80m", "IoplateauLimitsUnknown")]) == ""
 
 
 def test_a_limit_that_becomes_known_resolves(tmp_path):
