@@ -301,6 +301,24 @@ def test_volumes_that_cannot_be_asked_are_doctors_finding(machine, tmp_path):
     assert "CAP_SYS_ADMIN" in doctor.stdout
 
 
+def test_a_recording_carries_the_documents_and_its_replay_asks_nobody(machine, tmp_path):
+    machine.say("instance.json", AZURE)
+    machine.serve_metadata("azure")
+    file = tmp_path / "vm.jsonl.gz"
+    recorded = machine.run(
+        *(IOPLATEAU, "record", file, "--seconds", "3", "--sampling.interval", "0.5"),
+        *azure_vm(tmp_path).flags,
+    )
+    asked = len(machine.asked())
+    told = machine.run(IOPLATEAU, "replay", file, "--format", "metrics")
+    replayed = read_exposition(told.stdout)
+
+    assert (recorded.returncode, told.returncode) == (0, 0), recorded.stderr + told.stderr
+    assert limits(replayed, "disk", "sdc") == (5000, 200e6)
+    assert described(replayed, "vm_uncached", "vm")["size"] == "Standard_D8s_v3"
+    assert len(machine.asked()) == asked > 0
+
+
 # Where nobody must be asked.
 
 

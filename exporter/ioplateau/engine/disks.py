@@ -8,7 +8,7 @@ from ioplateau.engine.settings import EngineSettings
 from ioplateau.judge import ticks
 from ioplateau.judge.budgets import FlowKey
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.topology import is_remote_disk
+from ioplateau.judge.stacks import is_remote_disk
 from ioplateau.measure import sysblock
 from ioplateau.measure.delta import History
 from ioplateau.measure.diskstats import DiskCounters, DiskTable

@@ -81,7 +81,7 @@ class Engine:
         self._topology: Topology | None = None
         self._drawn_from: tuple[object, ...] = ()
         self._last_sold = topology.NOTHING_SOLD
-        self._sold_by: tuple[object, ...] = (None,) * 5
+        self._sold_by: tuple[object, ...] = ()
         self._accounts = Accounts()
         self._hearsay = Hearsay()
 
@@ -290,8 +290,8 @@ class Engine:
         Half a millisecond a disk, so not again because a mount came or went.
         """
         settings = self._settings
-        told_by = (static.files, static.documents, static.block, static.partitions, settings)
-        if any(now is not was for now, was in zip(told_by, self._sold_by, strict=True)):
+        told_by = (static.files, static.documents, self._disks.devices, settings)
+        if told_by != self._sold_by:
             cloud = discover.detect(static.files) if settings.asks_cloud else ""
             identity = discover.identify(
                 cloud, static.documents, self._disks.devices, static.files, settings.facts

@@ -31,6 +31,7 @@ from ioplateau.judge.limits import (
     settle,
     unmatched,
 )
+from ioplateau.judge.stacks import Devices, is_remote_disk, stack_members
 from ioplateau.judge.tables import Shelf
 from ioplateau.measure.sysblock import BlockDevice
 
@@ -41,15 +42,10 @@ LANES = {
     Kind.VM_ULTRA: "ultra",
     Kind.VM_NETWORK: "network",
 }
-# Not drawn on any lane of the VM: memory, files of this machine, other machines' disks.
-LOCAL_KINDS = frozenset({"ram", "zram", "loop", "rom", "nbd", "dm", "md", "partition"})
-LOCAL_NAMES = ("loop", "ram", "zram", "dm-", "md", "sr", "fd", "nbd")
 REMOTE = Draws((Kind.VM_UNCACHED, Kind.DISK), (Kind.VM_UNCACHED, Kind.DISK))
 OWN = Draws((Kind.DISK,), (Kind.DISK,))
 NOTHING_SOLD = Sold(Identity(""))
 GIB = 1 << 30
-
-Devices = Mapping[str, BlockDevice | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,43 +110,6 @@ def build(
     ]
     notices.extend(builder.unmatched(mounts))
     return Topology({budget.key: budget for budget in budgets}, tuple(dict.fromkeys(notices)))
-
-
-def stack_members(disks: Devices, name: str) -> tuple[str, ...]:
-    """The disks at the bottom of a stacked device, each once; () for a disk."""
-    found: dict[str, None] = {}
-    seen = {name}
-    todo = list(_slaves(disks, name))
-    while todo:
-        member = todo.pop(0)
-        if member in seen:
-            continue
-        seen.add(member)
-        below = _slaves(disks, member)
-        if below:
-            todo.extend(below)
-        else:
-            found[member] = None
-    return tuple(found)
-
-
-def is_remote_disk(name: str, device: BlockDevice | None) -> bool:
-    """Whether a block device that no cloud tells us of draws on the VM's disk lanes."""
-    if device is not None and device.kind in LOCAL_KINDS:
-        return False
-    return not name.startswith(LOCAL_NAMES)
-
-
-def _slaves(disks: Devices, name: str) -> tuple[str, ...]:
-    device = disks.get(name)
-    if device is None:
-        return ()
-    whole = []
-    for slave in device.slaves:
-        below = disks.get(slave)
-        # A stripe over partitions draws on their disks.
-        whole.append(below.partition_of if below is not None and below.partition_of else slave)
-    return tuple(whole)
 
 
 class _Builder:
