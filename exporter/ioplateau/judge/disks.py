@@ -126,7 +126,8 @@ class DiskRoom:
         culprit, found = self._find_unknown(at, dt, bound, lanes)
         lanes |= found
         held = self._holder(lanes)
-        self._lane_held = held is not None
+        claim = lanes.get(held) if held is not None else None
+        self._lane_held = held is not None and (claim is None or claim.direct)
         exceeded = instance_exceeded(witness.ebs.values())
         for key, case in self._disks.items():
             ebs = witness.ebs.get(key.name)

@@ -20,6 +20,7 @@ CEILING_BELOW = 0.015  # once its enforced value is known, a limit is known exac
 LEARN_BLOCKS, LEARN_SPREAD = 8, 0.01
 FLAT_RATE = 0.012  # ripple of a limiter over one block
 SAME_MISSES, MISS_BLOCKS = 0.12, 5
+LONG_PAIRS = 3  # of means, once requests have waited for sixteen blocks
 STEEP = 5.0  # latency this far above its floor: a device alone does not do that for long
 LONGEST_STEP = 1.25  # seconds one block may count for: two must agree
 
@@ -50,7 +51,7 @@ class Claim:
     """One known limit's claim to bind, over time."""
 
     __slots__ = (
-        "_missed", "_misses", "ceiling", "limit", "on", "reached", "score", "smooth", "value"
+        "_missed", "_misses", "ceiling", "direct", "limit", "on", "reached", "score", "smooth", "value"
     )  # fmt: skip
 
     def __init__(self, limit: Limit) -> None:
@@ -61,6 +62,7 @@ class Claim:
         self.ceiling: dict[float, float] = {}  # nominal -> enforced, as observed
         self.value = limit.value  # nominal value now nearest: base or burst
         self.reached = 0.0
+        self.direct = False  # reached by what is seen, without a guess at what is not
         self._misses = 0.0  # share of hidden reads that would make up the limit
         self._missed = 0  # blocks in which that share stayed the same
 
@@ -70,6 +72,7 @@ class Claim:
         queue = signs.queue
         self.smooth += (0.5 * dt if dt < 2.0 else 1.0) * (rate - self.smooth)
         value = self._nearest(rate, signs)
+        self.direct = value is not None or (self.direct and signs.hidden == 0)
         if value is None and signs.hidden > 0 and queue is Queue.DEEP:
             value = self._with_misses(rate, signs.hidden)
         gain = -1.0
@@ -100,7 +103,8 @@ class Claim:
         if self.limit.burst is not None:
             values += (self.limit.burst.rate,)
         if signs.elsewhere and not _is_flat(signs.level):
-            return None  # another limit holds these requests back, and it moves them about
+            # Another limit holds these requests back, and it moves them about.
+            return next((value for value in values if _stands_at(value, signs)), None)
         smooth = self.smooth if abs(rate - self.smooth) <= STEADY * self.smooth else None
         gusty = signs.longer if not signs.elsewhere else ()
         slack = 0.035 if signs.excess >= STEEP else 0.0
@@ -163,7 +167,17 @@ class Claim:
 
 
 def _is_flat(level: Level | None) -> bool:
-    return level is not None and level.count >= 3 and level.spread <= FLAT_RATE
+    return level is not None and (
+        (level.count >= 3 and level.spread <= FLAT_RATE)
+        or (level.count >= 6 and level.spread <= 2 * FLAT_RATE)
+    )
+
+
+def _stands_at(value: float, signs: Signs) -> bool:
+    """Whether the mean over many blocks stands at a limit, however the blocks jump."""
+    if len(signs.longer) < LONG_PAIRS:
+        return False
+    return all(-0.025 <= mean / value - 1 <= 0.04 for mean in signs.longer[-1])
 
 
 def _locked(share: float, signs: Signs) -> float:
