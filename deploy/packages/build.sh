@@ -5,7 +5,7 @@
 #   deploy/packages/build.sh [DIRECTORY]
 #
 # The same commit gives the same bytes: times come from the commit (or SOURCE_DATE_EPOCH), tools
-# and libraries from lock files with hashes. Needs uv, Go and PyPI; nfpm is built by Go.
+# and libraries from lock files with hashes. Needs uv and PyPI; Go builds nfpm (see go.sh).
 set -euo pipefail
 export LC_ALL=C TZ=UTC
 umask 022
@@ -15,7 +15,7 @@ say() { echo "build.sh: $*" >&2; }
 
 cd "$(dirname "$0")/../.."
 dist=$(realpath -m "${1:-dist}")
-for tool in uv go git python3; do
+for tool in uv git python3; do
     command -v $tool >/dev/null || die "$tool is missing"
 done
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
@@ -75,7 +75,7 @@ rm -f "$dist"/*
 uv export --quiet --frozen --no-dev --all-extras --no-emit-project --no-header --no-annotate \
     --output-file "$work/locked.txt" >/dev/null
 wheel
-go -C deploy/packages build -trimpath -o "$work/nfpm" github.com/goreleaser/nfpm/v2/cmd/nfpm
+deploy/packages/go.sh -C deploy/packages build -trimpath -o "$work/nfpm" github.com/goreleaser/nfpm/v2/cmd/nfpm
 stages=()
 for each in "${architectures[@]}"; do
     say "packages for ${each%%:*}"

@@ -1,7 +1,7 @@
 """Kubernetes manifests and the cloud-init snippet, against the schemas of those who read them.
 
-Needs uv (validators come from PyPI), Go (the operator's definitions come as a Go module), and the
-Debian package cloud-init.
+Needs uv (validators come from PyPI, the operator's definitions as a Go module) and the Debian
+package cloud-init.
 """
 
 import json
@@ -47,7 +47,7 @@ def test_kubernetes_takes_every_field_of_the_daemon_set(version):
 
 @pytest.fixture(scope="module")
 def definitions(tmp_path_factory) -> Path:
-    done = run("go", "mod", "download", "-json", OPERATOR)
+    done = run(PROJECT / "deploy/packages/go.sh", "mod", "download", "-json", OPERATOR)
     return Path(json.loads(done.stdout)["Dir"]) / "example" / "prometheus-operator-crd"
 
 

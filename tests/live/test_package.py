@@ -1,7 +1,7 @@
 """What build.sh makes: the same bytes each time, and packages that dpkg and rpm agree with.
 
 The rpm is installed by rpm itself, into the guest's Debian as an rpm-based root: no registry here
-has a Red Hat or SUSE system. What that leaves open is named in docs/install.md. Needs root, uv, Go
+has a Red Hat or SUSE system. What that leaves open is named in docs/install.md. Needs root, uv
 and the Debian package rpm, and what guests/build.sh names.
 """
 
