@@ -187,15 +187,18 @@ def ports_of(mountstats: str) -> dict[str, list[int]]:
 
 
 def answers(state: State) -> dict[str, dict[str, Any]]:
-    """Every resource that a limit holds back; what is missing is not throttled."""
+    """Every resource that a limit holds back, or whose burst credit has an end in sight; what
+    is missing is not throttled."""
     found: dict[str, dict[str, Any]] = {}
     for key, budget in state.budgets.items():
         verdict = budget.verdict
-        if verdict.word is not Word.THROTTLED:
-            continue
         resource = _resource(key.kind, key.name)
-        if resource not in found or key.kind is Kind.VOLUME:
+        is_first = resource not in found or key.kind is Kind.VOLUME
+        if verdict.word is Word.THROTTLED and is_first:
             found[resource] = _answer(verdict)
+        ends = [line.exhaustion_seconds for line in budget.limits if line.exhaustion_seconds]
+        if ends:
+            found.setdefault(resource, {"state": verdict.word.value})["eta_s"] = min(ends)
     return found
 
 
