@@ -121,11 +121,15 @@ def running_prometheus(
     targets: Sequence[tuple[str, str, str]],
     rules: Sequence[Path] = (),
     alertmanager: str | None = None,
+    untold: str = "",
 ) -> Iterator[Prometheus]:
-    """Scrape targets, each (instance, "host:port", path), every second into `directory`."""
+    """Scrape targets, each (instance, "host:port", path), every second into `directory`.
+
+    untold: a pattern of names of alerts that are evaluated, and not sent to Alertmanager.
+    """
     address = f"127.0.0.1:{free_port()}"
     config, log = directory / "prometheus.yml", directory / "prometheus.log"
-    config.write_text(json.dumps(_config(targets, rules, alertmanager)))
+    config.write_text(json.dumps(_config(targets, rules, alertmanager, untold)))
     with log.open("wb") as output:
         process = subprocess.Popen(
             [
@@ -148,7 +152,10 @@ def running_prometheus(
 
 
 def _config(
-    targets: Sequence[tuple[str, str, str]], rules: Sequence[Path], alertmanager: str | None
+    targets: Sequence[tuple[str, str, str]],
+    rules: Sequence[Path],
+    alertmanager: str | None,
+    untold: str,
 ) -> dict[str, Any]:
     every = f"{SCRAPE_SECONDS}s"
     scrape = {
@@ -164,7 +171,12 @@ def _config(
     return {
         "global": {"scrape_interval": every, "evaluation_interval": every},
         "rule_files": [str(file) for file in rules],
-        "alerting": {"alertmanagers": managers},
+        "alerting": {
+            "alertmanagers": managers,
+            "alert_relabel_configs": [
+                {"source_labels": ["alertname"], "regex": untold or "-", "action": "drop"}
+            ],
+        },
         "scrape_configs": [scrape],
     }
 

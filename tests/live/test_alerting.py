@@ -24,7 +24,7 @@ from throttled_disk import ThrottledDisk
 
 pytestmark = pytest.mark.live
 
-LIMIT_IOPS = 500
+LIMIT_IOPS = 100  # what a disk that others use as well can always deliver
 LOAD_SECONDS = 20
 DISK = "IoplateauDiskThrottled"
 CONFIG = """
@@ -62,6 +62,8 @@ def test_a_throttled_device_is_one_notification_with_its_sentence_and_one_when_i
             [("vm1", daemon.url.removeprefix("http://"), "/metrics")],
             fast_rules(tmp_path),
             alertmanager,
+            # The throttle of this rig is a cgroup's, which the daemon sees as well; a cloud has none.
+            untold="IoplateauCgroupThrottled",
         ) as prometheus,
     ):
         load = disk.load(depth=16, seconds=LOAD_SECONDS)
@@ -80,7 +82,7 @@ def test_a_throttled_device_is_one_notification_with_its_sentence_and_one_when_i
     assert alert["labels"]["name"] == disk.name
     told = alert["annotations"]["description"]
     assert told.startswith(
-        f"Disk {disk.name} of vm1 was held at its limit of 500 operations/s for "
+        f"Disk {disk.name} of vm1 was held at its limit of 100 operations/s for "
     )
     assert "% of the last 5 minutes" in told
     assert alert["annotations"]["dashboard"] == (
