@@ -71,3 +71,9 @@ def test_no_reading_is_unknown_and_no_io_is_idle():
     said = verdicts(None, 0.0)
 
     assert [v.word for v in said] == [Word.UNKNOWN, Word.IDLE]
+
+
+def test_slices_cut_at_different_places_do_not_make_it_flicker():
+    said = verdicts(*[500.0] * 6, *[460.0, 540.0] * 10)
+
+    assert {v.word for v in said[6:]} == {Word.THROTTLED}

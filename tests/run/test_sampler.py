@@ -9,6 +9,7 @@ import pytest
 from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import DISKSTATS, MEMINFO, MOUNTINFO, MOUNTSTATS
 from ioplateau.run.clock import Grid, SystemClock
+from ioplateau.run.reader import Reader
 from ioplateau.run.sampler import Sampler, SamplerSettings, Source, files
 
 LINE = b"   8       0 sda 1 0 8 1 2 0 16 2 0 3 3 0 0 0 0 0 0\n"
@@ -225,3 +226,16 @@ def test_a_seldom_source_that_failed_is_asked_again_soon(machine):
 
     assert "busy" in first.failed["seldom"]
     assert second.blobs == {"seldom": "here"}
+
+
+def test_a_source_given_up_before_its_thread_began_is_not_stuck_for_good(machine):
+    reader = Reader(SystemClock())
+    source = Source("/quick", lambda: b"here")
+    for _ in range(20):
+        reader.gather([source], 0.0)  # nobody can have begun by then
+    deadline = time.monotonic() + 30
+    while (seen := reader.gather([source], 1.0).texts.get("/quick")) is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+    assert seen == b"here"

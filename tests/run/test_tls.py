@@ -351,6 +351,7 @@ def test_a_rate_limit_with_an_interval_of_0_limits_nothing(serve):
     assert [status(server) for _ in range(5)] == [200] * 5
 
 
+@pytest.mark.live
 def test_wrong_passwords_by_the_hundred_do_not_keep_the_scraper_out(serve):
     dear = bcrypt.hashpw(RIGHT.encode(), bcrypt.gensalt(12)).decode()
     server = serve(f'basic_auth_users: {{{SCRAPER}: "{dear}"}}', deadline_seconds=8.0)
@@ -594,6 +595,7 @@ def trickle(clients, stop) -> None:
                 client.send(b"y")
 
 
+@pytest.mark.live
 def test_the_scraper_is_answered_while_five_hundred_clients_hold_on(serve, made):
     server, context = serve(tls() + USERS, deadline_seconds=5.0), made["ca"].client()
     with holding_on(server, context, 500):

@@ -23,8 +23,9 @@ from ioplateau.judge.usage import drawn
 from ioplateau.judge.witness import Witness
 
 # blk-throttle enforces in slices of 100 ms and lets carry-over through: a held group was
-# measured within 1 % of its limit over a second.
-NEAR_BELOW, NEAR_ABOVE = 0.97, 1.10
+# measured within 1 % of its limit over some seconds, but two readings cut its slices anywhere.
+NEAR_BELOW, NEAR_ABOVE = 0.96, 1.10
+SMOOTH = 0.4  # weight of one second in the mean that bridges such a cut
 ON_SECONDS, MOST_SECONDS = 2.5, 5.0
 FALL = 2.0  # a second away from the limit undoes two at it
 
@@ -35,12 +36,14 @@ class GroupRoom:
     def __init__(self) -> None:
         self._budgets: dict[BudgetKey, Budget] = {}
         self._at: dict[tuple[BudgetKey, Limit], float] = {}
+        self._means: dict[tuple[BudgetKey, Limit], float] = {}
         self._since: dict[BudgetKey, tuple[Word, float]] = {}
 
     def seat(self, budgets: Mapping[BudgetKey, Budget]) -> None:
         """Take the budgets of this room."""
         self._budgets = {key: b for key, b in budgets.items() if key.kind is Kind.CGROUP}
         self._at = {place: at for place, at in self._at.items() if place[0] in self._budgets}
+        self._means = {place: mean for place, mean in self._means.items() if place in self._at}
         self._since = {key: told for key, told in self._since.items() if key in self._budgets}
 
     def step(
@@ -77,7 +80,9 @@ class GroupRoom:
         for limit in budget.limits:
             rate = drawn(budget, flows, limit.dimension, limit.direction)
             share = rate / limit.value if rate is not None else 0.0
-            is_near = NEAR_BELOW <= share <= NEAR_ABOVE
+            mean = self._means.get((key, limit), share)
+            mean = self._means[key, limit] = mean + min(SMOOTH * seconds, 1.0) * (share - mean)
+            is_near = NEAR_BELOW <= share <= NEAR_ABOVE or NEAR_BELOW <= mean <= NEAR_ABOVE
             held = self._at.get((key, limit), 0.0) + (seconds if is_near else -FALL * seconds)
             held = self._at[key, limit] = min(max(held, 0.0), MOST_SECONDS)
             if held >= ON_SECONDS and (binding is None or share > binding[1]):

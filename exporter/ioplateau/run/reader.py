@@ -129,7 +129,6 @@ class _Thread:
         self._stuck = stuck
         self._wake = threading.Semaphore(0)
         self._task: _Task | None = None
-        self._leaving = False
         self._thread: threading.Thread | None = None
 
     def run(self, task: _Task) -> None:
@@ -140,16 +139,17 @@ class _Thread:
         self._wake.release()
 
     def leave(self) -> None:
-        self._leaving = True
+        """End, after the task that was given, if it was not even begun: whoever gave it up holds
+        its first source for stuck until somebody has read it.
+        """
         self._wake.release()
 
     def _main(self) -> None:
         while True:
             self._wake.acquire()
-            if self._leaving:
+            task, self._task = self._task, None
+            if task is None:  # told to leave
                 return
-            task = self._task
-            assert task is not None
             for source in task.sources:
                 at = self._clock.mono()
                 answer = _answer(source)
