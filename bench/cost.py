@@ -24,6 +24,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import catalogue
 import process
 from process import Program, Scrape
 
@@ -304,6 +305,8 @@ def main() -> None:
         price_of_nfs()
         print()
     this_machine(min(seconds, 30))
+    print()
+    catalogue.main()
     print(f"\nload at the end {' '.join(f'{each:.2f}' for each in os.getloadavg())}")
 
 
