@@ -4,6 +4,8 @@ SHELL := /bin/bash
 .PHONY: run demo check test test-nfs bench score stack packages lint types contracts docs pictures clean help
 
 BIN := .venv/bin
+# Where tools/environment.sh puts uv on a machine that has none.
+export PATH := $(PATH):$(CURDIR)/.cache/uv/bin
 PORT ?= 10049
 
 help: ## What there is to make
