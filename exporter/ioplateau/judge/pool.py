@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from math import inf
 
-from ioplateau.judge.budgets import Dimension
 from ioplateau.judge.signals import (
     DEEP_EXCESS,
     DEEP_WAITING,
     Queue,
     Sense,
 )
-from ioplateau.judge.window import Level, Recent, level, regime
+from ioplateau.judge.window import Level, Levels, Recent
 
 EXCESS, WAITING = 0.4, 3.0
 TOGETHER = 0.25  # variance of the sum over sum of variances: independent flows give 1
@@ -40,7 +39,7 @@ class Member:
         self.rates = (0.0, 0.0)  # operations, bytes
 
 
-class Pool:
+class Pool(Levels):
     """The sum of its members, block by block; reads like a flow's Sense."""
 
     __slots__ = (
@@ -51,7 +50,6 @@ class Pool:
         "active_members",
         "alike",
         "bytes",
-        "bytes_level",
         "doubtful_bytes",
         "doubtful_operations",
         "excess",
@@ -59,20 +57,15 @@ class Pool:
         "hidden_operations",
         "is_cache",
         "known",
-        "latency_level",
         "median_delay",
         "members",
         "near",
         "operations",
-        "operations_level",
         "outstanding",
         "queue",
         "queued",
         "read_bytes",
         "read_operations",
-        "recent_bytes",
-        "recent_latency",
-        "recent_operations",
         "still",
         "together",
         "waiting",
@@ -236,22 +229,3 @@ class Pool:
         self.median_delay = median = delays[len(delays) // 2] if delays else 0.0
         near = [d for d in delays if median / NEAR_DELAY <= d <= median * NEAR_DELAY]
         self.alike = len(near) > 1 and len(near) >= 0.6 * len(delays)
-
-    def values_of(self, dimension: Dimension) -> list[float]:
-        """The last blocks' rates, oldest first."""
-        recent = self.recent_operations if dimension is Dimension.IOPS else self.recent_bytes
-        return recent.values
-
-    def level_of(self, dimension: Dimension) -> Level:
-        if dimension is Dimension.IOPS:
-            if self.operations_level is None:
-                self.operations_level = level(regime(self.recent_operations.values, 16))
-            return self.operations_level
-        if self.bytes_level is None:
-            self.bytes_level = level(regime(self.recent_bytes.values, 16))
-        return self.bytes_level
-
-    def flat_latency(self) -> Level:
-        if self.latency_level is None:
-            self.latency_level = level(regime(self.recent_latency.values, 16))
-        return self.latency_level

@@ -13,9 +13,8 @@ from enum import IntEnum
 from math import log2
 from typing import Any
 
-from ioplateau.judge.budgets import Dimension
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.window import KEEP_BLOCKS, Level, Recent, level, regime
+from ioplateau.judge.window import KEEP_BLOCKS, Level, Levels, Recent
 
 
 class Queue(IntEnum):
@@ -99,7 +98,7 @@ class Floors:
             self._classes[int(name)] = [float(floor), at, float(blocks), float(size)]
 
 
-class Sense:
+class Sense(Levels):
     """One flow over time: what it draws, and how sure we are that its requests wait."""
 
     __slots__ = (
@@ -108,18 +107,15 @@ class Sense:
         "blocks",
         "busy",
         "bytes",
-        "bytes_level",
         "delay",
         "excess",
         "floors",
         "in_flight",
         "known",
         "latency",
-        "latency_level",
         "latency_steps",
         "near",
         "operations",
-        "operations_level",
         "outstanding",
         "own",
         "queue",
@@ -129,9 +125,6 @@ class Sense:
         "ratio",
         "read_bytes",
         "read_operations",
-        "recent_bytes",
-        "recent_latency",
-        "recent_operations",
         "resting",
         "rtt_excess",
         "rtt_floors",
@@ -350,26 +343,6 @@ class Sense:
             and self.latency_steps < STANDING
             and self.busy >= 0.98
         )
-
-    def values_of(self, dimension: Dimension) -> list[float]:
-        """The last blocks' rates, oldest first."""
-        recent = self.recent_operations if dimension is Dimension.IOPS else self.recent_bytes
-        return recent.values
-
-    def level_of(self, dimension: Dimension) -> Level:
-        """How flat the newest blocks are, computed once a block and only if somebody asks."""
-        if dimension is Dimension.IOPS:
-            if self.operations_level is None:
-                self.operations_level = level(regime(self.recent_operations.values, 16))
-            return self.operations_level
-        if self.bytes_level is None:
-            self.bytes_level = level(regime(self.recent_bytes.values, 16))
-        return self.bytes_level
-
-    def flat_latency(self) -> Level:
-        if self.latency_level is None:
-            self.latency_level = level(regime(self.recent_latency.values, 16))
-        return self.latency_level
 
     def memory(self) -> dict[str, Any]:
         """What must survive a restart, as JSON values."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import sqrt
 
-from ioplateau.judge.budgets import FlowKey
+from ioplateau.judge.budgets import Dimension, FlowKey
 from ioplateau.judge.flows import FlowTick
 
 BLOCK_SECONDS = 0.45
@@ -235,3 +235,42 @@ def echo(values: Sequence[float]) -> float:
     off = [value - mean for value in values]
     power = sum([x * x for x in off])
     return sum([x * y for x, y in pairwise(off)]) / power if power > 0 else 0.0
+
+
+class Levels:
+    """How flat the newest blocks are, of whatever keeps them: a flow, or a sum of flows."""
+
+    __slots__ = (
+        "bytes_level",
+        "latency_level",
+        "operations_level",
+        "recent_bytes",
+        "recent_latency",
+        "recent_operations",
+    )
+    recent_operations: Recent
+    recent_bytes: Recent
+    recent_latency: Recent
+    operations_level: Level | None
+    bytes_level: Level | None
+    latency_level: Level | None
+
+    def values_of(self, dimension: Dimension) -> list[float]:
+        """The last blocks' rates, oldest first."""
+        recent = self.recent_operations if dimension is Dimension.IOPS else self.recent_bytes
+        return recent.values
+
+    def level_of(self, dimension: Dimension) -> Level:
+        """How flat the newest blocks are, computed once a block and only if somebody asks."""
+        if dimension is Dimension.IOPS:
+            if self.operations_level is None:
+                self.operations_level = level(regime(self.recent_operations.values, 16))
+            return self.operations_level
+        if self.bytes_level is None:
+            self.bytes_level = level(regime(self.recent_bytes.values, 16))
+        return self.bytes_level
+
+    def flat_latency(self) -> Level:
+        if self.latency_level is None:
+            self.latency_level = level(regime(self.recent_latency.values, 16))
+        return self.latency_level
