@@ -327,10 +327,12 @@ def _prometheus(config: Path, place: Path) -> Iterator[str]:
 
 
 def _health(asked: str, wanted: str) -> dict[str, str]:
-    """Each job's health once `wanted` is up; at the latest after a minute."""
+    """Each job's health once `wanted` is up and every other was asked; after a minute at latest."""
     deadline = time.monotonic() + 60
     health: dict[str, str] = {}
-    while time.monotonic() < deadline and health.get(wanted) != "up":
+    while time.monotonic() < deadline and (
+        health.get(wanted) != "up" or "unknown" in health.values()
+    ):
         time.sleep(2)
         with contextlib.suppress(OSError):
             answer = urllib.request.urlopen(f"{asked}/api/v1/targets", timeout=5)

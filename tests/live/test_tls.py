@@ -127,7 +127,8 @@ def test_500_clients_that_hold_on_over_tls_do_not_keep_the_scraper_out(ca, tmp_p
     context = ca.client(ca.issue("client", "DNS:scraper", usage="clientAuth"))
     with running(tmp_path) as (address, log):
         wait_until(lambda: is_ready(address, context), log)
-        attack(address, context)  # what the first one loads stays loaded
+        for _ in range(2):
+            attack(address, context)  # what the first ones load stays loaded
         before = scrape(address, context).value("process_resident_memory_bytes")
         answered = attack(address, context)
         time.sleep(2)

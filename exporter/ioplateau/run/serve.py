@@ -198,9 +198,10 @@ class Daemon:
             )
             self._memory.restore(self._engine.restore, self._clock.wall())
             # Nothing of a tick is cyclic: what it made goes when the next one replaces it, and
-            # looking for cycles would take an eighth of our time, more on large machines.
+            # looking for cycles as often as usual would take an eighth of our time. Connections do
+            # leave some, so it is not turned off.
             gc.freeze()
-            gc.set_threshold(100_000, 50, 100)
+            gc.set_threshold(20_000, 10, 10)
             self._loop.run()
             self._systemd.stopping()
             self._metadata.end()
