@@ -16,8 +16,13 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("busy")
 
 
+# promtool runs the rules, and openssl's programs are the other side of TLS: real peers, so both
+# belong to `make test`.
+WITH_PEERS = (HERE / "alerts", HERE / "run/test_tls.py")
+
+
 def pytest_collection_modifyitems(items):
-    """Rule tests are run by promtool: a peer program, so they belong to `make test`."""
+    """Tests that need a peer program are live ones."""
     for item in items:
-        if HERE / "alerts" in item.path.parents:
+        if any(place in (item.path, *item.path.parents) for place in WITH_PEERS):
             item.add_marker(pytest.mark.live)
