@@ -19,6 +19,7 @@ hypothesis.settings.load_profile("busy")
 # promtool runs the rules, and openssl's programs are the other side of TLS: real peers, so both
 # belong to `make test`.
 WITH_PEERS = (HERE / "alerts", HERE / "run/test_tls.py")
+SLOW = (HERE / "test_engine_growth.py", HERE / "run/test_web.py", HERE / "test_bench_tree.py")
 
 
 def pytest_collection_modifyitems(items):
@@ -26,3 +27,5 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if any(place in (item.path, *item.path.parents) for place in WITH_PEERS):
             item.add_marker(pytest.mark.live)
+        if item.path in SLOW:
+            item.add_marker(pytest.mark.slow)
