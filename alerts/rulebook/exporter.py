@@ -16,7 +16,7 @@ def _busy(metric: str, label: str) -> str:
 
 DOWN = Alert(
     "IoplateauExporterDown",
-    'up{job=~"ioplateau.*"} == 0',
+    'up{job="ioplateau"} == 0',
     "3m",
     "warning",
     "vm",

@@ -30,6 +30,10 @@ class Throttled:
     has_volume: bool = False
 
     @property
+    def selector(self) -> str:
+        return f'kind{"=~" if "|" in self.kind else "="}"{self.kind}"'
+
+    @property
     def scope(self) -> str:
         return "volume" if self.kind == "volume" else "vm"
 
@@ -120,7 +124,7 @@ def warning(sort: Throttled) -> Alert:
 
 
 def critical(sort: Throttled) -> Alert:
-    demand = f'avg_over_time(ioplateau_budget_demand_ratio{{kind=~"{sort.kind}"}}[15m]) > 1.5'
+    demand = f"avg_over_time(ioplateau_budget_demand_ratio{{{sort.selector}}}[15m]) > 1.5"
     return Alert(
         sort.name,
         _whose(sort, f"{_share(sort, '15m')} > 0.5\nand {demand}"),
@@ -137,7 +141,7 @@ def critical(sort: Throttled) -> Alert:
 
 def _share(sort: Throttled, window: str) -> str:
     """Share of the time in which the limit held requests back: seconds per second."""
-    return f'rate(ioplateau_budget_throttled_seconds_total{{kind=~"{sort.kind}"}}[{window}])'
+    return f"rate(ioplateau_budget_throttled_seconds_total{{{sort.selector}}}[{window}])"
 
 
 def _whose(sort: Throttled, expr: str) -> str:

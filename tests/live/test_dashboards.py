@@ -10,6 +10,7 @@ import time
 import pytest
 
 import boards_and_rules as ours
+import pint_peer
 from boards_and_rules import BOARDS, RULE_FILES
 from live_daemon import running_daemon
 from live_prometheus import running_prometheus
@@ -180,3 +181,24 @@ def test_what_a_rule_reads_exists(prometheus, name):
 
 def test_nothing_was_complained_of(prometheus):
     assert prometheus.log.read_text() == ""
+
+
+# A week of history is what pint wants to see; this Prometheus has a minute.
+PINT = """
+prometheus "live" {{
+  uri = "{url}"
+}}
+check "promql/series" {{
+  lookbackRange = "5m"
+  lookbackStep  = "5s"
+}}
+"""
+
+
+def test_pint_finds_nothing(prometheus, tmp_path):
+    config = tmp_path / "pint.hcl"
+    config.write_text(pint_peer.CONFIG.read_text() + PINT.format(url=prometheus.url))
+    done = pint_peer.lint(config)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "online=true" in done.stderr, done.stderr
