@@ -5,6 +5,7 @@ answer is one line of verdicts by resource. The texts take the whole way a live 
 parsers, rates, topology, limits, judge. Nothing is kept from one process to the next.
 """
 
+# ruff: noqa: E402 - where modules are found and kept is said before they are imported
 from __future__ import annotations
 
 import gc
@@ -14,7 +15,11 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "exporter"))
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, "exporter"))
+# A process for each scenario: compiled once, as an installed package is, and not hundreds of times.
+sys.pycache_prefix = os.path.join(ROOT, ".cache", "bytecode")
+sys.dont_write_bytecode = False
 
 from ioplateau.engine import Engine, EngineSettings
 from ioplateau.judge.budgets import Dimension, Direction, Kind, Verdict, Word

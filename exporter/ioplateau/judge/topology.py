@@ -19,7 +19,7 @@ from ioplateau.judge.budgets import (
     Limit,
     Origin,
 )
-from ioplateau.judge.clouds import azure_limits, discover
+from ioplateau.judge.clouds import discover
 from ioplateau.judge.clouds.identity import DiskIdentity, Draws, Identity, Sold, SoldDisk
 from ioplateau.judge.limits import (
     ConfiguredLimit,
@@ -228,6 +228,8 @@ class _Builder:
             claims: list[Limit] = []
             for fact in self._rules.volumes:
                 if selects(fact, target):
+                    from ioplateau.judge.clouds import azure_limits
+
                     found, reasons = azure_limits.volume_limits(fact, self._shelf)
                     claims.extend(found)
                     self._notices.extend(reasons)

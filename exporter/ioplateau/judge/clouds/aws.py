@@ -10,11 +10,10 @@ import re
 from collections.abc import Mapping
 
 from ioplateau.judge.budgets import Kind
-from ioplateau.judge.clouds.identity import DATA, LOCAL, OS, DiskIdentity, Draws, Identity
+from ioplateau.judge.clouds.identity import AWS, DATA, LOCAL, OS, DiskIdentity, Draws, Identity
 from ioplateau.measure.metadata import Document, Token
 from ioplateau.measure.sysblock import BlockDevice
 
-NAME = "aws"
 TYPE = "aws/instance-type"
 REGION = "aws/placement/region"
 MAPPING = "aws/block-device-mapping"
@@ -63,7 +62,7 @@ def identify(
         if disk is not None:
             disks[name] = disk
     return Identity(
-        NAME,
+        AWS,
         vm_size=_instance_type(documents, files or {}, reasons),
         region=documents.get(REGION, "").strip()[:40],
         controller="NVMe" if any(is_ebs(device) for device in devices.values()) else "",

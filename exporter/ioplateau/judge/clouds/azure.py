@@ -10,11 +10,12 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ioplateau.judge.budgets import Kind
 from ioplateau.judge.clouds import loose
 from ioplateau.judge.clouds.identity import (
+    AZURE,
     DATA,
     LOCAL,
     OS,
@@ -23,10 +24,11 @@ from ioplateau.judge.clouds.identity import (
     Draws,
     Identity,
 )
-from ioplateau.measure.metadata import Document
 from ioplateau.measure.sysblock import BlockDevice
 
-NAME = "azure"
+if TYPE_CHECKING:
+    from ioplateau.measure.metadata import Document
+
 INSTANCE = "azure/instance"
 # Every Azure VM carries this tag, and no other Hyper-V machine does (as cloud-init's ds-identify).
 ASSET_TAG = "7783-7084-3265-9085-8269-3286-77"
@@ -52,6 +54,8 @@ def detect(files: Mapping[str, str]) -> bool:
 
 def wanted() -> tuple[Document, ...]:
     """The documents that `identify` reads."""
+    from ioplateau.measure.metadata import Document
+
     return (
         Document(
             INSTANCE,
@@ -97,7 +101,7 @@ def identify(
     disks, unplaced = _place(told, seats, devices, reasons)
     disks |= {name: disk for name, disk in _untold(seats, devices).items() if name not in disks}
     return Identity(
-        NAME,
+        AZURE,
         vm_size=loose.text(compute.get("vmsize")),
         region=loose.text(compute.get("location")),
         controller=_controller(devices),

@@ -8,17 +8,44 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from ioplateau.judge.budgets import Kind, Limit
-from ioplateau.judge.catalogue import instance, vm_size
-from ioplateau.judge.clouds import aws, aws_limits, azure, azure_limits, gcp
-from ioplateau.judge.clouds.identity import DATA, DiskIdentity, Draws, Identity, Sold, SoldDisk
+from ioplateau.judge.clouds import azure
+from ioplateau.judge.clouds.identity import (
+    AWS,
+    AZURE,
+    DATA,
+    GCP,
+    DiskIdentity,
+    Draws,
+    Identity,
+    Sold,
+    SoldDisk,
+)
 from ioplateau.judge.limits import DiskFact, Target, VmFact, selects, unmatched
 from ioplateau.judge.tables import Shelf
-from ioplateau.measure.metadata import Document
 from ioplateau.measure.sysblock import BlockDevice
 
-_CLOUDS: Mapping[str, ModuleType] = {cloud.NAME: cloud for cloud in (azure, aws, gcp)}
+if TYPE_CHECKING:
+    from ioplateau.measure.metadata import Document
+
+
+# A machine is of one cloud or of none, so the rules of one are loaded where they are needed.
+
+
+def _rules(cloud: str) -> ModuleType | None:
+    if cloud == AZURE:
+        return azure
+    if cloud == AWS:
+        from ioplateau.judge.clouds import aws
+
+        return aws
+    if cloud == GCP:
+        from ioplateau.judge.clouds import gcp
+
+        return gcp
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +61,16 @@ NO_FACTS = Facts()
 
 def detect(files: Mapping[str, str]) -> str:
     """The cloud's name by DMI; empty: none that we know, and nobody is asked anything."""
-    return next((name for name, cloud in _CLOUDS.items() if cloud.detect(files)), "")
+    for name in (AZURE, AWS, GCP):
+        rules = _rules(name)
+        if rules is not None and rules.detect(files):
+            return name
+    return ""
 
 
 def wanted(cloud: str) -> tuple[Document, ...]:
     """The documents to fetch in this cloud."""
-    found = _CLOUDS.get(cloud)
+    found = _rules(cloud)
     documents: tuple[Document, ...] = found.wanted() if found is not None else ()
     return documents
 
@@ -52,7 +83,7 @@ def identify(
     facts: Facts = NO_FACTS,
 ) -> Identity:
     """What this machine is, by its cloud and, over that, by its configuration."""
-    found = _CLOUDS.get(cloud)
+    found = _rules(cloud)
     identity = found.identify(documents, devices, files) if found is not None else Identity(cloud)
     assert isinstance(identity, Identity)
     if facts.vm is not None:
@@ -122,9 +153,9 @@ def _with_fact(disk: DiskIdentity, device: BlockDevice, fact: DiskFact) -> DiskI
 def sold(identity: Identity, shelf: Shelf) -> Sold:
     """The limits of every lane and disk of the machine, by what it is."""
     cloud = identity.cloud or guess(identity)
-    if cloud == aws.NAME:
+    if cloud == AWS:
         return _aws(identity, shelf)
-    if cloud == azure.NAME:
+    if cloud == AZURE:
         return _azure(identity, shelf)
     disks = {
         name: SoldDisk(disk, Draws((Kind.VM_UNCACHED, Kind.DISK), (Kind.VM_UNCACHED, Kind.DISK)))
@@ -136,14 +167,17 @@ def sold(identity: Identity, shelf: Shelf) -> Sold:
 def guess(identity: Identity) -> str:
     """The cloud of a size that only the configuration names: EC2's have a dot, Azure's none."""
     if identity.vm_size:
-        return aws.NAME if "." in identity.vm_size else azure.NAME
+        return AWS if "." in identity.vm_size else AZURE
     skus = {disk.sku.lower() for disk in identity.disks.values() if disk.sku}
     if skus & {"gp2", "gp3", "io1", "io2", "io2_block_express", "st1", "sc1", "standard"}:
-        return aws.NAME
-    return azure.NAME if skus else ""
+        return AWS
+    return AZURE if skus else ""
 
 
 def _azure(identity: Identity, shelf: Shelf) -> Sold:
+    from ioplateau.judge.catalogue import vm_size
+    from ioplateau.judge.clouds import azure_limits
+
     reasons = list(identity.reasons)
     size = vm_size(shelf, identity.vm_size, identity.controller) if identity.vm_size else None
     if size is None and identity.vm_size:
@@ -160,6 +194,9 @@ def _azure(identity: Identity, shelf: Shelf) -> Sold:
 
 
 def _aws(identity: Identity, shelf: Shelf) -> Sold:
+    from ioplateau.judge.catalogue import instance
+    from ioplateau.judge.clouds import aws_limits
+
     reasons = list(identity.reasons)
     kind = instance(shelf, identity.vm_size) if identity.vm_size else None
     if kind is None and identity.vm_size:

@@ -8,14 +8,16 @@ has, so limits come from the configuration; this tells what the machine is.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ioplateau.judge.budgets import Kind
 from ioplateau.judge.clouds import loose
-from ioplateau.judge.clouds.identity import DATA, LOCAL, OS, DiskIdentity, Draws, Identity
-from ioplateau.measure.metadata import Document
+from ioplateau.judge.clouds.identity import DATA, GCP, LOCAL, OS, DiskIdentity, Draws, Identity
 from ioplateau.measure.sysblock import BlockDevice
 
-NAME = "gcp"
+if TYPE_CHECKING:
+    from ioplateau.measure.metadata import Document
+
 TYPE = "gcp/machine-type"
 ZONE = "gcp/zone"
 DISKS = "gcp/disks"
@@ -32,6 +34,8 @@ def detect(files: Mapping[str, str]) -> bool:
 
 def wanted() -> tuple[Document, ...]:
     """The documents that `identify` reads. Not the whole tree: its attributes hold secrets."""
+    from ioplateau.measure.metadata import Document
+
     here = "/computeMetadata/v1/instance"
     return (
         Document(TYPE, f"{here}/machine-type", _ASK),
@@ -61,7 +65,7 @@ def identify(
             )
     placed = {disk.name for disk in disks.values()}
     return Identity(
-        NAME,
+        GCP,
         vm_size=_last(documents.get(TYPE, "")),
         region=_last(documents.get(ZONE, "")).rpartition("-")[0],
         disks=disks,

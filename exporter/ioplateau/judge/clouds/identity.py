@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ioplateau.judge.budgets import Kind, Limit
 
+AWS, AZURE, GCP = "aws", "azure", "gcp"
 OS, DATA, TEMPORARY, LOCAL = "os", "data", "temporary", "local"
 
 
