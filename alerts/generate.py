@@ -1,5 +1,5 @@
 # ruff: noqa: INP001
-"""Write the rule files: `python alerts/generate.py [DIRECTORY]` (make dashboards).
+"""Write the rule files: `python alerts/generate.py [DIRECTORY]` (make docs).
 
 They are committed because people import them; a test holds the files to this program.
 """

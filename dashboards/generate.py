@@ -1,4 +1,4 @@
-"""Write the dashboards: `python dashboards/generate.py` (make dashboards).
+"""Write the dashboards: `python dashboards/generate.py` (make docs).
 
 They are committed because people import them; a test holds the files to this program.
 """

@@ -63,7 +63,7 @@ def yaml(about: str, *groups: Group) -> str:
     """A rule file, with a line on what it is for."""
     lines = [
         f"# {about}",
-        "# Written by `python alerts/generate.py` (make dashboards); change it there.",
+        "# Written by `python alerts/generate.py` (make docs); change it there.",
         "groups:",
     ]
     for group in groups:

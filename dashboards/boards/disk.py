@@ -5,7 +5,6 @@ from boards.house import (
     Json,
     bands,
     column,
-    credit_thresholds,
     plain,
     row,
     stat,
@@ -13,35 +12,12 @@ from boards.house import (
     target,
     timeseries,
 )
-from boards.vm import link_to_vm
+from boards.shared import WORDS, burst_credit, episodes, link_to_vm, time_throttled, verdicts
 
 BUDGET = 'instance=~"$instance",kind=~"disk|stripe",name=~"$device"'
 DEVICES = 'instance=~"$instance",device=~"$device"'
 WHO = "{{instance}} {{device}}"
 NAMED = "{{instance}} {{name}}"
-# 0 is what is left when a store was told to drop the words of the ordinary day.
-WORDS = {
-    0: ("not kept", "transparent"),
-    1: ("idle", "transparent"),
-    2: ("healthy", "green"),
-    3: ("app_limited", "blue"),
-    4: ("latency_bound", "purple"),
-    5: ("affected", "yellow"),
-    6: ("saturated", "orange"),
-    7: ("throttled", "red"),
-    8: ("stalled", "dark-red"),
-    9: ("unknown", "text"),
-}
-
-
-def verdicts(where: str) -> str:
-    """The verdict that holds as a number: its place in WORDS."""
-    weighed = " or ".join(
-        f'{number} * ioplateau_budget_verdict{{{where},verdict="{word}"}}'
-        for number, (word, _) in WORDS.items()
-        if number
-    )
-    return f"sum without (verdict) ({weighed})"
 
 
 def board() -> Json:
@@ -51,7 +27,7 @@ def board() -> Json:
         "A disk against its limits: rate, queue, latency, burst credit, identity.",
         [INSTANCE, DEVICE],
         [_plateau(), _requests(), _credit(), _identity()],
-        throttled=f"max by (instance, kind, name, dimension) (ioplateau_budget_throttled{{{BUDGET}}}) == 1",
+        throttled=episodes(BUDGET),
         alerts=',instance=~"$instance"',
     )
 
@@ -76,15 +52,8 @@ def _plateau() -> Json:
             "percentunit",
             target(f"max(ioplateau_budget_peak_utilization_ratio{{{BUDGET}}})", "share"),
         ),
-        stat(
-            "Time throttled",
-            "The time that one limit of this disk held requests back in this range.",
-            "s",
-            target(
-                f"max(increase(ioplateau_budget_throttled_seconds_total{{{BUDGET}}}[$__range]))",
-                "time",
-            ),
-            no_value="no limit is known",
+        time_throttled(
+            BUDGET, "The time that one limit of this disk held requests back in this range."
         ),
         stat(
             "Episodes",
@@ -234,25 +203,11 @@ def _requests() -> Json:
 
 
 def _credit() -> Json:
-    legend = f"{NAMED} {{{{dimension}}}}"
-    return row(
-        "Burst credit",
-        timeseries(
-            "Burst credit left",
-            "Share of the credit that is left. At 0 % the limit falls to its base: the dashed line above "
-            "steps down, and the rate with it.",
-            "percentunit",
-            target(f"ioplateau_budget_burst_credit_ratio{{{BUDGET}}}", legend),
-            thresholds=credit_thresholds(),
-            no_value="no burst credit",
-        ),
-        timeseries(
-            "Time until the credit is used up",
-            "At the present rate; no line while the credit is not being used up.",
-            "s",
-            target(f"ioplateau_budget_burst_exhaustion_seconds{{{BUDGET}}}", legend),
-            no_value="no credit is being used up",
-        ),
+    return burst_credit(
+        BUDGET,
+        f"{NAMED} {{{{dimension}}}}",
+        "At 0 % the limit falls to its base: the dashed line above steps down, and the rate with it.",
+        "no burst credit",
     )
 
 

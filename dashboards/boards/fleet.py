@@ -8,7 +8,6 @@ from boards.house import (
     bands,
     cell,
     column,
-    label,
     row,
     stat,
     table,
@@ -16,9 +15,9 @@ from boards.house import (
     timeseries,
     to,
 )
+from boards.shared import episodes, link_to_vm, share_columns, shares
 
 HERE = 'instance=~"$instance"'
-TO_VM = to("vm", "This VM", instance=label("instance"))
 
 
 def _count(expr: str) -> Json:
@@ -32,7 +31,7 @@ def board() -> Json:
         "Which VMs, disks and volumes are at their limit, now and over time.",
         [INSTANCE],
         [_now(), _over_time()],
-        throttled=f"max by (instance, kind, name) (ioplateau_budget_throttled{{{HERE}}}) == 1",
+        throttled=episodes(HERE, by="instance, kind, name"),
         alerts="",
         closed=False,
     )
@@ -112,7 +111,7 @@ def _over_time() -> Json:
             ),
             w=16,
             h=9,
-            links=[TO_VM],
+            links=[link_to_vm()],
             no_value="no limit is known on any VM",
         ),
         alert_list(
@@ -128,7 +127,7 @@ def _over_time() -> Json:
                 "{{instance}}",
             ),
             h=8,
-            links=[TO_VM],
+            links=[link_to_vm()],
         ),
         table(
             "VMs",
@@ -137,20 +136,10 @@ def _over_time() -> Json:
             [
                 column("VM", key="instance", link=to("vm", "This VM", instance=cell("VM"))),
                 column("Size", key="size"),
-                column("Share of limit now", "percentunit", share=True, key="A"),
-                column("Highest", "percentunit", share=True, key="B"),
-                column("Time at a limit", "s", key="C"),
+                *share_columns(),
                 column("Budgets", "short", key="D"),
             ],
-            target(f"max by (instance) (ioplateau_budget_utilization_ratio{{{HERE}}})"),
-            target(
-                "max by (instance) (max_over_time("
-                f"ioplateau_budget_peak_utilization_ratio{{{HERE}}}[$__range]))"
-            ),
-            target(
-                "max by (instance) (increase("
-                f"ioplateau_budget_throttled_seconds_total{{{HERE}}}[$__range]))"
-            ),
+            *shares("instance", HERE),
             target(
                 f'count by (instance, size) (ioplateau_budget_info{{{HERE},kind="vm_uncached"}})'
             ),

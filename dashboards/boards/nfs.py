@@ -1,16 +1,14 @@
 """One NFS mount: where the time goes, and whether its connections share the work."""
 
-from boards.disk import WORDS, verdicts
 from boards.frame import INSTANCE, MOUNT, dashboard
 from boards.house import Json, bands, cell, column, plain, row, stat, table, target, timeseries, to
-from boards.vm import link_to_vm
+from boards.shared import RATE, WORDS, episodes, link_to_vm, time_throttled, verdicts
 
 MOUNTS = 'instance=~"$instance",mount=~"$mount"'
 BUDGET = 'instance=~"$instance",kind=~"volume|nfs_.+",name=~"$mount"'
 VOLUME = 'instance=~"$instance",kind="volume",name=~"$mount"'
 WHO = "{{instance}} {{mount}}"
 DATA = f'{MOUNTS},operation=~"READ|WRITE"'
-RATE = "[$__rate_interval]"
 # The clients (server and version) that the chosen mounts use.
 OF_MOUNT = (
     "and on (instance, server, version, protocol) "
@@ -34,7 +32,7 @@ def board() -> Json:
         "An NFS mount: its volume's limit, where operations spend their time, slots, connections, TCP.",
         [INSTANCE, MOUNT],
         [_plateau(), _operations(), _connections(), _trouble(), _tcp(), _options()],
-        throttled=f"max by (instance, kind, name, dimension) (ioplateau_budget_throttled{{{BUDGET}}}) == 1",
+        throttled=episodes(BUDGET),
         alerts=',instance=~"$instance"',
     )
 
@@ -51,15 +49,9 @@ def _plateau() -> Json:
             target(f"max(ioplateau_budget_utilization_ratio{{{VOLUME}}})", "share"),
             links=[to("volume", "Volumes over the fleet")],
         ),
-        stat(
-            "Time throttled",
+        time_throttled(
+            BUDGET,
             "The longest time that one limit (volume, slots, connection) held calls back in this range.",
-            "s",
-            target(
-                f"max(increase(ioplateau_budget_throttled_seconds_total{{{BUDGET}}}[$__range]))",
-                "time",
-            ),
-            no_value="no limit is known",
         ),
         stat(
             "Connections",

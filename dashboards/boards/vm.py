@@ -7,7 +7,6 @@ from boards.house import (
     cell,
     column,
     credit_thresholds,
-    label,
     row,
     stat,
     table,
@@ -15,10 +14,17 @@ from boards.house import (
     timeseries,
     to,
 )
+from boards.shared import (
+    RATE,
+    burst_credit,
+    episodes,
+    share_columns,
+    shares,
+    time_throttled,
+)
 
 HERE = 'instance=~"$instance"'
 LANES = 'kind=~"vm_uncached|vm_cached|vm_ultra"'
-RATE = "[$__rate_interval]"
 
 
 def board() -> Json:
@@ -28,7 +34,7 @@ def board() -> Json:
         "What a VM is allowed, how near it is, and which limit binds.",
         [INSTANCE],
         [_glance(), _storage(), _credit(), _machine(), _network(), _parts()],
-        throttled=f"max by (instance, kind, name, dimension) (ioplateau_budget_throttled{{{HERE}}}) == 1",
+        throttled=episodes(HERE),
         alerts=f",{HERE}",
     )
 
@@ -63,16 +69,7 @@ def _glance() -> Json:
             "short",
             target(f"count(ioplateau_budget_throttled{{{HERE}}} == 1) or vector(0)", "count"),
         ),
-        stat(
-            "Time throttled",
-            "The longest time that one limit held requests back in this range.",
-            "s",
-            target(
-                f"max(increase(ioplateau_budget_throttled_seconds_total{{{HERE}}}[$__range]))",
-                "time",
-            ),
-            no_value="no limit is known",
-        ),
+        time_throttled(HERE, "The longest time that one limit held requests back in this range."),
         stat(
             "Burst credit left",
             "The emptiest burst credit of VM and disks. At 0 % the limit falls to its base.",
@@ -143,25 +140,11 @@ def _storage() -> Json:
 
 
 def _credit() -> Json:
-    legend = "{{instance}} {{kind}} {{name}} {{dimension}}"
-    return row(
-        "Burst credit",
-        timeseries(
-            "Burst credit left",
-            "Share of the credit that is left. It falls while more than the base is used, and fills up "
-            "while less is.",
-            "percentunit",
-            target(f"ioplateau_budget_burst_credit_ratio{{{HERE}}}", legend),
-            thresholds=credit_thresholds(),
-            no_value="no burst credit here",
-        ),
-        timeseries(
-            "Time until the credit is used up",
-            "At the present rate; no line while the credit is not being used up.",
-            "s",
-            target(f"ioplateau_budget_burst_exhaustion_seconds{{{HERE}}}", legend),
-            no_value="no credit is being used up",
-        ),
+    return burst_credit(
+        HERE,
+        "{{instance}} {{kind}} {{name}} {{dimension}}",
+        "It falls while more than the base is used, and fills up while less is.",
+        "no burst credit here",
     )
 
 
@@ -258,19 +241,9 @@ def _parts() -> Json:
                 ),
                 column("SKU", key="sku"),
                 column("Limit from", key="origin"),
-                column("Share of limit now", "percentunit", share=True, key="A"),
-                column("Highest", "percentunit", share=True, key="B"),
-                column("Time at a limit", "s", key="C"),
+                *share_columns(),
             ],
-            target(f"max by (instance, name) (ioplateau_budget_utilization_ratio{{{disks}}})"),
-            target(
-                "max by (instance, name) (max_over_time("
-                f"ioplateau_budget_peak_utilization_ratio{{{disks}}}[$__range]))"
-            ),
-            target(
-                "max by (instance, name) (increase("
-                f"ioplateau_budget_throttled_seconds_total{{{disks}}}[$__range]))"
-            ),
+            *shares("instance, name", disks),
             target(f"count by (instance, name, sku, origin) (ioplateau_budget_info{{{disks}}})"),
         ),
         table(
@@ -284,19 +257,9 @@ def _parts() -> Json:
                     link=to("nfs", "This mount", instance=cell("VM"), mount=cell("Mount")),
                 ),
                 column("Limit from", key="origin"),
-                column("Share of limit now", "percentunit", share=True, key="A"),
-                column("Highest", "percentunit", share=True, key="B"),
-                column("Time at a limit", "s", key="C"),
+                *share_columns(),
             ],
-            target(f"max by (instance, name) (ioplateau_budget_utilization_ratio{{{volumes}}})"),
-            target(
-                "max by (instance, name) (max_over_time("
-                f"ioplateau_budget_peak_utilization_ratio{{{volumes}}}[$__range]))"
-            ),
-            target(
-                "max by (instance, name) (increase("
-                f"ioplateau_budget_throttled_seconds_total{{{volumes}}}[$__range]))"
-            ),
+            *shares("instance, name", volumes),
             target(f"count by (instance, name, origin) (ioplateau_budget_info{{{volumes}}})"),
             no_value="no NFS mounts",
         ),
@@ -310,8 +273,3 @@ def _parts() -> Json:
             no_value="nobody was held back",
         ),
     )
-
-
-def link_to_vm() -> Json:
-    """From any series of an instance to its VM."""
-    return to("vm", "This VM", instance=label("instance"))

@@ -47,7 +47,7 @@ def test_every_promised_alert_exists():
 def test_the_committed_rules_are_what_the_generator_writes(name):
     file = ROOT / "alerts" / f"ioplateau-{name}.rules.yml"
 
-    assert file.read_text(encoding="utf-8") == RULE_TEXTS[name], "make dashboards"
+    assert file.read_text(encoding="utf-8") == RULE_TEXTS[name], "make docs"
 
 
 def test_promtool_accepts_the_rules_with_every_lint():

@@ -371,7 +371,7 @@ def test_a_board_opens_with_three_hours_and_does_not_refresh(name):
 def test_the_committed_file_is_what_the_generator_writes(name):
     file = ROOT / "dashboards" / f"ioplateau-{name}.json"
 
-    assert file.read_text(encoding="utf-8") == ours.board_text(BOARDS[name]), "make dashboards"
+    assert file.read_text(encoding="utf-8") == ours.board_text(BOARDS[name]), "make docs"
 
 
 @EACH_BOARD
