@@ -19,7 +19,7 @@ from ioplateau import __version__, config
 from ioplateau.config import ConfigurationError, Settings
 
 if TYPE_CHECKING:
-    from ioplateau.run import serve
+    from ioplateau.run.settings import ServeSettings
 
 GOOD, FOUND, WRONG = 0, 1, 2
 INTERRUPTED, CUT_OFF = 130, 141  # as a shell tells SIGINT and SIGPIPE
@@ -133,7 +133,7 @@ def _serve(options: argparse.Namespace, settings: Settings) -> int:
 
     logs.setup(settings.log)
 
-    def reload() -> serve.ServeSettings:
+    def reload() -> ServeSettings:
         try:
             fresh = config.load(options, os.environ)
         except ConfigurationError as error:
@@ -148,10 +148,10 @@ def _limits(options: argparse.Namespace, settings: Settings) -> int:
     if options.vm_size or options.disk or options.request_size or options.controller:
         return _what_if(options)
     from ioplateau.run import limits as machine
-    from ioplateau.run import serve
+    from ioplateau.run import sources
     from ioplateau.tell import limits
 
-    found = machine.look(_serve_settings(settings), serve.sampler_for)
+    found = machine.look(_serve_settings(settings), sources.sampler_for)
     if options.json:
         _print_json(limits.budgets_json(found.budgets, found.notices))
     else:
@@ -190,7 +190,7 @@ def _print_json(value: object) -> None:
 
 
 def _record(options: argparse.Namespace, settings: Settings) -> int:
-    from ioplateau.run import record, serve
+    from ioplateau.run import record, sources
     from ioplateau.run.clock import SystemClock
     from ioplateau.run.pause import Pause
 
@@ -199,7 +199,7 @@ def _record(options: argparse.Namespace, settings: Settings) -> int:
         signal.signal(number, lambda *_: pause.end())
     wanted = _serve_settings(settings)
     interval = wanted.engine.interval_seconds
-    sampler = serve.sampler_for(wanted, clock)
+    sampler = sources.sampler_for(wanted, clock)
     count = record.record(
         options.file,
         sampler,
@@ -228,22 +228,22 @@ def _replay(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _doctor(options: argparse.Namespace, settings: Settings) -> int:  # noqa: ARG001
-    from ioplateau.run import doctor, serve
+    from ioplateau.run import doctor, sources
 
-    findings = doctor.look(_serve_settings(settings), serve.sampler_for)
+    findings = doctor.look(_serve_settings(settings), sources.sampler_for)
     print(doctor.render(findings), end="")
     return FOUND if any(finding.is_vital and not finding.is_good for finding in findings) else GOOD
 
 
-def _serve_settings(settings: Settings) -> serve.ServeSettings:
+def _serve_settings(settings: Settings) -> ServeSettings:
     """The parts of the settings that the daemon and its relatives need."""
     from ioplateau.engine import EngineSettings
     from ioplateau.judge.clouds.discover import Facts
     from ioplateau.judge.topology import Rules
-    from ioplateau.run import serve
     from ioplateau.run.catalogue import Shelf
+    from ioplateau.run.settings import ServeSettings
 
-    return serve.ServeSettings(
+    return ServeSettings(
         web=settings.web,
         engine=EngineSettings(
             interval_seconds=settings.sampling.interval_seconds,
@@ -254,9 +254,7 @@ def _serve_settings(settings: Settings) -> serve.ServeSettings:
             asks_cloud=settings.cloud.enabled,
             is_hidden=settings.devices.is_hidden,
         ),
-        paths=serve.PathSettings(
-            settings.paths.rootfs, settings.paths.procfs, settings.paths.sysfs
-        ),
+        paths=settings.paths,
         per_connection=settings.nfs.per_connection,
         nfs_ports=settings.nfs.ports,
         state_directory=settings.state_directory,

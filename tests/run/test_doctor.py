@@ -2,9 +2,10 @@
 
 import pytest
 
+from ioplateau.engine import EngineSettings
 from ioplateau.run import doctor
 from ioplateau.run.sampler import Sampler, SamplerSettings, files
-from ioplateau.run.serve import PathSettings, ServeSettings
+from ioplateau.run.settings import PathSettings, ServeSettings
 from nfs_texts import entry, mounted
 
 LINE = b"   8       0 sda 1 0 8 1 2 0 16 2 0 3 3 0 0 0 0 0 0\n"
@@ -21,7 +22,7 @@ def machine(tmp_path):
 
 
 def report(machine):
-    settings = ServeSettings(paths=PathSettings(rootfs=str(machine)))
+    settings = ServeSettings(EngineSettings(), paths=PathSettings(rootfs=str(machine)))
 
     def sampler_for(settings, clock):
         host = settings.paths.host()

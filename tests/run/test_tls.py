@@ -21,7 +21,8 @@ from certificates import Authority
 from ioplateau.run.connection import Connection
 from ioplateau.run.gate import LOOK_SECONDS
 from ioplateau.run.http1 import Response
-from ioplateau.run.web import WebServer, WebSettings
+from ioplateau.run.settings import WebSettings
+from ioplateau.run.web import WebServer
 from ioplateau.run.webconfig import WebConfigError
 
 CLIENT_TIMEOUT_SECONDS = 10.0

@@ -9,7 +9,8 @@ from contextlib import ExitStack, closing, suppress
 
 import pytest
 
-from ioplateau.run.web import Request, Response, WebServer, WebSettings
+from ioplateau.run.settings import WebSettings
+from ioplateau.run.web import Request, Response, WebServer
 
 CLIENT_TIMEOUT_SECONDS = 5.0
 HASTY = WebSettings(deadline_seconds=1.0, linger_seconds=0.2, connections=16)

@@ -19,7 +19,6 @@ from ioplateau.config.settings import (
     CloudSettings,
     DeviceSettings,
     NfsSettings,
-    PathSettings,
     SamplingSettings,
     Settings,
 )
@@ -27,7 +26,7 @@ from ioplateau.config.table import TABLE
 from ioplateau.judge.budgets import Direction
 from ioplateau.judge.limits import ConfiguredLimit, DiskFact, VmFact, VolumeFact
 from ioplateau.run.logs import LogSettings
-from ioplateau.run.web import WebSettings
+from ioplateau.run.settings import PathSettings, WebSettings
 
 # More is no configuration, but a wrong file name.
 MOST_BYTES = 1 << 20

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from ioplateau.config.checker import Values
 from ioplateau.config.settings import Settings
 from ioplateau.judge.budgets import Direction
-from ioplateau.run.web import WebSettings
+from ioplateau.run.settings import WebSettings
 
 LIMIT_SELECTORS = ("disk", "lun", "serial", "vm", "mount", "volume")
 DISK_SELECTORS = ("disk", "lun", "serial")

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from ioplateau.judge.limits import ConfiguredLimit, DiskFact, VmFact, VolumeFact
 from ioplateau.run.logs import LogSettings
-from ioplateau.run.web import WebSettings
+from ioplateau.run.settings import PathSettings, WebSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,15 +18,6 @@ class SamplingSettings:
     interval_seconds: float = 1.0
     # The usual scrape interval: gauges of one window then tile time without gaps.
     rate_window_seconds: float = 15.0
-
-
-@dataclass(frozen=True, slots=True)
-class PathSettings:
-    """Where the machine's files lie; elsewhere in a container. None: below rootfs."""
-
-    rootfs: str = "/"
-    procfs: str | None = None
-    sysfs: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +76,3 @@ class Settings:
     disks: tuple[DiskFact, ...] = ()
     volumes: tuple[VolumeFact, ...] = ()
     config_file: str | None = None
-
-
-class ConfigurationError(Exception):
-    """Settings that cannot be. `messages`: a sentence for each thing that is wrong."""
-
-    def __init__(self, messages: tuple[str, ...]) -> None:
-        super().__init__("\n".join(messages))
-        self.messages = messages

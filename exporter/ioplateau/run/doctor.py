@@ -22,7 +22,8 @@ from ioplateau.run.clock import SystemClock
 from ioplateau.run.limits import ask_cloud
 from ioplateau.run.providers import ProviderCounters
 from ioplateau.run.sampler import Sampler
-from ioplateau.run.serve import NfsSockets, ServeSettings
+from ioplateau.run.settings import ServeSettings
+from ioplateau.run.sources import NfsSockets
 from ioplateau.state import State
 
 

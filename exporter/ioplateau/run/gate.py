@@ -200,3 +200,15 @@ def described(gate: Gate) -> str:
     if gate.users:
         parts.append(f"passwords of {gate.users.count} users")
     return "; ".join(parts) or "open"
+
+
+def announce(gate: Gate) -> None:
+    """Say at the start who may come in."""
+    if not gate.tls and not gate.users:
+        event(LOG, logging.INFO, "served openly: no TLS, no authentication",
+              see="--web.config.file")  # fmt: skip
+        return
+    event(LOG, logging.INFO, "web configuration", gate=described(gate))
+    if not gate.tls:
+        event(LOG, logging.WARNING, "passwords without TLS can be read on their way",
+              want="tls_server_config")  # fmt: skip

@@ -12,7 +12,7 @@ from ioplateau.run.clock import SystemClock
 from ioplateau.run.cloud import fetch_once
 from ioplateau.run.memory import Memory
 from ioplateau.run.sampler import Sampler
-from ioplateau.run.serve import ServeSettings
+from ioplateau.run.settings import ServeSettings
 
 
 @dataclass(frozen=True, slots=True)

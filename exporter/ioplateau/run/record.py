@@ -14,7 +14,8 @@ from ioplateau.run.logs import event
 from ioplateau.run.providers import ProviderCounters
 from ioplateau.run.recording import Writer
 from ioplateau.run.sampler import Sampler
-from ioplateau.run.serve import NfsSockets, ServeSettings
+from ioplateau.run.settings import ServeSettings
+from ioplateau.run.sources import NfsSockets
 
 LOG = logging.getLogger(__name__)
 

@@ -7,19 +7,14 @@ import logging
 import platform
 import resource
 import signal
-import threading
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
 from types import FrameType
 
 from ioplateau import __version__
-from ioplateau.engine import Engine, EngineSettings
-from ioplateau.measure import cgroups, interfaces
-from ioplateau.measure.host import Host
+from ioplateau.engine import Engine
+from ioplateau.measure import interfaces
 from ioplateau.measure.metadata import FetchSettings
-from ioplateau.measure.snapshot import MOUNTSTATS, Snapshot
+from ioplateau.measure.snapshot import Snapshot
 from ioplateau.run.clock import SystemClock
 from ioplateau.run.cloud import Metadata
 from ioplateau.run.http1 import Handler, Request, Response, text
@@ -27,10 +22,10 @@ from ioplateau.run.logs import event
 from ioplateau.run.loop import Loop
 from ioplateau.run.memory import Memory
 from ioplateau.run.providers import ProviderCounters
-from ioplateau.run.sampler import Sampler, SamplerSettings, Source
-from ioplateau.run.sampler import files as kernel_files
+from ioplateau.run.settings import ServeSettings
+from ioplateau.run.sources import NfsSockets, sampler_for
 from ioplateau.run.systemd import Systemd
-from ioplateau.run.web import WebServer, WebSettings
+from ioplateau.run.web import WebServer
 from ioplateau.state import State
 from ioplateau.tell import page
 from ioplateau.tell.metrics_self import SelfStats
@@ -38,111 +33,9 @@ from ioplateau.tell.prometheus import Exposition
 
 LOG = logging.getLogger(__name__)
 
-# Walking the hierarchy costs some 20 us a group; limits are set by hand or by a scheduler.
-GROUPS_SECONDS = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class PathSettings:
-    """Where the machine's files lie: elsewhere in a container."""
-
-    rootfs: str = "/"
-    procfs: str | None = None
-    sysfs: str | None = None
-
-    def host(self) -> Host:
-        return Host(Path(self.rootfs), procfs=self.procfs, sysfs=self.sysfs)
-
-
-@dataclass(frozen=True, slots=True)
-class ServeSettings:
-    """Everything `serve` needs."""
-
-    web: WebSettings = field(default_factory=WebSettings)
-    engine: EngineSettings = field(default_factory=EngineSettings)
-    paths: PathSettings = field(default_factory=PathSettings)
-    per_connection: bool = False
-    nfs_ports: tuple[int, ...] = (2049,)
-    state_directory: str | None = None
-    refresh_seconds: float = 300.0  # of metadata
-
 
 class ReloadError(Exception):
     """New settings that cannot be had; the old ones stay. One sentence a line."""
-
-
-def sampler_for(settings: ServeSettings, clock: SystemClock) -> Sampler:
-    """A sampler of every source that costs little; the sockets join when an NFS mount exists."""
-    host = settings.paths.host()
-    links = Source("interfaces", interfaces.links, every_seconds=60.0)
-    # Whatever hangs, there must be time left in the tick for the rest of it; and on a machine
-    # that is short of CPU a healthy source takes its 0.1 s.
-    patience = min(max(0.4 * settings.engine.interval_seconds, 0.2), 0.4)
-    sources = (*kernel_files(host), links, _groups(host))
-    return Sampler(host, clock, sources, SamplerSettings(answer_seconds=patience))
-
-
-def _groups(host: Host) -> Source:
-    """Control groups with a block limit: which there are is looked up every 30 s."""
-    clock = SystemClock()
-    due, places = 0.0, list[str]()
-
-    def read() -> list[dict[str, object]]:
-        nonlocal due, places
-        if clock.mono() >= due:
-            places = cgroups.limited(host)
-            due = clock.mono() + GROUPS_SECONDS
-        return cgroups.read(host, places)
-
-    return Source("cgroups", read)
-
-
-class NfsSockets:
-    """Adds the socket diagnostics to a sampler once there is an NFS mount.
-
-    Importing pyroute2 takes 0.4 s, as long as a tick waits for an answer: that is done beside
-    the loop, and waited for where there is no loop.
-    """
-
-    def __init__(
-        self, sampler: Sampler, ports: tuple[int, ...], *, wait_seconds: float = 0.0
-    ) -> None:
-        self._sampler = sampler
-        self._ports = ports
-        self._wait = wait_seconds
-        self._is_begun = False
-
-    def __call__(self, state: State, snapshot: Snapshot) -> None:  # noqa: ARG002
-        self.see(snapshot)
-
-    def see(self, snapshot: Snapshot) -> None:
-        """Look for an NFS mount, the only kind that tells statistics."""
-        if not self._is_begun and b" statvers=" in snapshot.texts.get(MOUNTSTATS, b""):
-            self._is_begun = True
-            beside = threading.Thread(target=self._add, name="sockets", daemon=True)
-            beside.start()
-            beside.join(self._wait)
-
-    def _add(self) -> None:
-        import ioplateau.measure.sockets as door
-
-        # A refusal is the source's own to tell.
-        with suppress(OSError):
-            door.SocketDiagnostics(self._ports).close()
-        self._sampler.add(_sockets(self._ports))
-
-
-def _sockets(ports: tuple[int, ...]) -> Source:
-    from ioplateau.measure.sockets import SocketDiagnostics
-
-    diagnostics: list[SocketDiagnostics] = []
-
-    def read() -> object:
-        if not diagnostics:
-            diagnostics.append(SocketDiagnostics(ports))  # belongs to the reader's thread
-        return diagnostics[0].read()
-
-    return Source("tcp", read)
 
 
 def serve(settings: ServeSettings, reload: Callable[[], ServeSettings]) -> int:

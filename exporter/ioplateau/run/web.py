@@ -27,58 +27,27 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Self
 
 from ioplateau.run import http1, listen
-from ioplateau.run.connection import (
-    Connection,
-    Phase,
-    PlainHttpError,
-    WaitsForError,
-    oldest_of_largest_crowd,
-)
-from ioplateau.run.gate import Gate, GateFile, described
+from ioplateau.run.connection import Connection, Phase, PlainHttpError, WaitsForError
+from ioplateau.run.crowd import Crowd
+from ioplateau.run.gate import Gate, GateFile, announce
 from ioplateau.run.http1 import Handler, Request, Response
 from ioplateau.run.logs import event
+from ioplateau.run.settings import WebSettings
 from ioplateau.run.workers import Pages, Workers
 
-__all__ = ["Handler", "Request", "Response", "WebServer", "WebSettings"]
+__all__ = ["Handler", "Request", "Response", "WebServer"]
 
 LOG = logging.getLogger(__name__)
 RECEIVE_BYTES = 16 << 10
 # Fewer than half the smallest cap would hold: between two looks at those who wait, newcomers
 # cannot push all of them out.
 ACCEPTS_A_TURN = 8
-SHEDDING_REPORT_SECONDS = 60.0
 CLOSE_SECONDS = 0.9
 OPEN = Gate()
 OUT_OF = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
-
-
-@dataclass(frozen=True, slots=True)
-class WebSettings:
-    """Where we listen, and what one client may take."""
-
-    listen_addresses: tuple[str, ...] = (":10049",)
-    # Take the sockets that systemd opened (sd_listen_fds) instead of addresses of our own.
-    systemd_socket: bool = False
-    telemetry_path: str = "/metrics"
-    # web-config.yml of the exporter convention: TLS and passwords.
-    config_file: str | None = None
-    # All of one connection: waiting, asking, being answered. Prometheus' own default
-    # scrape_timeout; whoever needs longer has given up already.
-    deadline_seconds: float = 10.0
-    # A handful of scrapers and people; 64 descriptors are far below any limit.
-    connections: int = 64
-    # Most servers' caps. A scrape has half a KiB, a browser with large cookies some KiB.
-    header_bytes: int = 16 << 10
-    request_line_bytes: int = 8 << 10
-    # After an answer we wait this long for the client to close, reading what it still sends:
-    # closing with unread bytes resets the connection and may destroy the answer on its way.
-    linger_seconds: float = 1.0
-    # Handlers hold the interpreter lock: two, so that a slow one does not stop /-/healthy.
-    workers: int = 2
 
 
 class WebServer:
@@ -101,13 +70,12 @@ class WebServer:
         is_passed = self._settings.systemd_socket
         self._listeners = listen.passed() if is_passed else listen.listen_all(addresses)
         self._addresses = tuple(listen.spell(listener) for listener in self._listeners)
-        self._connections: dict[Connection, None] = {}  # oldest first
         self._checked: deque[tuple[Connection, Request, Response | None]] = deque()
         self._answers: deque[tuple[Connection, Request, Response]] = deque()
-        self._shed, self._report_at = 0, 0.0
         self._closing = False
         self._wakeup = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._selector = selectors.DefaultSelector()
+        self._crowd = Crowd(self._selector, self._settings.connections)
         self._selector.register(self._wakeup, selectors.EVENT_READ)
         for listener in self._listeners:
             self._selector.register(listener, selectors.EVENT_READ)
@@ -135,11 +103,11 @@ class WebServer:
     @property
     def open_connections(self) -> int:
         """Connections accepted and not yet closed."""
-        return len(self._connections)
+        return len(self._crowd)
 
     def start(self) -> Self:
         """Begin to serve; the server itself, for `with`."""
-        self._say_who_may_come_in()
+        announce(self._gate)
         self._workers.start()
         if self._gate_file:
             self._checkers.start()
@@ -170,17 +138,6 @@ class WebServer:
     def _gate(self) -> Gate:
         return self._gate_file.gate if self._gate_file else OPEN
 
-    def _say_who_may_come_in(self) -> None:
-        gate = self._gate
-        if not gate.tls and not gate.users:
-            event(LOG, logging.INFO, "served openly: no TLS, no authentication",
-                  see="--web.config.file")  # fmt: skip
-            return
-        event(LOG, logging.INFO, "web configuration", gate=described(gate))
-        if not gate.tls:
-            event(LOG, logging.WARNING, "passwords without TLS can be read on their way",
-                  want="tls_server_config")  # fmt: skip
-
     # What follows runs in the thread "web", but for what is asked of workers.
 
     def _serve(self) -> None:
@@ -194,7 +151,7 @@ class WebServer:
         self._release()
 
     def _turn(self) -> None:
-        ready = self._selector.select(self._patience())
+        ready = self._selector.select(self._crowd.patience())
         # Those who already wait come before newcomers, who may evict them.
         for key, events in ready:
             if key.data is not None:
@@ -205,15 +162,11 @@ class WebServer:
             self._let_in(*self._checked.popleft())
         while self._answers:
             self._take(*self._answers.popleft())
-        self._expire()
+        self._crowd.expire()
         for key, _ in ready:
             if isinstance(key.fileobj, socket.socket) and key.data is None:
                 self._accept(key.fileobj)
-        self._report()
-
-    def _patience(self) -> float | None:
-        ends = [connection.leave_at for connection in self._connections]
-        return max(0.0, min(ends) - time.monotonic()) if ends else None
+        self._crowd.report()
 
     def _accept(self, listener: socket.socket) -> None:
         for _ in range(ACCEPTS_A_TURN):
@@ -221,18 +174,16 @@ class WebServer:
                 accepted, _ = listener.accept()
             except OSError as error:
                 if error.errno in OUT_OF:
-                    self._evict()
+                    self._crowd.evict()
                     time.sleep(0.01)  # the listener stays readable: do not spin
                 return
-            if len(self._connections) >= self._settings.connections:
-                self._evict()
             self._greet(accepted)
 
     def _greet(self, accepted: socket.socket) -> None:
         end_at = time.monotonic() + self._settings.deadline_seconds
         connection = Connection(accepted, end_at, leave_at=end_at)
         accepted.setblocking(False)
-        self._connections[connection] = None
+        self._crowd.add(connection)
         with suppress(OSError):
             # The head and the body of an answer are two sends: the second must not wait for
             # the acknowledgement of the first.
@@ -243,7 +194,7 @@ class WebServer:
             try:
                 connection.socket = tls.wrap(accepted)
             except OSError:
-                self._drop(connection)  # it has gone already
+                self._crowd.drop(connection)  # it has gone already
                 return
         # Most requests, and greetings of TLS, arrive with the connection.
         self._step(connection, selectors.EVENT_READ)
@@ -257,27 +208,27 @@ class WebServer:
             elif connection.phase is Phase.WRITING:
                 self._write(connection)
             elif connection.phase is Phase.LINGERING and not connection.socket.recv(RECEIVE_BYTES):
-                self._drop(connection)
+                self._crowd.drop(connection)
         except WaitsForError as wait:
-            self._watch(connection, wait.events)
+            self._crowd.watch(connection, wait.events)
         except BlockingIOError:
-            self._watch(connection, events)
+            self._crowd.watch(connection, events)
         except PlainHttpError:
             self._answer_plainly(connection)
         except OSError:
             # It reset the connection, or its network went away: its affair, no news.
-            self._drop(connection)
+            self._crowd.drop(connection)
 
     def _shake(self, connection: Connection) -> None:
         if connection.tls and not connection.tls.shake(connection.socket):
             event(LOG, logging.DEBUG, "a client certificate without any of client_allowed_sans")
-            self._drop(connection)
+            self._crowd.drop(connection)
             return
         connection.phase = Phase.READING
         self._read(connection)
 
     def _answer_plainly(self, connection: Connection) -> None:
-        self._watch(connection, 0)
+        self._crowd.watch(connection, 0)
         connection.socket = socket.socket(fileno=connection.socket.detach())
         connection.socket.setblocking(False)
         self._answer(connection, http1.text(400, "This port speaks HTTPS: ask https://."))
@@ -285,13 +236,13 @@ class WebServer:
     def _read(self, connection: Connection) -> None:
         part = connection.socket.recv(RECEIVE_BYTES)
         if not part:
-            self._drop(connection)
+            self._crowd.drop(connection)
             return
         searched = len(connection.received)
         connection.received += part
         end = http1.head_end(connection.received, searched)
         if end is None and len(connection.received) < self._settings.header_bytes:
-            self._watch(connection, selectors.EVENT_READ)
+            self._crowd.watch(connection, selectors.EVENT_READ)
             return
         self._ask(connection, end)
 
@@ -307,7 +258,7 @@ class WebServer:
         if refusal:
             self._answer(connection, refusal, body=asked.method != "HEAD")
             return
-        self._watch(connection, 0)
+        self._crowd.watch(connection, 0)
         if gate.needs_check(asked):
             connection.phase = Phase.CHECKING
             self._checkers.ask(connection, asked)
@@ -357,55 +308,10 @@ class WebServer:
         connection.phase = Phase.LINGERING
         leave_at = time.monotonic() + self._settings.linger_seconds
         connection.leave_at = min(connection.end_at, leave_at)
-        self._watch(connection, selectors.EVENT_READ)
-
-    def _watch(self, connection: Connection, events: int) -> None:
-        if events == connection.watched:
-            return
-        if not events:
-            self._selector.unregister(connection.socket)
-        elif connection.watched:
-            self._selector.modify(connection.socket, events, connection)
-        else:
-            self._selector.register(connection.socket, events, connection)
-        connection.watched = events
-
-    def _expire(self) -> None:
-        now = time.monotonic()
-        for connection in [late for late in self._connections if late.leave_at <= now]:
-            on_its_way = connection.phase is Phase.LINGERING and not connection.is_served
-            if on_its_way and now < connection.end_at:
-                connection.leave_at = connection.end_at  # a slow line, not a rude client
-            else:
-                self._cut(connection)
-
-    def _evict(self) -> None:
-        victim = oldest_of_largest_crowd(self._connections)
-        if victim:
-            self._shed += not victim.is_served
-            self._cut(victim)
-
-    def _cut(self, connection: Connection) -> None:
-        connection.forfeit()
-        self._drop(connection)
-
-    def _drop(self, connection: Connection) -> None:
-        self._watch(connection, 0)
-        connection.socket.close()
-        connection.phase = Phase.CLOSED
-        connection.unsent.clear()
-        self._connections.pop(connection, None)
-
-    def _report(self) -> None:
-        now = time.monotonic()
-        if self._shed and now >= self._report_at:
-            event(LOG, logging.WARNING, "more clients than slots: oldest connections closed",
-                  closed=self._shed, slots=self._settings.connections)  # fmt: skip
-            self._shed, self._report_at = 0, now + SHEDDING_REPORT_SECONDS
+        self._crowd.watch(connection, selectors.EVENT_READ)
 
     def _release(self) -> None:
-        for connection in tuple(self._connections):
-            self._cut(connection)
+        self._crowd.cut_all()
         for listener in self._listeners:
             listener.close()
         self._selector.close()

@@ -1,0 +1,91 @@
+"""What is read of a machine: a sampler of every source, and those that join it later."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+
+from ioplateau.measure import cgroups, interfaces
+from ioplateau.measure.host import Host
+from ioplateau.measure.snapshot import MOUNTSTATS, Snapshot
+from ioplateau.run.clock import SystemClock
+from ioplateau.run.sampler import Sampler, SamplerSettings, Source, files
+from ioplateau.run.settings import ServeSettings
+from ioplateau.state import State
+
+# Walking the hierarchy costs some 20 us a group; limits are set by hand or by a scheduler.
+GROUPS_SECONDS = 30.0
+
+
+def sampler_for(settings: ServeSettings, clock: SystemClock) -> Sampler:
+    """A sampler of every source that costs little; the sockets join when an NFS mount exists."""
+    host = settings.paths.host()
+    links = Source("interfaces", interfaces.links, every_seconds=60.0)
+    # Whatever hangs, there must be time left in the tick for the rest of it; and on a machine
+    # that is short of CPU a healthy source takes its 0.1 s.
+    patience = min(max(0.4 * settings.engine.interval_seconds, 0.2), 0.4)
+    sources = (*files(host), links, _groups(host))
+    return Sampler(host, clock, sources, SamplerSettings(answer_seconds=patience))
+
+
+def _groups(host: Host) -> Source:
+    """Control groups with a block limit: which there are is looked up every 30 s."""
+    clock = SystemClock()
+    due, places = 0.0, list[str]()
+
+    def read() -> list[dict[str, object]]:
+        nonlocal due, places
+        if clock.mono() >= due:
+            places = cgroups.limited(host)
+            due = clock.mono() + GROUPS_SECONDS
+        return cgroups.read(host, places)
+
+    return Source("cgroups", read)
+
+
+class NfsSockets:
+    """Adds the socket diagnostics to a sampler once there is an NFS mount.
+
+    Importing pyroute2 takes 0.4 s, as long as a tick waits for an answer: that is done beside
+    the loop, and waited for where there is no loop.
+    """
+
+    def __init__(
+        self, sampler: Sampler, ports: tuple[int, ...], *, wait_seconds: float = 0.0
+    ) -> None:
+        self._sampler = sampler
+        self._ports = ports
+        self._wait = wait_seconds
+        self._is_begun = False
+
+    def __call__(self, state: State, snapshot: Snapshot) -> None:  # noqa: ARG002
+        self.see(snapshot)
+
+    def see(self, snapshot: Snapshot) -> None:
+        """Look for an NFS mount, the only kind that tells statistics."""
+        if not self._is_begun and b" statvers=" in snapshot.texts.get(MOUNTSTATS, b""):
+            self._is_begun = True
+            beside = threading.Thread(target=self._add, name="sockets", daemon=True)
+            beside.start()
+            beside.join(self._wait)
+
+    def _add(self) -> None:
+        import ioplateau.measure.sockets as door
+
+        # A refusal is the source's own to tell.
+        with suppress(OSError):
+            door.SocketDiagnostics(self._ports).close()
+        self._sampler.add(_sockets(self._ports))
+
+
+def _sockets(ports: tuple[int, ...]) -> Source:
+    from ioplateau.measure.sockets import SocketDiagnostics
+
+    diagnostics: list[SocketDiagnostics] = []
+
+    def read() -> object:
+        if not diagnostics:
+            diagnostics.append(SocketDiagnostics(ports))  # belongs to the reader's thread
+        return diagnostics[0].read()
+
+    return Source("tcp", read)
