@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from ioplateau.measure import mountstats
@@ -24,8 +22,8 @@ def between(before: Mount, after: Mount, elapsed_seconds: float = 2.0) -> MountR
 
 def sent(**changes: int) -> Connection:
     """CONNECTION with some counters further on."""
-    return dataclasses.replace(
-        CONNECTION, **{name: getattr(CONNECTION, name) + by for name, by in changes.items()}
+    return CONNECTION._replace(
+        **{name: getattr(CONNECTION, name) + by for name, by in changes.items()}
     )
 
 
@@ -128,7 +126,7 @@ def test_operations_lost_with_the_end_of_a_record_cost_no_other_its_rate():
     text = record(operations=("WRITE: 2 2 0 0 0 0 0 0 0",)).removesuffix(b"\n")
     after = mountstats.parse(text).mounts[0]
 
-    assert list(between(dataclasses.replace(before, age_seconds=1), after).operations) == ["WRITE"]
+    assert list(between(before._replace(age_seconds=1), after).operations) == ["WRITE"]
 
 
 def test_sums_of_times_that_fell_are_held_at_zero():
@@ -155,7 +153,7 @@ def test_a_remount_gives_no_rates():
 
 
 def test_another_export_at_the_same_place_gives_no_rates():
-    after = dataclasses.replace(mount(age=500), device="fs:/other")
+    after = mount(age=500)._replace(device="fs:/other")
 
     assert not mountstats.is_continuous(mount(), after)
 
@@ -218,8 +216,8 @@ def test_means_per_send_are_unknown_without_a_send():
 
 
 def test_columns_that_a_kernel_lacks_are_unknown():
-    old = dataclasses.replace(CONNECTION, max_slots=None, sending_sum=None, pending_sum=None)
-    new = dataclasses.replace(old, sends=old.sends + 1)
+    old = CONNECTION._replace(max_slots=None, sending_sum=None, pending_sum=None)
+    new = old._replace(sends=old.sends + 1)
     client = mountstats.client_rates((old,), (new,), 1.0)
 
     assert client is not None
@@ -233,7 +231,7 @@ def test_columns_that_a_kernel_lacks_are_unknown():
         (),
         (sent(sends=-1),),
         (sent(receives=-1),),
-        (dataclasses.replace(CONNECTION, kind="rdma"),),
+        (CONNECTION._replace(kind="rdma"),),
     ],
 )
 def test_other_connections_or_counters_that_went_back_give_no_rates(after):

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from ioplateau.measure.escapes import decode
-from ioplateau.measure.frozen import maker
 from ioplateau.measure.reading import FormatError
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(NamedTuple):
     """One `xprt:` line: one connection of the client. All cumulative but where noted.
 
     None: a column this kind or kernel lacks. `*_sum` are lengths sampled at every send:
@@ -41,9 +39,6 @@ class Connection:
     pending_sum: int | None
 
 
-_make_connection = maker(Connection)
-
-
 def numbers(words: Sequence[bytes]) -> list[int]:
     """The 64-bit numbers `words` are; FormatError if one is none.
 
@@ -60,6 +55,11 @@ def numbers(words: Sequence[bytes]) -> list[int]:
     if values and max(values) >= 2**63:
         return [_signed(value) for value in values]
     return values
+
+
+def number(word: bytes) -> int:
+    """The one number `word` is; FormatError as of numbers()."""
+    return int(word) if word.isdigit() and len(word) < 19 else numbers((word,))[0]
 
 
 def _number(word: bytes) -> int:
@@ -101,25 +101,27 @@ def _kind(raw: bytes) -> str:
 
 
 def _like_tcp(kind: str, values: list[int]) -> Connection:
+    if len(values) >= 13:
+        return Connection._make((kind, *values[:13]))
     want(values, 10, kind)
-    return _make_connection(kind, *values[:10], *_slots(values, 10))
+    return Connection._make((kind, *values[:10], *_slots(values, 10)))
 
 
 def _udp(kind: str, values: list[int]) -> Connection:
     want(values, 7, kind)
     port, binds, *counts = values[:7]
-    return _make_connection(kind, port, binds, None, None, None, *counts, *_slots(values, 7))
+    return Connection._make((kind, port, binds, None, None, None, *counts, *_slots(values, 7)))
 
 
 def _local(kind: str, values: list[int]) -> Connection:
     want(values, 9, kind)
-    return _make_connection(kind, None, *values[:9], *_slots(values, 9))
+    return Connection._make((kind, None, *values[:9], *_slots(values, 9)))
 
 
 def _rdma(kind: str, values: list[int]) -> Connection:
     # What follows the first ten counts chunks and registrations: RDMA prints no max_slots.
     want(values, 10, kind)
-    return _make_connection(kind, *values[:10], None, None, None)
+    return Connection._make((kind, *values[:10], None, None, None))
 
 
 # Kinds we do not know have so far been tcp under another name.

@@ -1,0 +1,159 @@
+"""What begins an NFS record of mountstats: its first lines, and the counts of the superblock.
+
+Grammar: fs/nfs/super.c nfs_show_stats(). The head is what stands before the age and does not
+move; the front is what stands between the age and the connections, and of it two lines move.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ioplateau.measure import nfslines, nfstables
+from ioplateau.measure.escapes import decode
+from ioplateau.measure.reading import FormatError
+
+EVENTS = 27  # names: include/linux/nfs_iostat.h; kernels without pNFS print 25
+BYTES = 8
+AGE = b"\n\tage:\t"
+CONNECTION = b"\n\txprt:"
+TABLE = b"\n" + nfstables.TITLE + b"\n"
+
+_HEADER = re.compile(rb"(?:([^ ]*) )?mounted on ([^ ]+) with fstype ([^ ]+)(?: .*)?", re.DOTALL)
+_NFS = re.compile(r"nfs4?(?:\..*)?", re.DOTALL)
+_OPTIONS = b"\n\topts:\t"
+_RPC = b"\n\tRPC iostats version:"
+_EVENTS = b"\n\tevents:\t"
+_BYTES = b"\n\tbytes:\t"
+
+
+@dataclass(slots=True)
+class Head:
+    """From the first line to the age, or of a record that is not NFS the first line."""
+
+    text: bytes
+    device: str
+    mount_point: str
+    fstype: str
+    options: Mapping[str, str] | None  # None: not NFS
+
+
+@dataclass(slots=True)
+class Front:
+    """What stands between the age and the connections."""
+
+    text: bytes
+    events: tuple[int, ...] = ()
+    bytes: tuple[int, ...] = ()
+    security: str = ""
+    rpc_program: str = ""
+    # Where in the text the numbers of events begin, and those of bytes, on the line after it,
+    # end; 0: it is not like that.
+    counts_start: int = 0
+    counts_end: int = 0
+
+
+def header(text: bytes, at: int = 0) -> bytes:
+    """The first line of the record at `at`."""
+    return text[at : text.find(b"\n", at)]
+
+
+def read_head(record: bytes) -> tuple[Head, list[str]]:
+    """The head of a record, and what was wrong with it; FormatError if it has no first line."""
+    line = header(record)
+    match = _HEADER.fullmatch(line)
+    if match is None:
+        raise FormatError("no header")
+    device, mount_point, fstype = (decode(part or b"") for part in match.groups())
+    head = Head(record[: len(line) + 1], device, mount_point, fstype, None)
+    if not _NFS.fullmatch(fstype):
+        return head, []
+    head.text = record[: max(record.find(AGE) + len(AGE), len(line) + 1)]
+    start = head.text.find(_OPTIONS)
+    if start < 0:
+        head.options = {}
+        return head, ["no options"]
+    start += len(_OPTIONS)
+    head.options = nfslines.options(head.text[start : head.text.find(b"\n", start)])
+    return head, []
+
+
+def read_front(record: bytes, start: int) -> tuple[Front, list[str]]:
+    """The front that begins at `start`, and what was wrong with it."""
+    wrong = []
+    at = record.find(_RPC, start)
+    if at >= 0:
+        end = record.find(b"\n", at + 1) + 1
+    else:
+        wrong.append('no line "RPC iostats version:"')
+        ends = [record.find(mark, start) + 1 for mark in (CONNECTION, TABLE)]
+        end = min(filter(None, ends), default=len(record))
+    front = Front(record[start:end])
+    for line in front.text.split(b"\n"):
+        # Other lines tell what does not move; impl_id is the server's own text, blanks,
+        # newlines and all (FreeBSD puts its build there).
+        try:
+            if line.startswith(_EVENTS[1:]):
+                front.events = ()
+                front.events = tuple(nfslines.numbers(line.split()[1:])[:EVENTS])
+            elif line.startswith(_BYTES[1:]):
+                front.bytes = ()
+                front.bytes = tuple(nfslines.numbers(line.split()[1:])[:BYTES])
+            elif line.startswith(b"\tsec:\t"):
+                front.security = decode(line[len(b"\tsec:\t") :])
+            elif line.startswith(_RPC[1:]):
+                front.rpc_program = _rpc_program(line)
+        except FormatError as error:
+            wrong.append(f"{error}: {line[:120]!r}")
+    if not front.events or not front.bytes:
+        wrong.append("no events or no bytes")
+    if not wrong:
+        _find_counts(front)
+    return front, wrong
+
+
+def _find_counts(front: Front) -> None:
+    text = front.text
+    if text.count(_EVENTS) != 1 or text.count(_BYTES) != 1:
+        return
+    start = text.find(_EVENTS) + len(_EVENTS)
+    end = text.find(b"\n", start)
+    if text.startswith(_BYTES, end):
+        front.counts_start, front.counts_end = start, text.find(b"\n", end + 1)
+
+
+def read_front_moved(record: bytes, start: int, last: Front) -> Front | None:
+    """The front `last`, in which nothing was wrong, with other counts; None if more than that
+    happened.
+    """
+    before, behind = last.text[: last.counts_start], last.text[last.counts_end :]
+    if not before or not record.startswith(before, start):
+        return None
+    events_start = start + len(before)
+    events_end = record.find(b"\n", events_start)
+    bytes_end = record.find(b"\n", events_end + 1)
+    if not record.startswith(_BYTES, events_end) or not record.startswith(behind, bytes_end):
+        return None
+    try:
+        events = nfslines.numbers(record[events_start:events_end].split())
+        octets = nfslines.numbers(record[events_end + len(_BYTES) : bytes_end].split())
+    except FormatError:
+        return None
+    if not events or not octets:
+        return None
+    return Front(
+        record[start : bytes_end + len(behind)],
+        tuple(events[:EVENTS]),
+        tuple(octets[:BYTES]),
+        last.security,
+        last.rpc_program,
+        last.counts_start,
+        bytes_end - start,
+    )
+
+
+def _rpc_program(line: bytes) -> str:
+    words = line.split()
+    at = words.index(b"p/v:") + 1 if b"p/v:" in words else len(words)
+    return decode(words[at]) if at < len(words) else ""
