@@ -6,6 +6,7 @@ that repeat them: see fs/nfs/super.c nfs_show_stats(). Which is which stands in 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -62,13 +63,13 @@ class Nfs:
     ) -> None:
         if table is None:
             for superblock in self._now.superblocks.values():
-                flows[FlowKey("nfs", superblock.label)] = None
+                flows[superblock.flow] = None
             return
         self._learn_layout(table)
         self.table = table
         for superblock in self._now.superblocks.values():
             mount = table.mounts[superblock.index]
-            flows[FlowKey("nfs", superblock.label)] = self._follow(at, superblock, mount, gap=gap)
+            flows[superblock.flow] = self._follow(at, superblock, mount, gap=gap)
         for client in self._now.clients.values():
             self._follow_client(at, client, table.mounts[client.index].connections, gap=gap)
 
@@ -93,7 +94,7 @@ class Nfs:
 
     def _learn_layout(self, table: MountTable) -> None:
         """Group the records into superblocks and clients, when the set of mounts changed."""
-        layout = tuple(map(_place, table.mounts))
+        layout = _places(table.mounts)
         if layout == self.layout and not self._is_redrawn:
             return
         self.layout, self._is_redrawn = layout, False
@@ -190,12 +191,15 @@ class Nfs:
         return found
 
 
-def _place(mount: Mount) -> tuple[object, ...]:
-    return (
-        mount.mount_point,
-        mount.occurrence,
-        mount.device,
-        tuple([connection.port for connection in mount.connections]),
+def _places(mounts: Sequence[Mount]) -> tuple[object, ...]:
+    """What a layout depends on: where each record is mounted, from where, over which ports."""
+    # Most mounts share their connections with others.
+    ports: dict[int, tuple[int | None, ...]] = {}
+    for mount in mounts:
+        if id(mount.connections) not in ports:
+            ports[id(mount.connections)] = tuple([each.port for each in mount.connections])
+    return tuple(
+        [(m.mount_point, m.occurrence, m.device, ports[id(m.connections)]) for m in mounts]
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ioplateau.judge.budgets import FlowKey
 from ioplateau.measure.delta import History
 from ioplateau.measure.mountinfo import MountEntry
 from ioplateau.measure.mountstats import Connection, Mount
@@ -25,6 +26,7 @@ SAME_AGE_SECONDS = 1
 class Superblock:
     """One superblock. label: one of its mount points, with a number where that is not enough."""
 
+    flow: FlowKey
     label: str
     place: str  # the mount point of the label
     mount_points: tuple[str, ...]
@@ -77,6 +79,7 @@ def group(mounts: Sequence[Mount], entries: Entries, before: Layout, seconds: fl
         elder, first = elders.get(identity), indices[0]
         place, label = labels[identity]
         superblocks[identity] = Superblock(
+            FlowKey("nfs", label),
             label,
             place,
             points[identity],

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import le
 
 from ioplateau.measure.nfslines import Connection
 from ioplateau.measure.nfsrecords import Mount, MountTable, parse
@@ -102,7 +103,7 @@ def is_continuous(before: Mount, after: Mount) -> bool:
     return (
         before.device == after.device
         and before.age_seconds <= after.age_seconds
-        and all(was <= now for was, now in zip(before.bytes, after.bytes, strict=False))
+        and (before.bytes is after.bytes or all(map(le, before.bytes, after.bytes)))
         and (
             before.operations is after.operations
             or all(_goes_on(before, after, name) for name in DATA)
