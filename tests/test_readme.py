@@ -3,7 +3,12 @@
 import re
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
+
+from ioplateau.engine import EngineSettings
+from ioplateau.run import replay
+from ioplateau.tell import screen
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text()
@@ -29,6 +34,15 @@ def test_the_metrics_sample_is_part_of_the_exposition():
 
     assert len(sample) >= 4
     assert [line for line in sample if line not in lines] == []
+
+
+def test_the_screen_is_what_top_shows_of_that_machine():
+    sample = re.search(r"a stripe of four disks:\n\n```\n((?:.*\n)*?)```", TEXT)[1].splitlines()
+    machine = ROOT / "tests/machines/vm_group_d4s/recording.jsonl.gz"
+    watched = islice(replay.states(machine, EngineSettings(rate_window_seconds=3.0)), 49, 51)
+    before, state = watched
+
+    assert [line.text for line in screen.lines(state, before)][1:] == sample
 
 
 def test_every_link_into_the_repository_leads_somewhere():

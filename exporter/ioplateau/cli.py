@@ -1,4 +1,4 @@
-"""The command table: `ioplateau serve | limits | record | replay | doctor`.
+"""The command table: `ioplateau serve | top | limits | record | replay | doctor`.
 
 Exit codes: 0 good; 1 a verdict or finding where a command promises one; 2 usage or
 configuration error.
@@ -69,6 +69,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add(commands, "serve", _serve, "run the daemon: sample, judge, and answer scrapes")
+    top = _add(commands, "top", _top, "the live screen: what is at its limit here, now")
+    top.add_argument(
+        "-b", "--batch", action="store_true", help="plain text, one screen after another"
+    )
+    top.add_argument("-n", "--count", type=_count, metavar="N", help="end after N screens")
     limits = _add(commands, "limits", _limits, "what this machine is allowed, by whom, and why")
     limits.add_argument("--json", action="store_true", help="as one JSON object")
     asked = limits.add_argument_group(
@@ -116,6 +121,13 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _count(text: str) -> int:
+    """How many; argparse tells what is wrong with it."""
+    if not text.isascii() or not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r}, want a number of 1 or more")
+    return int(text)
+
+
 def _add(
     commands: argparse._SubParsersAction[argparse.ArgumentParser],
     name: str,
@@ -142,6 +154,25 @@ def _serve(options: argparse.Namespace, settings: Settings) -> int:
         return _serve_settings(fresh)
 
     return serve.serve(_serve_settings(settings), reload)
+
+
+def _top(options: argparse.Namespace, settings: Settings) -> int:
+    from ioplateau.run import top
+
+    title = f"{__version__}  {platform.node()}"
+    is_plain = options.batch or not (sys.stdin.isatty() and sys.stdout.isatty())
+    try:
+        top.top(
+            _serve_settings(settings),
+            title,
+            batch=is_plain,
+            count=options.count,
+            out=sys.stdout,
+        )
+    except top.TerminalError as error:
+        print(f"ioplateau top: {error}", file=sys.stderr)
+        return WRONG
+    return GOOD
 
 
 def _limits(options: argparse.Namespace, settings: Settings) -> int:
@@ -207,7 +238,7 @@ def _record(options: argparse.Namespace, settings: Settings) -> int:
         interval,
         ticks=None if options.seconds is None else max(round(options.seconds / interval), 1) + 1,
         wait=pause.sleep,
-        seen=record.Companions(wanted, sampler, clock).see,
+        seen=record.Onlooker(wanted, sampler, clock).see,
     )
     print(f"{options.file}: {count} snapshots", file=sys.stderr)
     return GOOD

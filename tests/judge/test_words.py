@@ -75,9 +75,7 @@ def test_slots_blame_the_client_and_not_the_server():
 def test_an_affected_budget_names_who_holds_it():
     verdict = Verdict(SDC, Word.AFFECTED, 0.0, parent=BudgetKey(Kind.VM_UNCACHED, "vm"))
 
-    assert sentence(verdict, 1.0) == (
-        "waits because of the VM's limit for uncached disks (vm_uncached:vm)"
-    )
+    assert sentence(verdict, 1.0) == ("waits because of the VM's limit for uncached disks")
 
 
 def test_numbers_carry_their_units():

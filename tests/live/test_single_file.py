@@ -42,6 +42,13 @@ def test_the_doctor_looks_at_the_machine(file):
     assert done.stderr == ""
 
 
+def test_top_looks_at_the_machine(file):
+    done = run(file, "top", "--no-cloud", "--count=1")
+
+    assert done.stdout.startswith("ioplateau "), done.stderr
+    assert done.stderr == ""
+
+
 def test_the_catalogue_is_found_inside(file, tmp_path):
     config = tmp_path / "c.toml"
     config.write_text('[vm]\nsize = "Standard_D8s_v5"\n')

@@ -91,7 +91,8 @@ def _waiting(verdict: Verdict) -> list[str]:
 
 
 def _flat(verdict: Verdict, at: float) -> list[str]:
-    held = f"for {duration(max(0.0, at - verdict.since))}"
+    seconds = at - verdict.since
+    held = f"for {duration(seconds)}" if seconds > 0 else "since now"
     flat = _number(verdict, "flat_ratio")
     return [f"flat within {flat:.1%} {held}"] if flat is not None and flat < 0.1 else [held]
 
@@ -130,7 +131,8 @@ def _affected(verdict: Verdict, _at: float) -> str:
     parent = verdict.parent
     if parent is None:
         return "waits for a limit above it"
-    return f"waits because of {OWNERS[parent.kind]} ({parent.kind}:{parent.name})"
+    whose = "" if parent.kind.startswith("vm_") else f" ({parent.name})"
+    return f"waits because of {OWNERS[parent.kind]}{whose}"
 
 
 def _latency_bound(verdict: Verdict, _at: float) -> str:

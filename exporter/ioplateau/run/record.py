@@ -9,13 +9,11 @@ from pathlib import Path
 from ioplateau.engine import Engine
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.run.clock import Clock, Grid
-from ioplateau.run.cloud import Metadata
+from ioplateau.run.companions import Companions
 from ioplateau.run.logs import event
-from ioplateau.run.providers import ProviderCounters
 from ioplateau.run.recording import Writer
 from ioplateau.run.sampler import Sampler
 from ioplateau.run.settings import ServeSettings
-from ioplateau.run.sources import NfsSockets
 
 LOG = logging.getLogger(__name__)
 
@@ -53,29 +51,18 @@ def record(
     return count
 
 
-class Companions:
-    """What the daemon has beside its loop, so that a recording holds what the daemon would read:
-    sockets once there is an NFS mount, providers' counters, metadata.
-    """
+class Onlooker:
+    """Understands what is recorded, so that what belongs to it is looked for as the daemon does."""
 
     def __init__(self, settings: ServeSettings, sampler: Sampler, clock: Clock) -> None:
-        self._settings = settings
         self._engine = Engine(settings.engine)
-        self._metadata = Metadata(clock, sampler.tell)
-        self._after_tick = (
-            NfsSockets(sampler, settings.nfs_ports),
-            ProviderCounters(sampler, settings.paths.host(), clock),
-        )
+        self._companions = Companions(settings, sampler, clock)
         self._is_sound = True
 
     def see(self, snapshot: Snapshot) -> None:
         """Find out what more there is to read. Raises nothing."""
         try:
-            state = self._engine.observe(snapshot)
-            for watch in self._after_tick:
-                watch(state, snapshot)
-            if self._settings.engine.asks_cloud:
-                self._metadata.begin(snapshot.static.files)
+            self._companions(self._engine.observe(snapshot), snapshot)
         except Exception as error:  # what we cannot understand is what we want to have recorded
             if self._is_sound:
                 event(LOG, logging.ERROR, "recorded, but not understood", why=repr(error))

@@ -27,7 +27,7 @@ from ioplateau.run.sources import NfsSockets, sampler_for
 from ioplateau.run.systemd import Systemd
 from ioplateau.run.web import WebServer
 from ioplateau.state import State
-from ioplateau.tell import page
+from ioplateau.tell import page, summary
 from ioplateau.tell.metrics_self import SelfStats
 from ioplateau.tell.prometheus import Exposition
 
@@ -118,7 +118,7 @@ class Daemon:
             self._metadata.begin(snapshot.static.files)
         if state.ticks == 1:
             self._systemd.ready()
-        self._systemd.alive(page.headline(state))
+        self._systemd.alive(summary.headline(state))
         self._memory.keep(self._engine.memory, state.mono, state.wall)
         if self._wants_reload:
             self._wants_reload = False

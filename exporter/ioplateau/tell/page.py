@@ -5,24 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from ioplateau.judge.budgets import Word
 from ioplateau.state import BudgetState, LimitState, State
-from ioplateau.tell import plain
-
-# The worst first.
-ORDER = (
-    Word.STALLED,
-    Word.THROTTLED,
-    Word.SATURATED,
-    Word.AFFECTED,
-    Word.LATENCY_BOUND,
-    Word.APP_LIMITED,
-    Word.HEALTHY,
-    Word.IDLE,
-    Word.UNKNOWN,
-)
-BAD = frozenset({Word.STALLED, Word.THROTTLED})
-UNEASY = frozenset({Word.SATURATED, Word.AFFECTED})
+from ioplateau.tell import plain, summary
 
 STYLE = """
 :root{color-scheme:light dark;--ink:#1b1f24;--soft:#57606a;--back:#fff;--line:#d8dee4;
@@ -54,9 +38,9 @@ def page(
 def _document(state: State | None, version: str, links: Sequence[tuple[str, str]]) -> Iterator[str]:
     yield "<!doctype html>\n<html lang=en><head><meta charset=utf-8>"
     yield '<meta name=viewport content="width=device-width,initial-scale=1">'
-    yield f"<title>{_safe(headline(state))} · ioplateau</title><style>{STYLE}</style></head><body>"
+    yield f"<title>{_safe(summary.headline(state))} · ioplateau</title><style>{STYLE}</style></head><body>"
     yield f"<header><h1>ioplateau <small>{_safe(version)}</small></h1></header><main>"
-    yield f'<p class="now {_mood(state)}">{_safe(headline(state))}</p>\n'
+    yield f'<p class="now {summary.mood(state)}">{_safe(summary.headline(state))}</p>\n'
     if state is not None:
         yield from _state(state)
     yield "</main><h2>More</h2><nav>"
@@ -65,30 +49,8 @@ def _document(state: State | None, version: str, links: Sequence[tuple[str, str]
     yield "</nav></body></html>\n"
 
 
-def headline(state: State | None) -> str:
-    """The answer in one line."""
-    if state is None:
-        return "Starting: nothing measured yet"
-    bad = [budget for budget in state.budgets.values() if budget.verdict.word in BAD]
-    if len(bad) == 1:
-        (kind, name), word = bad[0].budget.key, bad[0].verdict.word
-        return f"{name} ({plain.KINDS[kind]}) is {plain.WORDS[word]}"
-    if bad:
-        return f"{len(bad)} of {len(state.budgets)} budgets are throttled or stalled"
-    if not any(budget.limits for budget in state.budgets.values()):
-        return "Nothing throttled; no limit is known"
-    return "Nothing throttled"
-
-
-def _mood(state: State | None) -> str:
-    if state is None or not state.budgets:
-        return ""
-    words = {budget.verdict.word for budget in state.budgets.values()}
-    return "bad" if words & BAD else "warn" if words & UNEASY else "good"
-
-
 def _state(state: State) -> Iterator[str]:
-    budgets = sorted(state.budgets.values(), key=_badness)
+    budgets = summary.worst_first(state)
     yield "<h2>Budgets</h2><ul>\n" if budgets else "<p>No disks and no NFS mounts seen.</p>"
     for budget in budgets:
         yield f"<li>{''.join(_budget(state, budget))}</li>\n"
@@ -97,14 +59,9 @@ def _state(state: State) -> Iterator[str]:
     yield from _list("To know", state.notices)
 
 
-def _badness(budget: BudgetState) -> tuple[int, float, str, str]:
-    nearest = max((limit.utilization or 0.0 for limit in budget.limits), default=0.0)
-    return (ORDER.index(budget.verdict.word), -nearest, *budget.budget.key)
-
-
 def _budget(state: State, budget: BudgetState) -> Iterator[str]:
     (kind, name), verdict = budget.budget.key, budget.verdict
-    mood = "bad" if verdict.word in BAD else "warn" if verdict.word in UNEASY else "soft"
+    mood = summary.mood_of(verdict.word)
     since = plain.duration(state.mono - verdict.since)
     yield f"<p><span class=name>{_safe(name)}</span> <span class=soft>{plain.KINDS[kind]}</span></p>"
     yield f"<p><strong class={mood}>{plain.WORDS[verdict.word]}</strong> <small>for {since}</small></p>"

@@ -1,0 +1,121 @@
+"""The live screen: the answer first, then the rates, and nothing a hostile name could do to it."""
+
+import states
+from ioplateau.judge.budgets import Dimension, Kind, Word
+from ioplateau.measure.pressure import Pressure
+from ioplateau.tell import screen
+from ioplateau.tell.summary import Mood
+
+
+def throttled(name="sda"):
+    return states.budget(
+        Kind.DISK,
+        name,
+        states.limit(Dimension.IOPS, value=500.0, utilization=0.998),
+        states.limit(Dimension.THROUGHPUT, value=100e6, utilization=0.02),
+        word=Word.THROTTLED,
+        since=957.0,
+        sentence="held at 500 IOPS by its disk limit (500 IOPS, catalogue, P10): 16 requests wait",
+    )
+
+
+def shown(state, before=None, width=100):
+    return [line.text for line in screen.lines(state, before, title="1.0 db-01", width=width)]
+
+
+def budgets(*each):
+    return states.state(budgets=states.by_key(*each))
+
+
+def test_before_the_first_tick_it_says_so():
+    assert shown(None) == ["ioplateau 1.0 db-01", "Starting: nothing measured yet"]
+
+
+def test_the_answer_is_the_second_line_and_red():
+    line = screen.lines(budgets(throttled()), None)[1]
+
+    assert line == ("sda (disk) is throttled", Mood.BAD)
+
+
+def test_a_throttled_budget_has_its_nearest_limit_and_its_sentence():
+    lines = shown(budgets(throttled()))
+    (row,) = (line for line in lines if line.startswith("sda  "))
+
+    assert row.split() == [
+        *(
+            "sda",
+            "disk",
+            "throttled",
+            "43",
+            "s",
+            "100",
+            "%",
+            "500",
+            "IOPS",
+            "(config.toml",
+            "limit[0])",
+        ),
+    ]
+    assert lines[lines.index(row) + 1].strip().startswith("held at 500 IOPS by its disk limit")
+
+
+def test_the_worst_comes_first_and_the_idle_are_one_line():
+    healthy = states.budget(Kind.DISK, "sdb", word=Word.HEALTHY)
+    idle = [states.budget(Kind.DISK, f"sd{letter}", word=Word.IDLE) for letter in "cdef"]
+    lines = shown(budgets(healthy, *idle, throttled("sdz")))
+    names = [line.split()[0] for line in lines if "  disk  " in line]
+
+    assert names == ["sdz", "sdb"]
+    assert "4 more idle or not yet known" in lines
+
+
+def test_an_unknown_limit_is_said_not_shown_as_zero():
+    lines = shown(budgets(states.budget(Kind.DISK, "sdb", word=Word.HEALTHY)))
+    (row,) = (line for line in lines if line.startswith("sdb"))
+
+    assert row.endswith("limit unknown")
+    assert "%" not in row
+
+
+def test_disks_and_mounts_have_their_rates():
+    disk = states.disk("sda", before={"reads": 0, "read_sectors": 0, "read_milliseconds": 0})
+    calls = states.mount().operations
+    none = states.operation(operations=0, rtt_milliseconds=0)
+    quiet = states.mount(operations={**calls, "READ": none})
+    mount = states.nfs_mount("/mnt/a", before=quiet)
+    lines = shown(states.state(disks={"sda": disk}, mounts={"/mnt/a": mount}))
+
+    # 1,000 reads of 4 KiB in 10 s, 5 ms each; 100 calls in 10 s, 1 s on the wire in all.
+    assert lines[lines.index("") + 2].split()[:4] == ["sda", "100", "0", "0.41"]
+    assert "5 ms" in lines[lines.index("") + 2]
+    assert lines[-1].split()[:2] == ["/mnt/a", "10"]
+    assert "10 ms" in lines[-1]
+
+
+def test_pressure_is_the_share_of_the_time_between_two_looks():
+    def at(mono, microseconds):
+        return states.state(mono=mono, machine=states.MachineState(Pressure(microseconds, None)))
+
+    lines = shown(at(1004.0, 2_000_000), at(1000.0, 1_000_000))
+
+    assert lines[2] == "tasks wait for I/O 25 % of the time"
+
+
+def test_no_line_is_longer_than_the_terminal():
+    assert max(map(len, shown(budgets(throttled()), width=50))) <= 50
+
+
+def test_a_mount_point_cannot_speak_to_the_terminal():
+    hostile = states.budget(Kind.VOLUME, "/mnt/\x1b[2J\n\udcffx", word=Word.HEALTHY)
+    text = "\n".join(shown(budgets(hostile)))
+
+    assert "\x1b" not in text
+    assert "/mnt/\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER}\\xffx" in text
+    text.encode()
+
+
+def test_a_source_that_fails_is_told_in_the_end():
+    failing = states.SourceState("mountstats", up=False, why="Permission denied")
+    lines = shown(states.state(sources={"mountstats": failing}))
+
+    assert lines[-1] == "note: mountstats: Permission denied"
