@@ -73,10 +73,9 @@ def test_utilization_is_the_mean_over_the_window_and_the_peak_its_highest_tick()
     meter = Meter(window_seconds=10.0)
     for at in range(30):
         meter.observe(float(at), 1.0, 0.9 if at == 25 else 0.1, throttled=False)
-    used = meter.used(29.0)
 
-    assert used.utilization == pytest.approx((9 * 0.1 + 0.9) / 10)
-    assert used.peak == 0.9
+    assert meter.utilization == pytest.approx((9 * 0.1 + 0.9) / 10)
+    assert meter.peak(29.0) == 0.9
 
 
 def test_a_peak_is_forgotten_after_its_time():
@@ -93,9 +92,8 @@ def test_throttled_time_and_episodes_only_grow():
     meter = Meter(window_seconds=10.0)
     for at, throttled in enumerate([False, True, True, False, True]):
         meter.observe(float(at), 1.0, 1.0, throttled=throttled)
-    used = meter.used(4.0)
 
-    assert (used.throttled_seconds, used.episodes) == (3.0, 2)
+    assert (meter.throttled_seconds, meter.episodes) == (3.0, 2)
 
 
 def test_what_is_not_known_for_a_tick_is_not_known_for_the_window():
@@ -103,8 +101,8 @@ def test_what_is_not_known_for_a_tick_is_not_known_for_the_window():
     meter.observe(0.0, 1.0, 0.5, throttled=False)
     meter.observe(1.0, 1.0, None, throttled=False)
 
-    assert meter.used(1.0).utilization is None
-    assert meter.used(1.0).peak == 0.5
+    assert meter.utilization is None
+    assert meter.peak(1.0) == 0.5
 
 
 def test_a_gap_is_no_throttled_time():
@@ -112,7 +110,7 @@ def test_a_gap_is_no_throttled_time():
     meter.observe(0.0, 1.0, 1.0, throttled=True)
     meter.observe(500.0, None, None, throttled=True)
 
-    assert meter.used(500.0).throttled_seconds == 1.0
+    assert meter.throttled_seconds == 1.0
 
 
 def test_a_verdict_throttles_the_limit_it_names_and_no_other():

@@ -34,6 +34,7 @@ from ioplateau.judge.credits import (
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.limits import doubt, settle
 from ioplateau.judge.usage import FlowClock, Meter, WindowMean, drawn, is_throttled_at
+from ioplateau.measure.frozen import maker
 from ioplateau.state import LimitState
 
 # "At the present rate": a burst should show within seconds, one odd tick should not.
@@ -43,6 +44,8 @@ RESTORED_WINDOW_SECONDS = 15.0
 
 # Budgets that are no more, of which what was counted is kept.
 MOST_ABSENT = 200
+
+_make_line = maker(LimitState)
 
 Place = tuple[BudgetKey, Dimension, Direction]
 K = TypeVar("K")
@@ -137,30 +140,30 @@ class Accounts:
         meter.mean.seconds = window_seconds
         rate = drawn(budget, flows, limit.dimension, limit.direction)
         throttled = is_throttled_at(verdict, limit.dimension, limit.direction)
-        before = _in_force(limit, self._buckets.get(place))
-        bucket = self._credit(place, limit, rate, elapsed, throttled)
+        bucket = before = self._buckets.get(place)
+        if limit.burst is not None or before is not None:
+            bucket = self._credit(place, limit, rate, elapsed, throttled)
         effective = verdict.limit if throttled and verdict.limit else _in_force(limit, bucket)
         # In the tick in which the credit ends, more than the base was still allowed.
-        allowed = effective if throttled else max(before, effective)
+        allowed = effective if throttled else max(_in_force(limit, before), effective)
         share = None if rate is None or not allowed else rate / allowed
         meter.observe(at, elapsed, share, throttled=throttled)
-        used = meter.used(at)
-        pace = self._pace(place, rate, elapsed) if bucket is not None else None
-        return LimitState(
+        credit = left = None
+        if bucket is not None:
+            credit = bucket.ratio
+            pace = self._pace(place, rate, elapsed)
+            left = None if pace is None else exhaustion_seconds(bucket, pace)
+        return _make_line(
             limit,
             effective,
-            used.utilization,
-            used.peak,
+            meter.utilization,
+            meter.peak(at),
             throttled,
-            used.throttled_seconds,
-            used.episodes,
-            demand=verdict.demand if throttled else None,
-            credit_ratio=bucket.ratio if bucket is not None else None,
-            exhaustion_seconds=(
-                exhaustion_seconds(bucket, pace)
-                if bucket is not None and pace is not None
-                else None
-            ),
+            meter.throttled_seconds,
+            meter.episodes,
+            verdict.demand if throttled else None,
+            credit,
+            left,
         )
 
     def _pace(self, place: Place, rate: float | None, elapsed: float | None) -> float | None:

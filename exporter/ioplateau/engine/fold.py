@@ -51,6 +51,7 @@ from ioplateau.state import BudgetState, MachineState, SourceState, State
 
 T = TypeVar("T")
 _make_budget_state = maker(BudgetState)
+_make_source_state = maker(SourceState)
 
 # Longer than this many intervals between two snapshots is a gap: the VM was paused, or nobody
 # looked. What happened in between is not one tick's story.
@@ -194,13 +195,13 @@ class Engine:
         self, snapshot: Snapshot, name: str, path: str, why: str, rejects: Sequence[str] = ()
     ) -> None:
         before = self._sources.get(name) or SourceState(name, up=True)
-        self._sources[name] = SourceState(
+        self._sources[name] = _make_source_state(
             name,
-            up=not why,
-            why=why,
-            seconds=before.seconds + snapshot.took.get(path, 0.0),
-            rejects=before.rejects + len(rejects),
-            last_reject=rejects[-1] if rejects else before.last_reject,
+            not why,
+            why,
+            before.seconds + snapshot.took.get(path, 0.0),
+            before.rejects + len(rejects),
+            rejects[-1] if rejects else before.last_reject,
         )
 
     def _observe_mount_table(self, snapshot: Snapshot) -> None:
@@ -307,7 +308,8 @@ class Engine:
         flows: Mapping[FlowKey, FlowTick | None],
         verdicts: Mapping[BudgetKey, Verdict],
     ) -> State:
-        layout = self._layout(snapshot)
+        layout = self._topology
+        assert layout is not None  # observe() asked for it
         self._accounts.tick(elapsed, verdicts)
         hidden = self._disks.hidden
         return State(

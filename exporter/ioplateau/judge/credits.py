@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ioplateau.judge.budgets import Limit
+from ioplateau.measure.frozen import maker
 
 # An enforced cap sits between 4 % below and 6 % above its documented value.
 NEAR_BELOW, NEAR_ABOVE = 0.96, 1.06
@@ -68,6 +69,9 @@ class Bucket:
         return self.burst if self.has_credit else self.base
 
 
+_make_bucket = maker(Bucket)
+
+
 def filled(limit: Limit, *, is_known: bool = False) -> Bucket | None:
     """A full bucket for a limit with credit; None: it has none, or of a size nobody tells.
 
@@ -90,11 +94,17 @@ def filled(limit: Limit, *, is_known: bool = False) -> Bucket | None:
 def step(bucket: Bucket, rate: float, elapsed_seconds: float) -> Bucket:
     """The bucket after `elapsed_seconds` at `rate`."""
     gained = (bucket.base - rate) * elapsed_seconds
-    return replace(
-        bucket,
-        level=_within(bucket.level + gained, bucket.capacity),
-        least=_within(bucket.least + gained, bucket.capacity),
-        most=_within(bucket.most + gained, bucket.capacity),
+    capacity = bucket.capacity
+    return _make_bucket(
+        bucket.base,
+        bucket.burst,
+        capacity,
+        _within(bucket.level + gained, capacity),
+        _within(bucket.least + gained, capacity),
+        _within(bucket.most + gained, capacity),
+        bucket.told,
+        bucket.held_seconds,
+        bucket.above_seconds,
     )
 
 
@@ -135,6 +145,8 @@ def observe(
     if held and after.ratio <= SPENT_RATIO:
         return _dry(after), ""
     above = rate > NEAR_ABOVE * after.base and not after.has_credit
+    if not (held or above or after.held_seconds or after.above_seconds):
+        return after, ""
     after = replace(
         after,
         held_seconds=after.held_seconds + elapsed_seconds if held else 0.0,
@@ -185,11 +197,11 @@ def _raised(bucket: Bucket, rate: float) -> tuple[Bucket, str]:
 
 def fitted(bucket: Bucket, limit: Limit) -> Bucket | None:
     """The bucket carried over to a limit that may have changed; None: it has no credit now."""
-    fresh = filled(limit)
-    if fresh is None:
+    burst = limit.burst
+    if burst is None or not burst.bucket:
         return None
-    same = (fresh.base, fresh.burst, fresh.told) == (bucket.base, bucket.burst, bucket.told)
-    return bucket if same else fresh
+    same = (limit.value, burst.rate, burst.bucket) == (bucket.base, bucket.burst, bucket.told)
+    return bucket if same else filled(limit)
 
 
 def to_json(bucket: Bucket) -> dict[str, float]:

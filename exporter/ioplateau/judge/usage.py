@@ -6,8 +6,8 @@ Counters survive a missed scrape; the peak keeps what happened between two scrap
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from operator import attrgetter
 
 from ioplateau.judge.budgets import Budget, BudgetKey, Dimension, Direction, FlowKey, Verdict, Word
 from ioplateau.judge.flows import FlowTick
@@ -27,47 +27,50 @@ def drawn(
     None: of some member it is not known, or nothing counts for certain (a host's cache may
     answer all of it).
     """
-    if dimension is Dimension.SLOTS or _is_all_hidden(budget, direction):
+    no_reads, no_writes = budget.skips_reads, budget.skips_writes
+    if dimension is Dimension.SLOTS or (
+        (no_reads or no_writes) and _is_all_hidden(budget, direction)
+    ):
         return None
+    read, write = _read_bytes, _write_bytes
+    if dimension is Dimension.IOPS:
+        read, write = _operations(budget.operation_bytes)
+    reads, writes = direction is not Direction.WRITE, direction is not Direction.READ
     total = 0.0
     for member in budget.members:
         tick = flows.get(member)
         if tick is None:
             return None
-        if direction is not Direction.WRITE and member not in budget.skips_reads:
-            total += _counted(
-                budget,
-                dimension,
-                tick.read_operations_per_second,
-                tick.read_bytes_per_second,
-            )
-        if direction is not Direction.READ and member not in budget.skips_writes:
-            total += _counted(
-                budget,
-                dimension,
-                tick.write_operations_per_second,
-                tick.write_bytes_per_second,
-            )
+        if reads and member not in no_reads:
+            total += read(tick)
+        if writes and member not in no_writes:
+            total += write(tick)
     return total
 
 
+Rate = Callable[[FlowTick], float]
+_read_operations: Rate = attrgetter("read_operations_per_second")
+_write_operations: Rate = attrgetter("write_operations_per_second")
+_read_bytes: Rate = attrgetter("read_bytes_per_second")
+_write_bytes: Rate = attrgetter("write_bytes_per_second")
+
+
+def _operations(unit: int | None) -> tuple[Rate, Rate]:
+    """How reads and writes are counted where one above `unit` bytes counts as several."""
+    if unit is None:
+        return _read_operations, _write_operations
+    return (
+        lambda tick: least_counted(_read_operations(tick), _read_bytes(tick), unit),
+        lambda tick: least_counted(_write_operations(tick), _write_bytes(tick), unit),
+    )
+
+
 def _is_all_hidden(budget: Budget, direction: Direction) -> bool:
-    if not budget.skips_reads and not budget.skips_writes:
-        return False
     return all(
         (direction is Direction.WRITE or member in budget.skips_reads)
         and (direction is Direction.READ or member in budget.skips_writes)
         for member in budget.members
     )
-
-
-def _counted(
-    budget: Budget, dimension: Dimension, operations: float, bytes_per_second: float
-) -> float:
-    if dimension is Dimension.THROUGHPUT:
-        return bytes_per_second
-    unit = budget.operation_bytes
-    return operations if unit is None else least_counted(operations, bytes_per_second, unit)
 
 
 class WindowMean:
@@ -81,14 +84,15 @@ class WindowMean:
         self._elapsed = self._amount = 0.0
 
     def add(self, elapsed: float, rate: float) -> None:
-        ticks = self._ticks
-        ticks.append((elapsed, rate * elapsed))
-        self._elapsed += elapsed
-        self._amount += rate * elapsed
-        while len(ticks) > 1 and self._elapsed - ticks[0][0] >= self.seconds - 1e-3:
+        ticks, amount = self._ticks, rate * elapsed
+        ticks.append((elapsed, amount))
+        seconds, total = self._elapsed + elapsed, self._amount + amount
+        full = self.seconds - 1e-3
+        while seconds - ticks[0][0] >= full and len(ticks) > 1:
             gone, amount = ticks.popleft()
-            self._elapsed -= gone
-            self._amount -= amount
+            seconds -= gone
+            total -= amount
+        self._elapsed, self._amount = seconds, total
 
     def clear(self) -> None:
         self._ticks.clear()
@@ -125,19 +129,10 @@ class WindowPeak:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Used:
-    """One limit's use: shares of the limit, seconds and episodes counted so far."""
-
-    utilization: float | None
-    peak: float | None
-    throttled: bool
-    throttled_seconds: float
-    episodes: int
-
-
 class Meter:
-    """Follows one budget in one dimension and direction."""
+    """Follows one budget in one dimension and direction: shares of the limit over the rate
+    window and at their peak, seconds and episodes at it counted so far.
+    """
 
     __slots__ = ("_peak", "episodes", "mean", "throttled", "throttled_seconds")
 
@@ -165,14 +160,12 @@ class Meter:
             self.throttled_seconds += elapsed
         self.throttled = throttled
 
-    def used(self, at: float) -> Used:
-        return Used(
-            self.mean.mean,
-            self._peak.peak(at),
-            self.throttled,
-            self.throttled_seconds,
-            self.episodes,
-        )
+    @property
+    def utilization(self) -> float | None:
+        return self.mean.mean
+
+    def peak(self, at: float) -> float | None:
+        return self._peak.peak(at)
 
 
 def is_throttled_at(verdict: Verdict, dimension: Dimension, direction: Direction) -> bool:
