@@ -5,8 +5,6 @@ Samples by itself: no daemon is needed, and one that runs is not disturbed.
 
 from __future__ import annotations
 
-import curses
-import locale
 import logging
 import shutil
 import signal
@@ -25,15 +23,8 @@ from ioplateau.run.settings import ServeSettings
 from ioplateau.run.sources import sampler_for
 from ioplateau.state import State
 from ioplateau.tell import screen
-from ioplateau.tell.summary import Mood
 
 WINDOW_SECONDS = 3.0  # of rates: a screen that is watched should move
-KEY_SECONDS = 0.1
-COLOURS = {
-    Mood.BAD: curses.COLOR_RED,
-    Mood.WARN: curses.COLOR_YELLOW,
-    Mood.GOOD: curses.COLOR_GREEN,
-}
 TERMINATED = 128 + signal.SIGTERM
 
 
@@ -104,42 +95,18 @@ def _print(watched: _Watched, out: TextIO) -> None:
 
 
 def _live(loop: Loop, watched: _Watched, ticks: int | None) -> None:
+    try:
+        from ioplateau.run import terminal
+    except ImportError as error:  # a package of its own on some distributions
+        raise TerminalError(f"this Python has no curses ({error}): try --batch") from error
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # and the terminal is put right
-    locale.setlocale(locale.LC_ALL, "")
     sampling = threading.Thread(target=loop.run, args=(ticks,), name="sampling", daemon=True)
     sampling.start()
     try:
-        curses.wrapper(_watch, watched, sampling)
-    except curses.error as error:
+        terminal.show(watched.lines, watched.fresh, sampling.is_alive)
+    except terminal.Error as error:
         raise TerminalError(
             f"this terminal cannot be drawn on ({error}): try --batch, or another TERM"
         ) from error
     finally:
         loop.stop()
-
-
-def _watch(window: curses.window, watched: _Watched, sampling: threading.Thread) -> None:
-    curses.use_default_colors()
-    moods = {Mood.NONE: curses.A_NORMAL, Mood.SOFT: curses.A_DIM}
-    for number, (mood, colour) in enumerate(COLOURS.items(), start=1):
-        curses.init_pair(number, colour, -1)
-        moods[mood] = curses.color_pair(number) | curses.A_BOLD
-    window.timeout(round(KEY_SECONDS * 1000))
-    _draw(window, watched, moods)
-    while sampling.is_alive():
-        key = window.getch()
-        if key in (ord("q"), ord("Q")):
-            return
-        if watched.fresh.is_set() or key == curses.KEY_RESIZE:
-            watched.fresh.clear()
-            _draw(window, watched, moods)
-
-
-def _draw(window: curses.window, watched: _Watched, moods: dict[Mood, int]) -> None:
-    height, width = window.getmaxyx()
-    lines = watched.lines(width - 1)  # a character in the last cell of all scrolls
-    window.erase()
-    shown = lines if len(lines) <= height else [*lines[: height - 1], screen.Line("...", Mood.SOFT)]
-    for row, line in enumerate(shown):
-        window.addnstr(row, 0, line.text, width - 1, moods[line.mood])
-    window.refresh()
