@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import catalogue
+import judging
 import process
 from process import Program, Scrape
 
@@ -307,6 +308,8 @@ def main() -> None:
     this_machine(min(seconds, 30))
     print()
     catalogue.main()
+    print()
+    judging.main()
     print(f"\nload at the end {' '.join(f'{each:.2f}' for each in os.getloadavg())}")
 
 

@@ -78,11 +78,15 @@ class Disk:
     minor: int
     sectors: int
     busy: float = 0.0  # requests a second; 0: idle
+    held: int = 0  # requests a second at which a limit holds sixteen of them; 0: nothing does
     partition_of: Disk | None = None
     slaves: tuple[Disk, ...] = ()
     counters: list[int] = field(default_factory=lambda: [0] * 17)
 
     def advance(self, seconds: float, dice: random.Random) -> None:
+        if self.held:
+            self._wait(seconds)
+            return
         if not self.busy:
             return
         requests = int(self.busy * seconds * dice.uniform(0.8, 1.2))
@@ -96,6 +100,16 @@ class Disk:
         grown[10] = grown[3] + grown[7] + grown[16]
         self.counters = [was + more for was, more in zip(self.counters, grown, strict=True)]
         self.counters[8] = dice.randrange(4)
+
+    def _wait(self, seconds: float) -> None:
+        reads, milliseconds = int(self.held * seconds), int(1000 * seconds)
+        grown = [reads, 0, reads * 16, 16 * milliseconds]
+        self.counters[0:4] = [
+            was + more for was, more in zip(self.counters[0:4], grown, strict=True)
+        ]
+        self.counters[8] = 16
+        self.counters[9] += milliseconds
+        self.counters[10] += 16 * milliseconds
 
     def line(self) -> str:
         numbers = self.counters
@@ -155,6 +169,7 @@ class Mount:
     client: Client
     age_seconds: float
     busy: float = 0.0  # READ and WRITE calls a second; 0: idle
+    held: int = 0  # such calls a second at which a limit holds them; 0: nothing does
     calls: dict[str, int] = field(default_factory=dict)
     events: list[int] = field(default_factory=lambda: [0] * 27)
     bytes: list[int] = field(default_factory=lambda: [0] * 8)
@@ -185,7 +200,9 @@ class Mount:
 
     def advance(self, seconds: float, dice: random.Random) -> None:
         self.age_seconds += seconds
-        if self.busy:
+        if self.held:
+            self.work(int(self.held * seconds))
+        elif self.busy:
             self.work(int(self.busy * seconds * dice.uniform(0.8, 1.2)))
 
     def work(self, data_calls: int) -> None:
@@ -239,7 +256,8 @@ class Mount:
         sent = calls * (65736 if name == "WRITE" else 200)
         received = calls * (65704 if name == "READ" else 180)
         errors = calls // 90 if name == "LOOKUP" else 0
-        times = f"{calls // 50} {calls * 5 // 4} {calls * 13 // 10}"
+        rtt = calls * 60 if self.held else calls * 5 // 4
+        times = f"{calls // 50} {rtt} {rtt + calls // 20}"
         return f"{calls} {calls} 0 {sent} {received} {times} {errors}"
 
     def line_of_mountinfo(self) -> str:

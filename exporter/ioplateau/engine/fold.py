@@ -65,9 +65,9 @@ class _Read(Protocol):
 class Engine:
     """Owns what must be remembered between ticks; everything it hands out is immutable."""
 
-    def __init__(self, settings: EngineSettings | None = None) -> None:
+    def __init__(self, settings: EngineSettings | None = None, judge: Judge | None = None) -> None:
         self._settings = settings or EngineSettings()
-        self._judge = Judge()
+        self._judge = judge or Judge()
         self._last: Snapshot | None = None
         self._ticks = 0
         self._sources: dict[str, SourceState] = {}
