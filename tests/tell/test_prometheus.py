@@ -2,6 +2,7 @@
 
 import gzip
 import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,10 +13,13 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.parser import text_string_to_metric_families
 
 import states
+from ioplateau.engine import Engine
 from ioplateau.judge.budgets import BudgetKey, Dimension, FlowKey, Kind
+from ioplateau.run import recording
 from ioplateau.tell import prometheus
 from ioplateau.tell.rows import Scene
 
+MACHINES = Path(__file__).parents[1] / "machines"
 PROMETHEUS_ACCEPTS = (
     "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
     "text/plain;version=1.0.0;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.1"
@@ -294,6 +298,20 @@ def test_what_changed_and_what_went_is_told_so_after_many_renderings():
 
     assert exposition.answer(after).body == prometheus.render(after)
     assert exposition.answer(gone).body == prometheus.render(gone)
+
+
+@pytest.mark.parametrize("machine", ["nfs_two_mounts", "vm_group_d4s"])
+def test_what_is_taken_over_from_the_last_scrape_is_what_would_be_told_anew(machine):
+    _, snapshots = recording.read(MACHINES / machine / "recording.jsonl.gz")
+    engine, exposition = Engine(), prometheus.Exposition()
+    compared = 0
+    for number, snapshot in enumerate(snapshots):
+        state = engine.observe(snapshot)
+        if number % 7 == 0:
+            assert exposition.answer(state).body == prometheus.render(state)
+            compared += 1
+
+    assert compared > 10
 
 
 def test_connections_are_told_one_by_one_only_on_request():

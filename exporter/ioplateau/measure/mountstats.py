@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import le
+from typing import NamedTuple
 
 from ioplateau.measure.nfslines import Connection
 from ioplateau.measure.nfsrecords import Mount, MountTable, parse
@@ -34,25 +35,91 @@ DATA = ("READ", "READ_PLUS", "WRITE")  # NFSv4.2 may read with either
 SERVER_READ, SERVER_WRITE = 4, 5  # columns of `bytes:`: payload of READ and WRITE calls
 
 
-@dataclass(frozen=True, slots=True)
-class OperationRates:
-    """One operation over one interval, in base units, by nfsiostat's formulas."""
+class OperationRates(NamedTuple):
+    """One operation that completed at least one call in an interval, in base units.
 
-    operations_per_second: float
-    bytes_sent_per_second: float
-    bytes_received_per_second: float
-    retransmissions_per_second: float
-    timeouts_per_second: float
-    errors_per_second: float | None
-    bytes_per_operation: float | None  # both directions, headers included
-    retransmitted_ratio: float | None
-    error_ratio: float | None
-    queue_seconds: float | None  # mean per call completed
-    rtt_seconds: float | None
-    execute_seconds: float | None
-    outstanding_wire: float  # Little: mean calls on the wire
-    outstanding: float  # mean calls in all
-    waiting: float  # mean calls waiting on the client
+    By how much it grew, and nfsiostat's columns from that, computed when asked for. nfsiostat's
+    kB are 1024 bytes, its times milliseconds. Each is one division: two would round twice, and
+    a mean of 0.1375 ms would print as 0.137.
+    """
+
+    grown: Operation
+    elapsed_seconds: float
+
+    @property
+    def operations_per_second(self) -> float:
+        return self.grown.operations / self.elapsed_seconds
+
+    @property
+    def bytes_sent_per_second(self) -> float:
+        return self.grown.bytes_sent / self.elapsed_seconds
+
+    @property
+    def bytes_received_per_second(self) -> float:
+        return self.grown.bytes_received / self.elapsed_seconds
+
+    @property
+    def retransmissions(self) -> int:
+        # Older kernels count calls without a transmission now and then.
+        return max(self.grown.transmissions - self.grown.operations, 0)
+
+    @property
+    def retransmissions_per_second(self) -> float:
+        return self.retransmissions / self.elapsed_seconds
+
+    @property
+    def timeouts_per_second(self) -> float:
+        return self.grown.timeouts / self.elapsed_seconds
+
+    @property
+    def errors_per_second(self) -> float | None:
+        """None: this kernel does not count them."""
+        errors = self.grown.errors
+        return errors / self.elapsed_seconds if errors is not None else None
+
+    @property
+    def bytes_per_operation(self) -> float:
+        """Both directions, headers included."""
+        return (self.grown.bytes_sent + self.grown.bytes_received) / self.grown.operations
+
+    @property
+    def retransmitted_ratio(self) -> float:
+        return self.retransmissions / self.grown.operations
+
+    @property
+    def error_ratio(self) -> float | None:
+        errors = self.grown.errors
+        return errors / self.grown.operations if errors is not None else None
+
+    @property
+    def queue_seconds(self) -> float:
+        """Mean time a call waited on the client."""
+        return self.grown.queue_milliseconds / (1000 * self.grown.operations)
+
+    @property
+    def rtt_seconds(self) -> float:
+        """Mean time a call was on the wire and in the server."""
+        return self.grown.rtt_milliseconds / (1000 * self.grown.operations)
+
+    @property
+    def execute_seconds(self) -> float:
+        """Mean time a call took from start to end."""
+        return self.grown.execute_milliseconds / (1000 * self.grown.operations)
+
+    @property
+    def outstanding_wire(self) -> float:
+        """Little: mean calls on the wire."""
+        return self.grown.rtt_milliseconds / self.elapsed_seconds / 1000
+
+    @property
+    def outstanding(self) -> float:
+        """Mean calls in all."""
+        return self.grown.execute_milliseconds / self.elapsed_seconds / 1000
+
+    @property
+    def waiting(self) -> float:
+        """Mean calls waiting on the client."""
+        return self.grown.queue_milliseconds / self.elapsed_seconds / 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +210,8 @@ def rates(before: Mount, after: Mount, elapsed_seconds: float) -> MountRates | N
         _payload(before, after, SERVER_READ, elapsed_seconds),
         _payload(before, after, SERVER_WRITE, elapsed_seconds),
         sum(each.operations for each in grown.values()) / elapsed_seconds,
-        {name: _operation_rates(each, elapsed_seconds) for name, each in grown.items()},
-        _operation_rates(_sum(data), elapsed_seconds) if data else None,
+        {name: OperationRates(each, elapsed_seconds) for name, each in grown.items()},
+        OperationRates(_sum(data), elapsed_seconds) if data else None,
     )
 
 
@@ -201,35 +268,6 @@ def _sum(each: Iterable[Operation]) -> Operation:
         sum(one.rtt_milliseconds for one in each),
         sum(one.execute_milliseconds for one in each),
         sum(known_errors) if len(known_errors) == len(each) else None,
-    )
-
-
-def _operation_rates(grown: Operation, t: float) -> OperationRates:
-    """The columns of nfsiostat, for an operation that completed at least one call.
-
-    Its kB are 1024 bytes, its times milliseconds.
-    """
-    calls = grown.operations
-    # Older kernels count calls without a transmission now and then.
-    retransmissions = max(grown.transmissions - calls, 0)
-    errors = grown.errors
-    # One division each: two would round twice, and a mean of 0.1375 ms would print as 0.137.
-    return OperationRates(
-        operations_per_second=calls / t,
-        bytes_sent_per_second=grown.bytes_sent / t,
-        bytes_received_per_second=grown.bytes_received / t,
-        retransmissions_per_second=retransmissions / t,
-        timeouts_per_second=grown.timeouts / t,
-        errors_per_second=errors / t if errors is not None else None,
-        bytes_per_operation=(grown.bytes_sent + grown.bytes_received) / calls,
-        retransmitted_ratio=retransmissions / calls,
-        error_ratio=errors / calls if errors is not None else None,
-        queue_seconds=grown.queue_milliseconds / (1000 * calls),
-        rtt_seconds=grown.rtt_milliseconds / (1000 * calls),
-        execute_seconds=grown.execute_milliseconds / (1000 * calls),
-        outstanding_wire=grown.rtt_milliseconds / t / 1000,
-        outstanding=grown.execute_milliseconds / t / 1000,
-        waiting=grown.queue_milliseconds / t / 1000,
     )
 
 

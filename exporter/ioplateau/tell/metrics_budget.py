@@ -40,6 +40,14 @@ def _words(state: BudgetState) -> Iterator[tuple[Labels, bool]]:
         yield (kind, name, word), word is state.verdict.word
 
 
+def _words_follow_from(state: BudgetState) -> tuple[object, ...]:
+    return state.budget, state.verdict.word
+
+
+def _description_follows_from(state: BudgetState) -> tuple[object, ...]:
+    return state.budget, *[each.limit for each in state.limits]
+
+
 def _described(state: BudgetState) -> Iterator[tuple[Labels, BudgetState]]:
     kind, name = state.budget.key
     told = state.budget.info
@@ -144,6 +152,7 @@ VERDICTS: Table[BudgetState, bool] = Table(
             "budget_verdict", "1 for the verdict that holds, 0 for the others.", lambda holds: holds
         ),
     ),
+    basis=_words_follow_from,
 )
 
 DESCRIPTION: Table[BudgetState, BudgetState] = Table(
@@ -152,6 +161,7 @@ DESCRIPTION: Table[BudgetState, BudgetState] = Table(
     budgets,
     _described,
     (info("budget_info", "What the budget was sold as, and where its limits come from."),),
+    basis=_description_follows_from,
 )
 
 FLOWS: Table[FlowSeconds, float] = Table(

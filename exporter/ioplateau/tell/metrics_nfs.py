@@ -96,6 +96,15 @@ def _by_operation(mount: NfsMount) -> Iterator[tuple[Labels, NfsOperation]]:
         )
 
 
+def _operations_follow_from(mount: NfsMount) -> tuple[object, ...]:
+    now, window = mount.state.now.operations, mount.state.window
+    if mount.rates is None or window is None:
+        return mount.state.mount, now, None
+    # Where calls were made, their rates depend on the time they took, too: another each time.
+    is_quiet = window.before.operations is now
+    return mount.state.mount, now, now if is_quiet else object()
+
+
 def _by_direction(mount: NfsMount) -> Iterator[tuple[Labels, Payload]]:
     moved, rates, name = mount.state.now.bytes, mount.rates, mount.state.mount
     yield (
@@ -130,6 +139,12 @@ def _described(mount: NfsMount) -> Iterator[tuple[Labels, NfsMount]]:
         ),
         mount,
     )
+
+
+def _description_follows_from(mount: NfsMount) -> tuple[object, ...]:
+    state, now = mount.state, mount.state.now
+    known = (now.device, now.options, now.rpc_program, now.security, len(now.connections))
+    return state.mount, state.entry, *known
 
 
 def _nth(numbers: tuple[int, ...], position: int) -> int | None:
@@ -225,6 +240,7 @@ OPERATIONS: Table[NfsMount, NfsOperation] = Table(
             lambda o: _rate(o, lambda r: r.outstanding),
         ),
     ),
+    basis=_operations_follow_from,
 )
 
 PAYLOAD: Table[NfsMount, Payload] = Table(
@@ -293,6 +309,7 @@ IDENTITY: Table[NfsMount, NfsMount] = Table(
             "How it is mounted: nconnect is the number of connections in force, recovery is hard or soft.",
         ),
     ),
+    basis=_description_follows_from,
 )
 
 TABLES = (OPERATIONS, PAYLOAD, SUPERBLOCKS, IDENTITY)

@@ -2,19 +2,21 @@
 
 The only file that imports prometheus_client: it negotiates, writes the heads of families and
 numbers, and says what is valid. Samples are joined here, with one label set for all rows of a
-table, and those of a quiet disk or mount are taken over from the last scrape: 1 us a series
-instead of 7. The tests hold the result to the library's own generate_latest(), byte for byte.
+table, and those of a quiet disk or mount are taken over from the last scrape, all of them at
+once: 1 us a series instead of 7. The tests hold the result to the library's own
+generate_latest(), byte for byte.
 
 Formats: https://prometheus.io/docs/instrumenting/exposition_formats/
 """
 
 from __future__ import annotations
 
-import gzip
 import threading
-from collections.abc import Callable, Iterable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import chain
+from itertools import chain, repeat
+from operator import is_
 from typing import Any, NamedTuple, TypeAlias
 
 from prometheus_client import Metric
@@ -45,10 +47,10 @@ TABLES: tuple[Table[Any, Any], ...] = (
     *metrics_self.TABLES,
 )
 
-# A thing, its label set, and its samples by row.
-Told: TypeAlias = tuple[Any, str, tuple[str, ...]]
-# What was told last time, by table and label values.
-Memo: TypeAlias = dict[str, dict[Labels, Told]]
+# A row's name in full, and what its value is.
+Measure: TypeAlias = tuple[str, Callable[[Any], Any]]
+# What was told last time, by table; one for each view.
+Memo: TypeAlias = dict[str, list["Told"]]
 
 _library_number: Callable[[float], str] = floatToGoString
 
@@ -59,6 +61,15 @@ class Answer(NamedTuple):
     body: bytes
     content_type: str
     content_encoding: str  # "gzip" or ""
+
+
+class Told(NamedTuple):
+    """All samples of one view in one table."""
+
+    basis: Sequence[Any]  # what they follow from
+    values: Sequence[Labels]  # of each thing
+    labels: Sequence[str]  # its label set
+    columns: Sequence[str]  # samples of all things, by row
 
 
 class Exposition:
@@ -93,14 +104,17 @@ class Exposition:
             self._bodies = {}
         body = self._bodies.get((openmetrics, packed))
         if body is None:
-            if packed:
-                plain = self._body(state, openmetrics=openmetrics, packed=False)
-                # Against the library's level 9: a fourteenth of the time, a fifth more bytes.
-                body = gzip.compress(plain, compresslevel=1, mtime=0)
-            else:
-                body = _render(self._scene, self._memo, openmetrics=openmetrics)
+            parts = _render(self._scene, self._memo, openmetrics=openmetrics)
+            body = _packed(parts) if packed else "".join(parts).encode()
             self._bodies[openmetrics, packed] = body
         return body
+
+
+def _packed(parts: Iterable[str]) -> bytes:
+    """A gzip file of all of it, which is never in memory as a whole."""
+    # Against the library's level 9: a fourteenth of the time, a fifth more bytes.
+    packer = zlib.compressobj(1, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    return b"".join([*(packer.compress(part.encode()) for part in parts), packer.flush()])
 
 
 def render(
@@ -111,7 +125,8 @@ def render(
     per_connection: bool = False,
 ) -> bytes:
     """The exposition of one state; the same state gives the same bytes."""
-    return _render(Scene(state, self_stats, per_connection), {}, openmetrics=openmetrics)
+    parts = _render(Scene(state, self_stats, per_connection), {}, openmetrics=openmetrics)
+    return "".join(parts).encode()
 
 
 def negotiate(accept: str) -> tuple[str, bool]:
@@ -140,9 +155,9 @@ class StateCollector(Collector):
         return [_family(table, row) for table in TABLES for row in table.rows]
 
     def collect(self) -> Iterator[Metric]:
-        for table, things in _tables(self._scene()):
+        for table, views in _tables(self._scene()):
             distinct: dict[Labels, Any] = {}
-            for values, thing in things:
+            for values, thing in chain.from_iterable(map(table.things, views)):
                 distinct.setdefault(tuple(map(valid, values)), thing)
             for row in table.rows:
                 family = _family(table, row)
@@ -153,52 +168,83 @@ class StateCollector(Collector):
                     yield family
 
 
-def _render(scene: Scene, memo: Memo, *, openmetrics: bool) -> bytes:
+def _render(scene: Scene, memo: Memo, *, openmetrics: bool) -> list[str]:
     parts: list[str] = []
-    for table, things in _tables(scene):
-        told = _told(table, things, memo.get(table.title, {}))
+    for table, views in _tables(scene):
+        told = _told(table, views, memo.get(table.title, []))
         memo[table.title] = told  # what is gone is forgotten
-        # One duplicate would make Prometheus throw the whole scrape away: the first stays.
-        distinct = {labels: samples for _, labels, samples in reversed(told.values())}
-        columns = zip(*reversed(distinct.values()), strict=True)
+        if _has_duplicates(told):
+            told = _distinct(table, views)
+        columns = zip(*(each.columns for each in told), strict=True)
         for row, column in zip(table.rows, columns, strict=False):
             samples = "".join(column)
             if samples:
                 parts += (_head(table, row, openmetrics=openmetrics), samples)
     if openmetrics:
         parts.append("# EOF\n")
-    return "".join(parts).encode()
+    return parts
 
 
-def _tables(scene: Scene) -> Iterator[tuple[Table[Any, Any], Iterator[tuple[Labels, Any]]]]:
-    """Each table with its things, which may be none, or two with the same labels."""
+def _tables(scene: Scene) -> Iterator[tuple[Table[Any, Any], list[Any]]]:
+    """Each table with its views, whose things may be none, or two with the same labels."""
     views: dict[Callable[[Scene], Iterable[Any]], list[Any]] = {}
     for table in TABLES:
         if table.views not in views:
             views[table.views] = list(table.views(scene))
-        yield table, chain.from_iterable(map(table.things, views[table.views]))
+        yield table, views[table.views]
 
 
-def _told(
-    table: Table[Any, Any], things: Iterable[tuple[Labels, Any]], known: dict[Labels, Told]
-) -> dict[Labels, Told]:
-    """Each thing with its samples, taken over from the last time where they must be the same:
-    most disks, mounts and calls are quiet, and equal things have equal samples.
+def _told(table: Table[Any, Any], views: Sequence[Any], known: Sequence[Told]) -> list[Told]:
+    """Each view with its samples, taken over from the last time where they must be the same:
+    most disks and mounts are quiet. A view usually stands where it stood.
     """
-    told: dict[Labels, Told] = {}
     measures = [(table.prefix + row.name, row.value) for row in table.rows]
-    for values, thing in things:
-        last = known.get(values)
-        if last is None or last[0] != thing:
-            labels = last[1] if last else _label_set(table.labels, values)
-            last = (thing, labels, _samples(measures, labels, thing))
-        told.setdefault(values, last)
-    return told
+    padded = chain(known, repeat(None))
+    return [_one(table, measures, view, last) for view, last in zip(views, padded, strict=False)]
 
 
-def _samples(
-    measures: Iterable[tuple[str, Callable[[Any], Any]]], labels: str, thing: Any
-) -> tuple[str, ...]:
+def _one(table: Table[Any, Any], measures: Sequence[Measure], view: Any, last: Told | None) -> Told:
+    basis: Sequence[Any]
+    if table.basis is None:
+        basis = things = list(table.things(view))
+        if last is not None and last.basis == basis:
+            return last
+    else:
+        basis = table.basis(view)
+        if last is not None and len(last.basis) == len(basis) and all(map(is_, last.basis, basis)):
+            return last
+        things = list(table.things(view))
+    values = [each for each, _ in things]
+    if last is not None and last.values == values:
+        labels = last.labels
+    else:
+        labels = [_label_set(table.labels, each) for each in values]
+    samples = [
+        _samples(measures, each, thing) for each, (_, thing) in zip(labels, things, strict=True)
+    ]
+    columns = ["".join(column) for column in zip(*samples, strict=True)]
+    return Told(basis, values, labels, columns or [""] * len(measures))
+
+
+def _has_duplicates(told: Sequence[Told]) -> bool:
+    labels = list(chain.from_iterable(each.labels for each in told))
+    return len(set(labels)) < len(labels)
+
+
+def _distinct(table: Table[Any, Any], views: Iterable[Any]) -> list[Told]:
+    """As told, but one duplicate would make Prometheus throw the whole scrape away: the first
+    stays.
+    """
+    measures = [(table.prefix + row.name, row.value) for row in table.rows]
+    found: dict[str, tuple[str, ...]] = {}
+    for values, thing in chain.from_iterable(map(table.things, views)):
+        labels = _label_set(table.labels, values)
+        if labels not in found:
+            found[labels] = _samples(measures, labels, thing)
+    return [Told((), (), (), samples) for samples in found.values()]
+
+
+def _samples(measures: Iterable[Measure], labels: str, thing: Any) -> tuple[str, ...]:
     """One text for each row; empty where nothing is known."""
     samples = []
     for name, measure in measures:

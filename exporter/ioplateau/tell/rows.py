@@ -79,6 +79,8 @@ class Table(Generic[V, T]):
 
     views: the objects, with what is worth computing once for several tables.
     things: what of a view the rows are told of, each with its label values.
+    basis: objects that decide what the rows say of a view; while they are the same objects, so
+    is what was said. None: the things themselves are compared.
     """
 
     title: str
@@ -87,6 +89,7 @@ class Table(Generic[V, T]):
     things: Callable[[V], Iterable[tuple[Labels, T]]]
     rows: tuple[Row[T], ...]
     prefix: str = "ioplateau_"
+    basis: Callable[[V], Sequence[object]] | None = None
 
 
 def counter(name: str, text: str, value: Callable[[T], float | None]) -> Row[T]:
