@@ -91,7 +91,6 @@ class Hearsay:
             idle_seconds=float(min(idle)) if idle else None,
             sender_limited_ratio=_mean([sender for sender, _ in held]),
             receiver_limited_ratio=_mean([receiver for _, receiver in held]),
-            rtt_growth=_rtt_growth(news.sockets),
         )
 
 
@@ -111,13 +110,3 @@ def _share(before: int | None, after: int | None, elapsed_seconds: float) -> flo
 
 def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
-
-
-def _rtt_growth(sockets: Iterable[TcpSocket]) -> float | None:
-    """How far TCP's smoothed round trip stands above its minimum, on the worst connection."""
-    growths = [
-        socket.rtt_microseconds / socket.min_rtt_microseconds
-        for socket in sockets
-        if socket.rtt_microseconds and socket.min_rtt_microseconds
-    ]
-    return max(growths, default=None)

@@ -16,7 +16,7 @@ class ClientWitness:
     slot_limit: calls it may have outstanding, all connections together. backlog: mean calls
     that waited for a slot at each send (v3; v4.1 waits elsewhere and shows 0). on_wire: calls
     sent and not answered now. *_limited_ratio: share of the tick in which TCP was held back,
-    mean over the connections. rtt_growth: TCP's smoothed round trip over its minimum.
+    mean over the connections.
     """
 
     connections: int | None = None
@@ -28,7 +28,6 @@ class ClientWitness:
     idle_seconds: float | None = None
     sender_limited_ratio: float | None = None
     receiver_limited_ratio: float | None = None
-    rtt_growth: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
