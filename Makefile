@@ -33,7 +33,7 @@ contracts: $(BIN)/ioplateau
 	@$(BIN)/lint-imports --no-cache
 
 check: lint types contracts ## Under a minute: lint, types, contracts, unit and story tests
-	@$(BIN)/pytest -m "not live and not guest and not slow"
+	@$(BIN)/pytest --hypothesis-profile=quick -m "not live and not guest and not slow"
 
 test: lint types contracts ## Everything, with the real kernel, real peers and guests (root)
 	@$(BIN)/pytest --cov --cov-report=term

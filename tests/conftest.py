@@ -13,6 +13,10 @@ hypothesis.settings.register_profile(
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
+# For `make check`, which has a minute; `make test` looks at the whole number of examples.
+hypothesis.settings.register_profile(
+    "quick", hypothesis.settings.get_profile("busy"), max_examples=25
+)
 hypothesis.settings.load_profile("busy")
 
 

@@ -59,7 +59,7 @@ def test_a_damaged_record_leaves_the_others_as_they_were(bad):
 
 
 @given(st.sampled_from(TEXTS), st.data())
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_the_last_reading_never_changes_the_result(text, data):
     """Down a chain of damaged texts, as a kernel gone mad would show them."""
     last = mountstats.parse(data.draw(st.sampled_from(TEXTS)))
