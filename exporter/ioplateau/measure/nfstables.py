@@ -7,7 +7,7 @@ zero for ever.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, TypeVar, overload
@@ -97,6 +97,9 @@ class Table:
     used: Operations
     # Operations whose line was bad; "": lines are missing, and we cannot say whose.
     unreadable: tuple[str, ...] = ()
+    # Of a table that moves: its lines, and how each begins, up to the colon.
+    lines: Sequence[bytes] = ()
+    beginnings: Sequence[bytes] = ()
 
 
 def read(text: bytes) -> tuple[Table, list[str]]:
@@ -135,21 +138,21 @@ def read_moved(text: bytes, last: Table) -> Table | None:
     """The table `last`, in which nothing was wrong, with some lines changed; None if more than
     that happened.
     """
-    lines, before = text.split(b"\n"), last.text.split(b"\n")
+    lines, before = text.split(b"\n"), last.lines or last.text.split(b"\n")
     if len(lines) != len(before):
         return None
+    beginnings = last.beginnings or [line[: line.find(b":") + 1] or line for line in before]
     used, changed = last.used, {}
-    for line, was in zip(lines, before, strict=True):
+    for line, was, beginning in zip(lines, before, beginnings, strict=True):
         if line == was:
             continue
-        label, colon, _ = line.partition(b":")
-        if not was.startswith(label + colon) or not _is_good(line, len(label)):
+        if not line.startswith(beginning) or not _is_good(line, len(beginning) - 1):
             return None
-        name = _label(label)
+        name = _label(beginning)
         if name not in used:
             return None  # used for the first time: its place in the order is not known here
         changed[name] = line
-    return Table(text, used.moved(changed))
+    return Table(text, used.moved(changed), (), lines, beginnings)
 
 
 # A line that is surely good, from the colon on: calls completed, and seven or more numbers
