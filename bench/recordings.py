@@ -61,16 +61,27 @@ def machines(root: Path = MACHINES) -> list[Path]:
     return sorted(path.parent for path in root.glob("*/labels.json"))
 
 
+def words(machine: Path, key: BudgetKey) -> list[Word]:
+    """What is said of one budget tick by tick where no limit is known."""
+    labels = json.loads((machine / "labels.json").read_text())
+    return [said[key].word for _, said in _told(machine, labels, Rules()) if key in said]
+
+
+def _told(
+    machine: Path, labels: Mapping[str, Any], rules: Rules
+) -> Iterator[tuple[float, Verdicts]]:
+    engine = Engine(EngineSettings(interval_seconds=1 / labels.get("hz", 1), rules=rules))
+    _, snapshots = recording.read(machine / "recording.jsonl.gz")
+    for snapshot in snapshots:
+        state = engine.observe(snapshot)
+        yield snapshot.mono, {key: b.verdict for key, b in state.budgets.items()}
+
+
 def judged(machine: Path, *, with_limits: bool) -> list[Found]:
     """Every phase of one recording, with its limits configured or with none known."""
     labels = json.loads((machine / "labels.json").read_text())
     rules = Rules(limits=tuple(limits(labels["limits"]))) if with_limits else Rules()
-    engine = Engine(EngineSettings(interval_seconds=1 / labels.get("hz", 1), rules=rules))
-    _, snapshots = recording.read(machine / "recording.jsonl.gz")
-    said: list[tuple[float, Verdicts]] = []
-    for snapshot in snapshots:
-        state = engine.observe(snapshot)
-        said.append((snapshot.mono, {key: b.verdict for key, b in state.budgets.items()}))
+    said = list(_told(machine, labels, rules))
     settling = 0.0 if with_limits else SETTLING_SECONDS
     return [
         _judge(machine.name, phase, said, labels["guard_s"], settling) for phase in labels["phases"]

@@ -53,6 +53,26 @@ def test_one_queue_has_one_delay():
     assert of_disks(pool) is Culprit.VM
 
 
+def test_one_request_at_a_time_that_waits_as_long_as_a_deep_sibling_shares_its_queue():
+    pool = pooled([(3200.0, 0.088)] * 16, [(11.0, 0.09)] * 16)
+
+    assert of_disks(pool) is Culprit.VM
+
+
+def test_one_request_at_a_time_that_is_served_at_once_proves_nothing():
+    pool = pooled([(3200.0, 0.088)] * 16, [(300.0, 0.002)] * 16)
+
+    assert of_disks(pool) is Culprit.EITHER
+
+
+def test_members_of_a_stripe_are_one_wait_the_longest():
+    pool = pooled(
+        [(2500.0, 0.015)] * 16, [(2500.0, 0.006)] * 16, [(2500.0, 0.006)] * 16, stripe=True
+    )
+
+    assert not pool.alike
+
+
 def test_unequal_delays_and_flat_rates_are_each_disks_own():
     pool = pooled([(500.0, 0.032)] * 12, [(500.0, 0.128)] * 12)
 

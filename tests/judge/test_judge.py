@@ -22,6 +22,8 @@ from story_book import SDA, STORIES
 from story_world import VM, Act, Device, Load, Story, told
 
 FOUR = next(story for story in STORIES if story.name == "a closed loop of four")
+SILENT = next(story for story in STORIES if story.name == "a server that goes silent")
+VOLUME = BudgetKey(Kind.VOLUME, "/a")
 DISK = FlowKey("disk", "sda")
 LIMIT = Limit(Dimension.IOPS, Direction.TOTAL, 500.0, Origin.CATALOGUE, "P10")
 BUDGETS = {SDA: Budget(SDA, (DISK,), (LIMIT,))}
@@ -92,6 +94,72 @@ def test_the_same_story_is_told_at_every_sampling_interval(seconds):
 
     assert all(m.verdicts[SDA].word is Word.THROTTLED for m in late)
     assert all(m.verdicts[SDA].word is not Word.THROTTLED for m in calm)
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.25, 0.9, 1.0, 2.0])
+def test_a_silent_server_is_stalled_at_every_sampling_interval(seconds):
+    moments = list(told(SILENT, tick=seconds))
+    late = [m for m in moments if m.act.word is Word.STALLED and m.since_act > 3]
+
+    assert late
+    assert all(m.verdicts[VOLUME].word is Word.STALLED for m in late)
+
+
+def test_a_stripes_member_is_not_blamed_for_a_slower_sibling():
+    disks = [FlowKey("disk", name) for name in ("sda", "sdb")]
+    md0 = BudgetKey(Kind.STRIPE, "md0")
+    budgets = {
+        BudgetKey(Kind.DISK, flow.name): Budget(BudgetKey(Kind.DISK, flow.name), (flow,))
+        for flow in disks
+    }
+    budgets[md0] = Budget(md0, tuple(disks))
+    budgets[VM] = Budget(VM, tuple(disks))
+    judge = Judge()
+    for number in range(40):
+        busy = number >= 6
+        # Half of every request goes to each; the second disk is the one that makes it wait.
+        follower = tick(500.0, 0.008) if busy else tick(100.0, 0.002)
+        culprit = tick(500.0, 0.064) if busy else tick(100.0, 0.002)
+        flows = {disks[0]: follower, disks[1]: culprit, FlowKey("disk", "md0"): culprit}
+        verdicts = judge.observe(100.0 + number, 1.0, budgets, flows)
+
+    assert verdicts[SDA].word is not Word.THROTTLED
+    assert verdicts[BudgetKey(Kind.DISK, "sdb")].word is Word.THROTTLED
+    assert verdicts[VM].word is not Word.THROTTLED
+
+
+def test_a_limit_of_the_vm_that_was_taken_for_a_disks_is_handed_over():
+    """The disk is alone at first; then one that asks little waits as long as it does."""
+    disks = [FlowKey("disk", name) for name in ("sda", "sdb")]
+    budgets = {
+        BudgetKey(Kind.DISK, flow.name): Budget(BudgetKey(Kind.DISK, flow.name), (flow,))
+        for flow in disks
+    }
+    budgets[VM] = Budget(VM, tuple(disks))
+    judge = Judge()
+    said = []
+    for number in range(80):
+        heavy = tick(3000.0, 0.064) if number >= 6 else tick(100.0, 0.002)
+        light = (
+            tick(15.0, 0.066) if number >= 30 else tick(100.0, 0.002) if number < 6 else tick(0.0)
+        )
+        verdicts = judge.observe(100.0 + number, 1.0, budgets, {disks[0]: heavy, disks[1]: light})
+        said.append((verdicts[SDA].word, verdicts[VM].word))
+
+    assert said[25] == (Word.THROTTLED, Word.HEALTHY)
+    assert said[-1] == (Word.AFFECTED, Word.THROTTLED)
+    assert SDA not in judge.learned()
+
+
+def test_a_vms_limit_ends_within_seconds_when_what_still_waits_stands_at_its_own():
+    p10 = Device(iops=500.0)
+    both = Act(30, {"sda": Load(depth=64), "sdb": Load(depth=64)}, VM, Dimension.IOPS)
+    one = Act(20, {"sda": Load(depth=64)}, SDA, Dimension.IOPS)
+    story = Story("both, then one", [both, one], {"sda": p10, "sdb": p10}, vm_iops=700.0)
+    late = [m for m in told(story) if m.act is one and m.since_act >= 5]
+
+    assert all(m.verdicts[VM].word is not Word.THROTTLED for m in late)
+    assert all(m.verdicts[SDA].word is Word.THROTTLED for m in late)
 
 
 def test_with_one_busy_disk_the_sentence_admits_disk_or_vm():

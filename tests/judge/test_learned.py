@@ -13,7 +13,9 @@ from ioplateau.judge.signals import Sense
 CALM = [(100.0 + 10 * (n % 3), 0.002) for n in range(8)]
 
 
-def told(blocks, plateau=None, *, allowed=True, beside_known=False, hints=(), size=4096.0):
+def told(
+    blocks, plateau=None, *, allowed=True, allowed_from=0, beside_known=False, hints=(), size=4096.0
+):
     plateau = plateau or Plateau()
     sense = Sense()
     for second, (rate, wait) in enumerate(blocks):
@@ -26,13 +28,23 @@ def told(blocks, plateau=None, *, allowed=True, beside_known=False, hints=(), si
             in_flight=round(rate * wait),
         )
         sense.look(tick, float(second), 1.0)
-        plateau.step(sense, 1.0, beside_known=beside_known, allowed=allowed, hints=hints)
+        may = allowed and second >= allowed_from
+        plateau.step(sense, 1.0, beside_known=beside_known, allowed=may, hints=hints)
     return plateau
 
 
 def held(rate=500.0, depth=16, count=12, ripple=0.002):
     rates = [rate * (1 + ripple * (-1) ** n) for n in range(count)]
     return [(each, depth / each) for each in rates]
+
+
+def test_a_trickle_that_ends_was_no_limit():
+    """Calls trickle through a frozen server, one a second, until it answers all at once."""
+    trickle = [(1.0, 4.0)] * 20
+    over = told([*CALM, *trickle, (35.0, 0.3), (131.0, 0.03)], allowed_from=len(CALM) + 20)
+
+    assert not over.on
+    assert not over.met()
 
 
 def test_a_flat_rate_under_a_deep_queue_becomes_a_limit_within_seconds():

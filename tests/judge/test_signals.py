@@ -125,3 +125,14 @@ def test_floors_survive_a_restart():
     after.look(reading(1000.0, 0.004), 101.0, 1.0)
 
     assert after.queue is Queue.STRONG
+
+
+def test_writes_past_a_hosts_read_cache_are_not_held_against_the_cache():
+    """A read-only cache answers reads in no time; a write goes to the disk as ever."""
+    floors = Floors((0.0005, 0.002))
+    for second in range(6):
+        floors.observe(False, 8192.0, 0.0003, float(second))
+    for second in range(6):
+        floor, _ = floors.observe(True, 8192.0, 0.0012, 6.0 + second)
+
+    assert floor == pytest.approx(0.0012, rel=0.01)

@@ -1,10 +1,12 @@
 """Each story ends as it truly was, with its limits known; and the judge's scores never fall."""
 
 import json
+from itertools import groupby
 
 import pytest
 
 import story_book
+from ioplateau.judge.budgets import BudgetKey, Kind, Word
 from score_door import recordings, score
 
 BY_NAME = {story.name: story for story in story_book.STORIES}
@@ -32,6 +34,15 @@ def test_every_binding_phase_of_a_recording_is_found_by_its_limit(machine):
     for phase in recordings.judged(machine, with_limits=True):
         assert phase.share >= 0.9, phase.phase
         assert phase.wrong_share <= 0.02, phase.phase
+
+
+def test_a_server_that_freezes_and_comes_back_is_never_called_throttled():
+    machine = next(path for path in recordings.machines() if path.name == "nfs_server_stall")
+    found = recordings.words(machine, BudgetKey(Kind.VOLUME, "/mnt/a"))
+    runs = [word for word, _ in groupby(found)]
+
+    assert Word.THROTTLED not in found
+    assert runs.count(Word.STALLED) == 2
 
 
 def test_no_score_is_below_its_floor():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from enum import Enum
 
-from ioplateau.judge.budgets import Dimension
+from ioplateau.judge.budgets import BudgetKey, Dimension, FlowKey, Kind
+from ioplateau.judge.case import Case
+from ioplateau.judge.learned import SAME_CEILING, TRUSTED_SECONDS
 from ioplateau.judge.pool import APART_DELAY, TOGETHER, Pool
 from ioplateau.judge.signals import Sense
 from ioplateau.judge.witness import ClientWitness
@@ -27,7 +30,7 @@ class Culprit(Enum):
 
 def of_disks(pool: Pool) -> Culprit:
     """Disks that wait, no known limit reached: one cap over all, or each its own?"""
-    if pool.waiting_members <= 1:
+    if pool.waiting_members <= 1 and not pool.alike:
         return Culprit.EITHER if pool.waiting_members else Culprit.DISK
     if pool.together is not None and pool.together < TOGETHER:
         return Culprit.VM
@@ -44,6 +47,61 @@ def of_disks(pool: Pool) -> Culprit:
 def is_apart(sense: Sense, pool: Pool) -> bool:
     """Whether this disk waits much longer than its siblings: then something of its own does it."""
     return pool.median_delay > 0 and sense.delay > APART_DELAY * pool.median_delay
+
+
+def is_one_queue(lane: Case, disks: Mapping[BudgetKey, Case]) -> bool:
+    """Whether the disks of a lane of unknown limits wait equally long, and not each at a ceiling
+    it is known to have.
+    """
+    if lane.claims or not lane.pool.alike:
+        return False
+    for member in lane.pool.members:
+        case = disks.get(BudgetKey(Kind.DISK, member.name))
+        if member.sense.delay > 0 and case and case.plateau.standing(member.sense) is None:
+            return True
+    return False
+
+
+def in_one_queue(pool: Pool, disks: Mapping[BudgetKey, Case]) -> set[str]:
+    """Disks of a pool that its one queue explains: not one that waits longer than its siblings,
+    nor one at a ceiling that a sibling has met as well, for disks are often bought alike.
+    """
+    found = set()
+    met = ceilings_met(disks)
+    for member in pool.members:
+        case = disks.get(BudgetKey(Kind.DISK, member.name))
+        if case is None or is_apart(member.sense, pool):
+            continue
+        own = case.plateau.standing(member.sense)
+        if own is None or sum(_is_same(own, other) for other in met) < 2:
+            found.add(member.name)
+    return found
+
+
+def _is_same(one: tuple[Dimension, float], other: tuple[Dimension, float]) -> bool:
+    return one[0] is other[0] and abs(one[1] / other[1] - 1) <= SAME_CEILING
+
+
+def ceilings_met(disks: Mapping[BudgetKey, Case]) -> list[tuple[Dimension, float]]:
+    """Limits that disks without known limits have met."""
+    return [
+        (dimension, ceiling.value)
+        for case in disks.values()
+        if not case.claims
+        for dimension, ceilings in case.plateau.ceilings.items()
+        for ceiling in ceilings
+        if ceiling.seconds >= TRUSTED_SECONDS
+    ]
+
+
+def stripe_followers(stripes: Iterable[Case], senses: Mapping[FlowKey, Sense]) -> set[str]:
+    """Members of stripes that are only as slow as a sibling makes them: it waits longer."""
+    found: set[str] = set()
+    for case in stripes:
+        delays = [(flow.name, senses[flow].delay) for flow in case.budget.members if flow in senses]
+        longest = max((delay for _, delay in delays), default=0.0)
+        found.update(name for name, delay in delays if APART_DELAY * delay < longest)
+    return found
 
 
 def waits_for_slots(sense: Sense, client: ClientWitness | None, load: float) -> bool:

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ioplateau.judge.blame import Culprit, is_apart, of_disks
+from ioplateau.judge.blame import (
+    Culprit,
+    ceilings_met,
+    in_one_queue,
+    is_apart,
+    is_one_queue,
+    of_disks,
+    stripe_followers,
+)
 from ioplateau.judge.budgets import Budget, BudgetKey, Dimension, FlowKey, Kind, Verdict, Word
 from ioplateau.judge.case import Case, rate_of
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.learned import TRUSTED_SECONDS
 from ioplateau.judge.memory import Kept, saved
-from ioplateau.judge.phases import Claim
+from ioplateau.judge.phases import ABOVE, Claim
 from ioplateau.judge.pool import Member, Pool
 from ioplateau.judge.providers import instance_exceeded, volume_exceeded
 from ioplateau.judge.rulings import Ruling, quiet, rule
@@ -33,7 +40,9 @@ class DiskRoom:
         self._disks: dict[BudgetKey, Case] = {}
         self._stripes: dict[BudgetKey, Case] = {}
         self._lanes: dict[BudgetKey, Case] = {}
-        self._cached: set[str] = set()
+        self._cached: set[str] = set()  # a host's cache may answer some of what it is asked
+        self._read_cached: set[str] = set()
+        self._write_cached: set[str] = set()
         self._stripe_of: dict[str, str] = {}
         self._hits_until: dict[str, float] = {}
         self._kept = Kept()
@@ -44,9 +53,9 @@ class DiskRoom:
     def seat(self, budgets: Mapping[BudgetKey, Budget], at: float) -> None:
         """Take the budgets of this room; those that stay keep their memory."""
         disks = {key: b for key, b in budgets.items() if key.kind is Kind.DISK}
-        self._cached = {
-            flow.name for b in disks.values() for flow in (*b.skips_reads, *b.skips_writes)
-        }
+        self._read_cached = {flow.name for b in disks.values() for flow in b.skips_reads}
+        self._write_cached = {flow.name for b in disks.values() for flow in b.skips_writes}
+        self._cached = self._read_cached | self._write_cached
         self._hits_until = {n: at for n, at in self._hits_until.items() if n in self._cached}
         flows = {member for b in disks.values() for member in b.members}
         stripes = {key: b for key, b in budgets.items() if key.kind is Kind.STRIPE}
@@ -68,9 +77,9 @@ class DiskRoom:
         }
 
     def _new(self, flow: FlowKey, at: float) -> Sense:
-        cached = flow.name in self._cached
-        sense = Sense(CACHED_PRIOR_SECONDS if cached else PRIOR_SECONDS)
-        return self._kept.to_sense(flow, sense, at)
+        reads = CACHED_PRIOR_SECONDS if flow.name in self._read_cached else PRIOR_SECONDS
+        writes = CACHED_PRIOR_SECONDS if flow.name in self._write_cached else PRIOR_SECONDS
+        return self._kept.to_sense(flow, Sense((reads, writes)), at)
 
     def _case(self, before: Case | None, budget: Budget, drawn: Sense | Pool, at: float) -> Case:
         if before is None or before.drawn is not drawn:
@@ -180,15 +189,22 @@ class DiskRoom:
             explained = {
                 disk.name for disk, claim in bound.items() if _misfit(claim) <= fit + SAME_FIT
             }
-            explained.update(disk.name for disk, own in self._disks.items() if own.plateau.on)
+            if not is_one_queue(case, self._disks):
+                explained.update(disk.name for disk, own in self._disks.items() if own.plateau.on)
             pool.weigh(dt, explained)
-            claim = case.weigh_claims(dt)
+            claim = case.weigh_claims(dt, elsewhere=fit > ABOVE and self._all_at_their_own(pool))
             if claim is not None:
                 lanes[key] = claim
                 names = {member.name for member in pool.members if member.rates[0] > 0}
                 for disk in [d for d in bound if d.name in names and d.name not in explained]:
                     del bound[disk]
         return lanes
+
+    def _all_at_their_own(self, pool: Pool) -> bool:
+        """Whether every disk that waits stands at a limit of its own."""
+        waiting = [m.name for m in pool.members if m.sense.queue >= Queue.STRONG]
+        cases = [self._disks.get(BudgetKey(Kind.DISK, name)) for name in waiting]
+        return bool(cases) and all(case and _best_fit(case) <= ABOVE for case in cases)
 
     def _find_unknown(
         self,
@@ -200,6 +216,7 @@ class DiskRoom:
         """Plateaus without a known limit: of disks that met theirs before, of a lane, of disks."""
         culprit = Culprit.DISK
         found: dict[BudgetKey, Claim | None] = {}
+        shared: set[str] = set()
         if not self._learn:
             return culprit, found
         for key, case in self._lanes.items():
@@ -207,7 +224,9 @@ class DiskRoom:
             if not pool.operations and case.plateau.score == 0.0:
                 continue
             who = of_disks(pool) if pool.queue >= Queue.STRONG else Culprit.DISK
-            if pool.queue >= Queue.STRONG:
+            if is_one_queue(case, self._disks):
+                shared |= in_one_queue(pool, self._disks)
+            if pool.queue >= Queue.STRONG and culprit is not Culprit.VM:
                 culprit = who
             case.plateau.step(
                 pool,
@@ -219,15 +238,22 @@ class DiskRoom:
                 found[key] = None
         whole = self._uncached_pool()
         waits = any(case.sense.queue >= Queue.STRONG for case in self._disks.values())
-        hints = self._hints() if waits else []
+        hints = ceilings_met(self._disks) if waits else []
+        if waits:
+            shared |= stripe_followers(self._stripes.values(), self._senses)
         for key, case in self._disks.items():
             sense = case.sense
             if not sense.active:
                 if case.plateau.score:
                     case.plateau.rest(dt)
                 continue
+            if key.name in shared:
+                if case.plateau.on:
+                    case.plateau.disown(sense)
+                case.plateau.rest(dt)
+                continue
             allowed = key not in bound and not lanes
-            if allowed and whole is not None and whole.waiting_members > 1:
+            if allowed and whole is not None and (whole.waiting_members > 1 or whole.alike):
                 hits = at < self._hits_until.get(key.name, 0.0)
                 own = is_apart(sense, whole) if found else culprit is not Culprit.VM
                 allowed = hits or (own and not case.claims)
@@ -239,17 +265,6 @@ class DiskRoom:
                 hints=hints if key not in bound and not lanes else (),
             )
         return culprit, found
-
-    def _hints(self) -> list[tuple[Dimension, float]]:
-        """Limits that disks without known limits have met: disks are often bought alike."""
-        return [
-            (dimension, ceiling.value)
-            for case in self._disks.values()
-            if not case.claims
-            for dimension, ceilings in case.plateau.ceilings.items()
-            for ceiling in ceilings
-            if ceiling.seconds >= TRUSTED_SECONDS
-        ]
 
     def _uncached_pool(self) -> Pool | None:
         for key, lane in self._lanes.items():
@@ -353,11 +368,12 @@ def _misfit(claim: Claim) -> float:
 
 
 def _best_fit(case: Case) -> float:
-    """How near the sum is to one of its known limits, as a share."""
+    """How near the sum is to one of its known limits, base or burst, as a share."""
     return min(
         (
-            abs(rate_of(case.drawn, c.limit.dimension, c.limit.direction) / c.limit.value - 1)
+            abs(rate_of(case.drawn, c.limit.dimension, c.limit.direction) / value - 1)
             for c in case.claims
+            for value in ((c.limit.value, _burst(c)) if c.limit.burst else (c.limit.value,))
         ),
         default=1.0,
     )

@@ -27,6 +27,7 @@ GUST_BLOCKS, SAME_GUSTS = 6, 0.05
 SAME = 0.015
 SAME_CEILING = 0.02
 OUTGROWN = 1.05
+LEFT = 1.2
 RIPPLED_FLAT = 0.03
 VERY_FLAT = 0.006
 KEEP = 4
@@ -170,6 +171,30 @@ class Plateau:
                     return Evidence(1.0, dimension, level.mean)
         return None
 
+    def standing(self, drawn: Drawn) -> tuple[Dimension, float] | None:
+        """The trusted ceiling at which what is drawn stands now."""
+        for dimension, rate in (
+            (Dimension.IOPS, drawn.operations),
+            (Dimension.THROUGHPUT, drawn.bytes),
+        ):
+            for ceiling in self.ceilings[dimension]:
+                if (
+                    ceiling.seconds >= TRUSTED_SECONDS
+                    and abs(rate / ceiling.value - 1) <= SAME_CEILING
+                ):
+                    return dimension, ceiling.value
+        return None
+
+    def disown(self, drawn: Drawn) -> None:
+        """What holds now is another's limit: forget what was learned of it here."""
+        self.on, self.score = False, 0.0
+        for dimension, rate in (
+            (Dimension.IOPS, drawn.operations),
+            (Dimension.THROUGHPUT, drawn.bytes),
+        ):
+            found = self.ceilings[dimension]
+            found[:] = [c for c in found if abs(rate / c.value - 1) > SAME_CEILING]
+
     def _flatness(self, drawn: Drawn, beside_known: bool) -> Evidence | None:
         """A level held under a queue that the application would not have held by itself."""
         dimension, level = self._flatter(drawn)
@@ -191,6 +216,9 @@ class Plateau:
                 is_flat, level = True, Level(mean, level.spread, BEAT_BLOCKS)
         if not is_flat or self._is_vetoed(drawn, dimension, level):
             return None
+        rate = drawn.operations if dimension is Dimension.IOPS else drawn.bytes
+        if rate > LEFT * level.mean and not slowly:
+            return None  # what stands at a limit may dip below it, not rise above
         gain = 2.0 if deep and level.spread <= VERY_FLAT else 1.0 if deep else 0.5
         if slowly:  # chance does it too, but not for long
             gain = RIPPLED_GAIN

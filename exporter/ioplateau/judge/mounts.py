@@ -107,8 +107,9 @@ class MountRoom:
             elif flow.kind == "nic":
                 _look_at_interface(sense, tick)
             else:
+                stalled = sense.stalled_seconds
                 sense.look(tick, at, dt)
-                self._notice_stall(flow, sense, tick, dt, witness)
+                self._notice_stall(flow, sense, tick, dt, witness, stalled)
         self._remember_wire(witness)
         network = self._bind_networks(dt)
         for key, case in self._networks.items():
@@ -134,8 +135,15 @@ class MountRoom:
     # -- stalls
 
     def _notice_stall(
-        self, flow: FlowKey, sense: Sense, tick: FlowTick, dt: float, witness: Witness
+        self,
+        flow: FlowKey,
+        sense: Sense,
+        tick: FlowTick,
+        dt: float,
+        witness: Witness,
+        stalled: float,
     ) -> None:
+        """stalled: seconds of a stall until this block."""
         usual = self._usual.get(flow, 0.0)
         client = witness.clients.get(self._clients.get(flow, ""))
         waiting = self._on_wire.get(self._clients.get(flow, ""), 0)
@@ -153,7 +161,7 @@ class MountRoom:
             and sense.excess > 10
         )
         if (silent and usual > 0) or trickle:
-            sense.stalled_seconds += dt
+            sense.stalled_seconds = stalled + dt
             return
         sense.stalled_seconds = 0.0
         self._usual[flow] = usual + min(1.0, dt / 10) * (tick.operations_per_second - usual)

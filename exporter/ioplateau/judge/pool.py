@@ -167,6 +167,8 @@ class Pool(Levels):
             self._correlate(dt)
         else:
             self.together = None
+            self.alike = False
+            self.median_delay = 0.0
         self.queue = self._queue(free, strong, weak=weak)
         if self.queue >= Queue.STRONG:
             self.queued += 1
@@ -222,10 +224,32 @@ class Pool(Levels):
                 if self.together is None or ratio < self.together:
                     self.together = ratio
         self._groups = now
-        if self.waiting_members < 2:
-            self.alike = False
-            return
-        delays = sorted([m.sense.delay for m in self.members if m.sense.delay > 0])
+        self._compare_delays()
+
+    def _compare_delays(self) -> None:
+        """Whether the members wait equally long: one queue, one delay. A member with one request
+        at a time says so too, but less exactly.
+        """
+        by_group: dict[int, float] = {}
+        light = []
+        for member in self.members:
+            sense = member.sense
+            if sense.queue >= Queue.STRONG:
+                by_group[member.group] = max(by_group.get(member.group, 0.0), sense.delay)
+            elif sense.delay > 0:
+                light.append(member)
+        delays = sorted(by_group.values())
         self.median_delay = median = delays[len(delays) // 2] if delays else 0.0
-        near = [d for d in delays if median / NEAR_DELAY <= d <= median * NEAR_DELAY]
-        self.alike = len(near) > 1 and len(near) >= 0.6 * len(delays)
+        if len(delays) > 1:
+            near = [d for d in delays if median / NEAR_DELAY <= d <= median * NEAR_DELAY]
+            self.alike = len(near) > 1 and len(near) >= 0.6 * len(delays)
+            return
+        # A stripe's members, or one that waits among others with one request at a time.
+        others = [m.sense.delay for m in light if m.group not in by_group]
+        if others:
+            near = [d for d in others if median / APART_DELAY <= d <= median * APART_DELAY]
+            self.alike = len(near) > 0.5 * len(others)
+            return
+        whole = [m.sense.delay for m in self.members if m.sense.queue >= Queue.STRONG]
+        near = [d for d in whole if d >= median / NEAR_DELAY]
+        self.alike = len(near) > 1 and len(near) >= 0.6 * len(whole)

@@ -32,6 +32,7 @@ OTHER_DIRECTION = 1.3
 BYTES_PER_SECOND = 200e6  # what a larger request may cost more than a smaller one
 PRIOR_SECONDS = 0.002  # of a remote disk or filer nobody has seen unloaded yet
 CACHED_PRIOR_SECONDS = 0.0005
+PRIORS = PRIOR_SECONDS, PRIOR_SECONDS
 LONG_BLOCKS = 200  # after these a class below the prior needs no other's word
 MOST_CLASSES = 64
 OWN_BLOCKS = 4  # blocks after which a class has a history of its own
@@ -42,16 +43,21 @@ DEEP_EXCESS, DEEP_WAITING = 3.0, 6.0
 STRANGE_EXCESS = 1.5
 STANDING, MOST_STEP = 0.005, 0.05
 WEAK_RATIO, WEAK_WAITING = 1.18, 0.5
+LIGHT_WAITING = 0.3  # of a flow with one request at a time that takes several times its floor
 BUSY = 0.92  # io_ticks moves in jiffies; a queue that exists part of the time is no limit
 
 
 class Floors:
-    """Lowest latency by direction and half octave of request size."""
+    """Lowest latency by direction and half octave of request size.
 
-    __slots__ = ("_classes", "prior_seconds")
+    priors: seconds of a read and of a write that nobody has seen yet. Where they differ, a host's
+    cache answers one direction, which then says nothing of the other.
+    """
 
-    def __init__(self, prior_seconds: float = PRIOR_SECONDS) -> None:
-        self.prior_seconds = prior_seconds
+    __slots__ = ("_classes", "_priors")
+
+    def __init__(self, priors: tuple[float, float] = PRIORS) -> None:
+        self._priors = priors
         # class -> [floor seconds, monotonic seconds of that floor, blocks seen, bytes]
         self._classes: dict[int, list[float]] = {}
 
@@ -75,15 +81,16 @@ class Floors:
         own[2] += 1
         floor = own[0]
         history = floor if own[2] >= OWN_BLOCKS else None
-        if own[2] < LONG_BLOCKS or floor > self.prior_seconds:
+        if own[2] < LONG_BLOCKS or floor > self._priors[write]:
             return min(floor, self._bound(name, write, size)), history
         return floor, history
 
     def _bound(self, name: int, write: bool, size: float) -> float:
         """What the prior and the other classes say this class cannot be slower than."""
-        bound = self.prior_seconds + size / BYTES_PER_SECOND
+        bound = self._priors[write] + size / BYTES_PER_SECOND
+        alone = self._priors[0] != self._priors[1]
         for other, (floor, _, blocks, other_size) in self._classes.items():
-            if other != name and blocks >= OWN_BLOCKS:
+            if other != name and blocks >= OWN_BLOCKS and not (alone and (other & 1) != write):
                 guess = floor * (OTHER_DIRECTION if (other & 1) != write else 1.0)
                 guess += max(0.0, size - other_size) / BYTES_PER_SECOND
                 bound = min(bound, guess)
@@ -138,9 +145,9 @@ class Sense(Levels):
         "write_operations",
     )  # fmt: skip
 
-    def __init__(self, prior_seconds: float = PRIOR_SECONDS) -> None:
-        self.floors = Floors(prior_seconds)
-        self.rtt_floors = Floors(prior_seconds)
+    def __init__(self, priors: tuple[float, float] = PRIORS) -> None:
+        self.floors = Floors(priors)
+        self.rtt_floors = Floors(priors)
         self.recent_operations = Recent()
         self.recent_bytes = Recent()
         self.recent_latency = Recent()
@@ -295,16 +302,20 @@ class Sense(Levels):
             if queue < Queue.STRONG and self.is_bounded:
                 queue = Queue.STRONG
         self.queue = queue
+        if queue >= Queue.STRONG or (excess >= DEEP_EXCESS and waiting >= LIGHT_WAITING):
+            # Also of one request at a time, which stands in a queue that others fill.
+            delay = waiting / self.operations
+            weight = 0.4 if queue >= Queue.STRONG else 0.2
+            self.delay = self.delay + weight * (delay - self.delay) if self.delay else delay
+        elif self.still and excess < DEEP_EXCESS:
+            self.delay = 0.0
         if queue >= Queue.STRONG:
             self.queued += 1
             self.still = 0
-            delay = waiting / self.operations
-            self.delay = delay if self.queued == 1 else self.delay + 0.4 * (delay - self.delay)
         else:
             self.still += 1
             if self.still > 1:
                 self.queued = 0
-                self.delay = 0.0
             if not self.near and ratio < 1.5:
                 if not self.typical:
                     self.typical = ratio
