@@ -269,10 +269,9 @@ class Engine:
             self._groups.flows,
             settings,
         )
-        if self._topology is None or any(
-            now is not was for now, was in zip(drawn_from, self._drawn_from, strict=True)
-        ):
-            self._drawn_from = drawn_from
+        is_same = drawn_from == self._drawn_from
+        self._drawn_from = drawn_from  # what is the same object is not compared again
+        if self._topology is None or not is_same:
             self._topology = topology.build(
                 self._disks.with_partitions(),
                 self._nfs.flows(_slot_limit(static)),

@@ -10,8 +10,11 @@ from ioplateau.judge import ticks
 from ioplateau.judge.budgets import FlowKey
 from ioplateau.judge.flows import FlowTick
 from ioplateau.measure.delta import History
+from ioplateau.measure.frozen import maker
 from ioplateau.measure.interfaces import InterfaceCounters, InterfaceTable
 from ioplateau.state import InterfaceState
+
+_make_state = maker(InterfaceState)
 
 
 class Interfaces:
@@ -71,7 +74,7 @@ class Interfaces:
             link = link if isinstance(link, dict) else {}
             speed = link.get("speed_mbit")
             if history.last is not None:
-                found[name] = InterfaceState(
+                found[name] = _make_state(
                     name,
                     history.last[1],
                     history.window,

@@ -22,6 +22,7 @@ from ioplateau.judge.learned import Plateau
 from ioplateau.judge.phases import Claim
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import Queue, Sense
+from ioplateau.measure.frozen import maker
 
 IDLE_OPERATIONS = 5.0  # per second
 SATURATED_SECONDS = 3.0
@@ -30,6 +31,7 @@ FLAT_APPLICATION = 0.03
 PATIENCE_SECONDS, LONG_PATIENCE_SECONDS = 5.0, 10.0
 MOST_EXCESS = 1000.0
 UNHURRIED = frozenset({Word.HEALTHY, Word.APP_LIMITED, Word.LATENCY_BOUND})
+_make_verdict = maker(Verdict)
 # Budgets whose members' own pace is a word about them; of slots or a network it is none.
 OWN_WORDS = frozenset({Kind.DISK, Kind.STRIPE, Kind.VOLUME})
 
@@ -142,7 +144,7 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
         share = max(claim.reached for claim in case.claims)
     if ruling.dimension is Dimension.SLOTS:
         demand = None
-    return Verdict(
+    return _make_verdict(
         case.budget.key, ruling.word, case.since, ruling.dimension, ruling.direction,
         ruling.limit, ruling.origin, share, demand, ruling.parent, evidence, sentence, sufferers,
     )  # fmt: skip

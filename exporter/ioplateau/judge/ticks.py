@@ -25,7 +25,10 @@ def of_disk(before: DiskCounters, after: DiskCounters, elapsed_seconds: float) -
     rates = diskstats.rates(before, after, elapsed_seconds)
     if rates is None:
         return None
-    read, write, discard, flush = rates.read, rates.write, rates.discard, rates.flush
+    read, write = rates.read, rates.write
+    # Most disks never discard, and flush seldom.
+    discard = rates.discard if after.discards != before.discards else None
+    flush = rates.flush if after.flushes != before.flushes else None
     return _make_tick(
         elapsed_seconds,
         read.operations_per_second,
@@ -55,6 +58,11 @@ def _disk_at_rest(elapsed_seconds: float, in_flight: int) -> FlowTick:
 @lru_cache(4)
 def _mount_at_rest(elapsed_seconds: float) -> FlowTick:
     return FlowTick(elapsed_seconds, queue_length=0.0)
+
+
+@lru_cache(4)
+def _interface_at_rest(elapsed_seconds: float) -> FlowTick:
+    return FlowTick(elapsed_seconds)
 
 
 def of_mount(before: Mount, after: Mount, elapsed_seconds: float) -> FlowTick | None:
@@ -94,15 +102,24 @@ def of_interface(
     before: InterfaceCounters, after: InterfaceCounters, elapsed_seconds: float
 ) -> FlowTick | None:
     """An interface between two readings: bytes only, transmitting is writing."""
+    if after is before:
+        return _interface_at_rest(elapsed_seconds)
     received = after.receive_bytes - before.receive_bytes
     transmitted = after.transmit_bytes - before.transmit_bytes
     if received < 0 or transmitted < 0:
         return None
-    return FlowTick(
+    return _make_tick(
         elapsed_seconds,
-        read_bytes_per_second=received / elapsed_seconds,
-        write_bytes_per_second=transmitted / elapsed_seconds,
+        0.0,
+        0.0,
+        received / elapsed_seconds,
+        transmitted / elapsed_seconds,
+        *UNKNOWN_ON_INTERFACES,
     )
+
+
+# Times, queue, in flight and busy; discards and flushes are none; rtt and queue.
+UNKNOWN_ON_INTERFACES = (None, None, None, None, None, 0.0, 0.0, None, None, None, None)
 
 
 class _Calls:
