@@ -124,6 +124,9 @@ def regime(values: Sequence[float], most: int) -> Sequence[float]:
     a, b, c = values[-3:]
     middle = max(min(a, b), min(max(a, b), c))  # of the last three
     low, high = middle * (1 - STEP), middle * (1 + STEP)
+    newest = values[-most:]
+    if low <= min(newest) and max(newest) <= high:
+        return newest
     strangers = 0
     start = count
     for index in range(count - 1, max(count - most, 0) - 1, -1):
