@@ -91,7 +91,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     asked.add_argument("--controller", metavar="TYPE", help="SCSI or NVMe, where that matters")
     record = _add(commands, "record", _record, "write what is read of this machine into a file")
-    record.add_argument("file", type=Path, metavar="FILE", help="to write, like slow.jsonl.gz")
+    record.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="to write, like slow.jsonl.gz; a file that is there is replaced",
+    )
     record.add_argument(
         "--seconds", type=_seconds, metavar="S", help="how long; default: until interrupted"
     )

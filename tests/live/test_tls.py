@@ -178,6 +178,95 @@ def test_a_bad_web_configuration_is_exit_code_2_with_every_error(ca, tmp_path):
     assert "No such file" in lines[1]
 
 
+def renamed(directory, issued):
+    issued.certificate.replace(directory / "server.crt")
+    issued.key.replace(directory / "server.key")
+
+
+def expired(ca, at):
+    renamed(at, ca.issue("old", "DNS:localhost", days=-1))
+    return "tls_server_config.cert: the certificate has expired, want a new one"
+
+
+def of_another_certificate(ca, at):
+    ca.issue("other", "DNS:localhost").key.replace(at / "server.key")
+    return "tls_server_config: the key does not belong to the certificate"
+
+
+def without_client_ca(ca, at):
+    ca.certificate.unlink()
+    return f"tls_server_config.client_ca_file: {at}/ca.crt: No such file or directory"
+
+
+def readable_by_all(ca, at):
+    (at / "server.key").chmod(0o644)
+    key = f"{at}/server.key"
+    return (
+        f"tls_server_config.key_file: {key} has mode 0644, open to everybody;"
+        f" want 0640 or less (chmod o= {key})"
+    )
+
+
+def broken_hash(ca, at):
+    (at / "web-config.yml").write_text("basic_auth_users: {bob: $2y$10$short}")
+    return (
+        "basic_auth_users.bob: found a text of 12 characters, want a bcrypt hash of 60,"
+        " $2y$10$... (htpasswd -nBC 10 NAME)"
+    )
+
+
+def no_file(ca, at):
+    (at / "web-config.yml").unlink()
+    return "No such file or directory"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [expired, of_another_certificate, without_client_ca, readable_by_all, broken_hash, no_file],
+)
+def test_each_thing_that_is_wrong_is_one_sentence_and_exit_code_2(ca, tmp_path, spoil):
+    sentence = spoil(ca, tmp_path)
+    done = subprocess.run(
+        [IOPLATEAU, "serve", "--web.listen-address", f"127.0.0.1:{free_port()}",
+         "--web.config.file", tmp_path / "web-config.yml"],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+    assert done.returncode == 2
+    assert done.stderr == f"ioplateau: {tmp_path}/web-config.yml: {sentence}\n"
+
+
+def test_when_the_certificate_ends_is_a_metric(ca, tmp_path):
+    context = ca.client(ca.issue("client", "DNS:scraper", usage="clientAuth"))
+    with running(tmp_path) as (address, log):
+        wait_until(lambda: is_ready(address, context), log)
+        ends = scrape(address, context).value("ioplateau_web_certificate_expiry_timestamp_seconds")
+    shown = subprocess.run(
+        ["openssl", "x509", "-noout", "-enddate", "-in", tmp_path / "server.crt"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    assert ends == ssl.cert_time_to_seconds(shown.stdout.strip().removeprefix("notAfter="))
+
+
+def test_a_certificate_that_ends_while_it_is_served_is_said_once_before_and_once_after(
+    ca, tmp_path
+):
+    now = time.time()
+    renamed(tmp_path, ca.issue("brief", "IP:127.0.0.1", between=(now - 3600, now + 45)))
+    context = ca.client(ca.issue("client", "DNS:scraper", usage="clientAuth"))
+    with running(tmp_path) as (address, log):
+        wait_until(lambda: is_ready(address, context), log)
+        wait_until(lambda: not is_ready(address, context), log, 120)
+        for _ in range(3):
+            time.sleep(1.1)  # a look at most once a second
+            is_ready(address, context)
+        told = log.read_text()
+
+    assert told.count("the certificate expires soon") == 1
+    assert told.count("the certificate has expired, clients refuse it") == 1
+
+
 def test_a_certificate_replaced_under_the_running_daemon_is_served(ca, tmp_path):
     context = ca.client(ca.issue("client", "DNS:scraper", usage="clientAuth"))
     with running(tmp_path) as (address, log):

@@ -90,11 +90,22 @@ def test_record_writes_what_replay_reads(tmp_path):
     assert len(replayed.stdout.splitlines()) == 6
 
 
+def test_record_replaces_a_file_that_is_there_and_its_help_says_so(tmp_path):
+    file = tmp_path / "here.jsonl.gz"
+    file.write_bytes(b"something longer than nothing" * 100_000)
+    recorded = run("record", file, "--seconds", "0.2", "--sampling.interval", "0.2")
+    replayed = run("replay", file, "--format", "json")
+
+    assert recorded.returncode == 0, recorded.stderr
+    assert len(replayed.stdout.splitlines()) == 2
+    assert "a file that is there is replaced" in " ".join(run("record", "--help").stdout.split())
+
+
 def test_record_into_nowhere_is_a_sentence(tmp_path):
     done = run("record", tmp_path / "no/such/place.gz", "--seconds", "1")
 
     assert done.returncode == 2
-    assert "place.gz: No such file or directory" in done.stderr
+    assert "place.gz: No such file or directory\n" in done.stderr
 
 
 def test_doctor_says_what_it_sees(tmp_path):

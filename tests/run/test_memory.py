@@ -103,3 +103,20 @@ def test_a_directory_that_cannot_be_written_is_said_once(tmp_path, caplog):
     assert caplog.text.count("cannot be kept") == 1
     assert "kept again" in caplog.text
     assert (tmp_path / "missing/state.json").exists()
+
+
+def test_whether_it_can_be_written_is_found_out_without_touching_what_is_kept(tmp_path, caplog):
+    Memory(tmp_path).write({"a": 1}, wall=1.0)
+    before = (tmp_path / "state.json").read_bytes()
+    with caplog.at_level(logging.INFO):
+        Memory(tmp_path).rehearse()
+        Memory(tmp_path / "missing").rehearse()
+        Memory(None).rehearse()
+
+    assert (tmp_path / "state.json").read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["state.json"]
+    assert len(caplog.records) == 1
+    assert (
+        vars(caplog.records[0])["ioplateau_fields"]["why"]
+        == f"there is no directory {tmp_path}/missing"
+    )

@@ -121,6 +121,7 @@ def test_a_key_written_in_the_wrong_place_is_shown_the_right_one():
         ("http_server_config: {headers: {X-Frame-Options: allow}}", "want deny or sameorigin"),
         ('http_server_config: {headers: {X-XSS-Protection: "a\\r\\nb"}}', "one line"),
         ("basic_auth_users: {alice: 123}", "found a number, want a bcrypt hash"),
+        ("basic_auth_users: {alice: $2y$10$" + "!" * 53 + "}", "60 characters, but not those of a"),
         (f"basic_auth_users: {{123: {HASH}}}", "a number is no name"),
         (f'basic_auth_users: {{"a:b": {HASH}}}', "neither colons"),
         ("basic_auth_users: {alice: $2y$18$" + "a" * 53 + "}", "takes too long"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from ioplateau.run import webconfig
+from ioplateau.run.expiry import Expiry, spelt
 from ioplateau.run.http1 import Request, Response, text
 from ioplateau.run.logs import event
 from ioplateau.run.passwords import CHALLENGE, Users
@@ -90,10 +90,13 @@ class GateFile:
     """The gate as the file at `path` describes it. Raises WebConfigError at the beginning.
 
     Later `look` takes a changed file; a broken one leaves the old gate, and is logged once.
+    So is a certificate that ends. wall: the clock that certificates are held to.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, wall: Callable[[], float] = time.time) -> None:
         self._path = Path(path)
+        self._wall = wall
+        self._expiry = Expiry()
         self._others: tuple[str, ...] = ()
         self._look_at = 0.0
         self._stamp: Stamp = {}
@@ -111,6 +114,8 @@ class GateFile:
             if stamp != self._stamp:
                 self._stamp = stamp
                 self._take()
+            if tls := self._gate.tls:
+                self._expiry.look(tls.valid_from, tls.valid_until, self._wall())
         return self._gate
 
     def _take(self) -> None:
@@ -151,7 +156,7 @@ class GateFile:
             config = webconfig.parse(content)
             self._others = tuple(str(self._path.parent / name) for name in config.files)
             self._stamp = {**self._stamps(), str(self._path): own}
-            return _gate(config, self._path.parent, mode)
+            return _gate(config, self._path.parent, mode, self._wall())
         except ProblemsError as error:
             raise WebConfigError(str(self._path), error.problems) from error
 
@@ -159,12 +164,12 @@ class GateFile:
         return {name: _stamp(name) for name in (str(self._path), *self._others)}
 
 
-def _gate(config: WebConfig, base: Path, mode: int) -> Gate:
+def _gate(config: WebConfig, base: Path, mode: int, wall: float) -> Gate:
     problems: list[str] = []
     tls, users = None, None
     try:
         if config.tls:
-            tls = _tls(config.tls, base, mode)
+            tls = _tls(config.tls, base, mode, wall)
     except ProblemsError as error:
         problems += error.problems
     try:
@@ -177,10 +182,10 @@ def _gate(config: WebConfig, base: Path, mode: int) -> Gate:
     return Gate(tls, users, bucket, config.open_paths, config.headers)
 
 
-def _tls(config: webconfig.TlsConfig, base: Path, mode: int) -> Tls:
+def _tls(config: webconfig.TlsConfig, base: Path, mode: int, wall: float) -> Tls:
     from ioplateau.run import tls
 
-    return tls.Tls(config, tls.read(config, base, mode), time.time())
+    return tls.Tls(config, tls.read(config, base, mode), wall)
 
 
 def _stamp(name: str) -> tuple[int, ...] | None:
@@ -195,8 +200,7 @@ def described(gate: Gate) -> str:
     """What a log line says of it."""
     parts: list[str] = []
     if gate.tls:
-        until = datetime.fromtimestamp(gate.tls.valid_until, UTC)
-        parts.append(f"TLS, certificate valid until {until:%Y-%m-%dT%H:%M:%SZ}")
+        parts.append(f"TLS, certificate valid until {spelt(gate.tls.valid_until)}")
     if gate.users:
         parts.append(f"passwords of {gate.users.count} users")
     return "; ".join(parts) or "open"

@@ -6,6 +6,7 @@ leaves the last good one. A file that cannot be understood is set aside, never d
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -22,6 +23,8 @@ LOG = logging.getLogger(__name__)
 # Counts up when an older ioplateau could misread what we write.
 FORMAT = 1
 NAME = "state.json"
+# A block of every file system: a full disk still takes a file of nothing.
+REHEARSED_BYTES = 4096
 
 # What comes of taking up something that is no memory of ours.
 UNSOUND = (
@@ -86,7 +89,10 @@ class Memory:
         kept = json.loads(self._path.read_bytes())
         found = kept["format"]
         if found > FORMAT:
-            raise _NewerError(f"format {found}, this version reads up to {FORMAT}")
+            by = kept.get("ioplateau", "of an unknown version")
+            raise _NewerError(
+                f"ioplateau {by} wrote it in format {found}, this version reads up to {FORMAT}"
+            )
         take(kept["memory"], max(wall - float(kept["wall"]), 0.0))
 
     def keep(self, memory: Callable[[], Mapping[str, Any]], mono: float, wall: float) -> None:
@@ -99,18 +105,23 @@ class Memory:
 
     def write(self, memory: Mapping[str, Any], wall: float) -> None:
         """Write now."""
+        kept = {"format": FORMAT, "ioplateau": __version__, "wall": wall, "memory": memory}
+        self._put(json.dumps(kept), lambda fresh, path: fresh.replace(path))
+
+    def rehearse(self) -> None:
+        """Find out now whether it can be written, not when it is due; what is kept stays."""
+        self._put(" " * REHEARSED_BYTES, lambda fresh, path: fresh.unlink())  # noqa: ARG005
+
+    def _put(self, text: str, then: Callable[[Path, Path], object]) -> None:
         if self._path is None:
             return
         fresh = self._path.with_suffix(".new")
-        text = json.dumps(
-            {"format": FORMAT, "ioplateau": __version__, "wall": wall, "memory": memory}
-        )
         try:
             with fresh.open("w") as file:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-            fresh.replace(self._path)
+            then(fresh, self._path)
         except OSError as error:
             with suppress(OSError):
                 fresh.unlink(missing_ok=True)
@@ -120,7 +131,7 @@ class Memory:
                     logging.WARNING,
                     "state cannot be kept, a restart will forget it",
                     file=self._path,
-                    why=error.strerror,
+                    why=_reason(error, self._path.parent),
                 )
             self._fails = True
         else:
@@ -148,3 +159,9 @@ class Memory:
                 file=self._path,
                 why=f"{why}; {error.strerror}",
             )
+
+
+def _reason(error: OSError, directory: Path) -> str:
+    if error.errno == errno.ENOENT:
+        return f"there is no directory {directory}"
+    return error.strerror or repr(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from ioplateau.engine import Engine
@@ -30,14 +31,13 @@ def record(
 ) -> int:
     """Write snapshots until `wait` (which sleeps that long) says stop; how many there are.
 
-    The file is complete up to the last tick whenever it ends. Raises OSError for a file
-    that cannot be written.
+    A file that is there is replaced. It is complete up to the last tick whenever it ends.
+    Raises OSError, which names the file, for one that cannot be written.
     """
     grid = Grid(clock.mono(), interval_seconds)
     count = 0
-    with path.open("wb") as file:
-        writer = Writer(file, interval_seconds)
-        try:
+    try:
+        with path.open("wb") as file, closing(Writer(file, interval_seconds)) as writer:
             while ticks is None or count < ticks:
                 due = grid.next(clock.mono())
                 if wait(max(due - clock.mono(), 0.0)):
@@ -46,8 +46,9 @@ def record(
                 writer.write(snapshot)
                 seen(snapshot)
                 count += 1
-        finally:
-            writer.close()
+    except OSError as error:  # a full disk, at the latest: the error of a write has no name
+        why = f"{error.strerror or error}{f', after {count} snapshots' if count else ''}"
+        raise OSError(error.errno, why, str(path)) from error
     return count
 
 

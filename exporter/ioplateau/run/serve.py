@@ -90,6 +90,7 @@ class Daemon:
                 interval_seconds=self._settings.engine.interval_seconds,
             )
             self._memory.restore(self._engine.restore, self._clock.wall())
+            self._memory.rehearse()
             # Nothing of a tick is cyclic: what it made goes when the next one replaces it, and
             # looking for cycles as often as usual would take an eighth of our time. Connections do
             # leave some, so it is not turned off.
@@ -166,6 +167,7 @@ class Daemon:
             tick_seconds=times.seconds,
             ticks_skipped=self._loop.skipped,
             scrapes=self._scrapes,
+            certificate_ends=self._web.certificate_ends,
             start_time_seconds=process.start_time_seconds,
             cpu_seconds=process.cpu_seconds,
             resident_bytes=process.resident_bytes,

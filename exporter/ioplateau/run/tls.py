@@ -40,11 +40,14 @@ class Pems:
 
 
 class Tls:
-    """A certificate in force. valid_until: seconds since 1970. Raises ProblemsError."""
+    """A certificate in force. valid_from, valid_until: seconds since 1970.
+
+    Raises ProblemsError.
+    """
 
     def __init__(self, config: TlsConfig, pems: Pems, wall: float) -> None:
         self._wanted = {_plain(name) for name in config.allowed_names}
-        self._context, self.valid_until = _tried(config, pems, wall)
+        self._context, self.valid_from, self.valid_until = _tried(config, pems, wall)
 
     def wrap(self, accepted: socket.socket) -> ssl.SSLSocket:
         """A socket whose handshake is still to be done. Raises OSError if the peer has gone."""
@@ -163,8 +166,8 @@ def _certificates(text: bytes) -> str | None:
     return "no certificate in PEM, want -----BEGIN CERTIFICATE-----"
 
 
-def _tried(config: TlsConfig, pems: Pems, wall: float) -> tuple[ssl.SSLContext, float]:
-    """The context, tried with a client in memory, and until when the certificate is valid."""
+def _tried(config: TlsConfig, pems: Pems, wall: float) -> tuple[ssl.SSLContext, float, float]:
+    """The context, tried with a client in memory; from and until when the certificate is valid."""
     try:
         context = _context(config, pems)
         # Not yet with clients' certificates: ours has none.
@@ -179,7 +182,8 @@ def _tried(config: TlsConfig, pems: Pems, wall: float) -> tuple[ssl.SSLContext, 
     dead = [ca for ca in context.get_ca_certs() if _seconds(ca, "notAfter") < wall]
     if dead and len(dead) == context.cert_store_stats()["x509"]:
         raise ProblemsError([f"tls_server_config.client_ca: expired on {dead[0]['notAfter']}"])
-    return context, _seconds(certificates[0], "notAfter")
+    own = certificates[0]
+    return context, _seconds(own, "notBefore"), _seconds(own, "notAfter")
 
 
 def _context(config: TlsConfig, pems: Pems) -> ssl.SSLContext:

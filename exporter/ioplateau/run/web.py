@@ -105,6 +105,12 @@ class WebServer:
         """Connections accepted and not yet closed."""
         return len(self._crowd)
 
+    @property
+    def certificate_ends(self) -> float | None:
+        """Until when the certificate is valid, in seconds since 1970; None: no TLS."""
+        tls = self._gate.tls
+        return tls.valid_until if tls else None
+
     def start(self) -> Self:
         """Begin to serve; the server itself, for `with`."""
         announce(self._gate)

@@ -197,7 +197,8 @@ def _user(name: Any, secret: Any) -> str | None:
         return "a user name has neither colons nor control characters"
     if not isinstance(secret, str) or not (words := _BCRYPT.fullmatch(secret)):
         size = f"a text of {len(secret)} characters" if isinstance(secret, str) else _kind(secret)
-        return f"found {size}, want a bcrypt hash of 60, $2y$10$... (htpasswd -nBC 10 NAME)"
+        odd = ", but not those of a hash" if size == "a text of 60 characters" else ""
+        return f"found {size}{odd}, want a bcrypt hash of 60, $2y$10$... (htpasswd -nBC 10 NAME)"
     if int(words[1]) > HIGHEST_COST:
         return f"a hash of cost {words[1]} takes too long to check, want at most {HIGHEST_COST}"
     return None

@@ -32,6 +32,7 @@ class SelfStats:
     scrapes: int
     start_time_seconds: float  # UNIX time
     cpu_seconds: float
+    certificate_ends: float | None = None  # UNIX time; None: no TLS
     resident_bytes: int | None = None
     virtual_bytes: int | None = None
     open_descriptors: int | None = None
@@ -132,6 +133,11 @@ DAEMON: Table[SelfStats, SelfStats] = Table(
             lambda p: p.ticks_skipped,
         ),
         counter("scrapes_total", "Scrapes answered.", lambda p: p.scrapes),
+        gauge(
+            "web_certificate_expiry_timestamp_seconds",
+            "UNIX time at which the certificate that is served over TLS expires.",
+            lambda p: p.certificate_ends,
+        ),
     ),
 )
 
