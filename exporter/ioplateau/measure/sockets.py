@@ -108,16 +108,19 @@ class SocketDiagnostics:
 
 def _library() -> Any:
     """pyroute2's module of socket diagnostics. The package itself would import all of pyroute2,
-    three times the memory and time: it is looked up and not run.
+    three times the memory and time: it is looked up and not run, where this version allows it.
     """
-    name = "pyroute2"
+    name, wanted = "pyroute2", "pyroute2.netlink.diag"
     if name not in sys.modules and (found := importlib.util.find_spec(name)) is not None:
         sys.modules[name] = importlib.util.module_from_spec(found)
         try:
-            return importlib.import_module(f"{name}.netlink.diag")
+            return importlib.import_module(wanted)
+        except (ImportError, AttributeError):
+            for each in [each for each in sys.modules if each.startswith(f"{name}.")]:
+                del sys.modules[each]
         finally:
             del sys.modules[name]  # whoever imports it gets all of it
-    return importlib.import_module(f"{name}.netlink.diag")
+    return importlib.import_module(wanted)
 
 
 @dataclass(frozen=True, slots=True)
