@@ -39,7 +39,7 @@ test: lint types contracts ## Everything, with the real kernel, real peers and g
 	@$(BIN)/pytest --cov --cov-report=term
 
 test-nfs: $(BIN)/ioplateau ## Real NFS clients and servers in QEMU guests
-	@$(BIN)/pytest tests/live/test_nfs_guests.py
+	@$(BIN)/pytest tests/live/nfs
 
 bench: $(BIN)/ioplateau ## Cost against node_exporter and against merely reading the same bytes
 	@$(BIN)/python bench/cost.py
