@@ -15,6 +15,7 @@ say() { echo "build.sh: $*" >&2; }
 
 cd "$(dirname "$0")/../.."
 dist=$(realpath -m "${1:-dist}")
+PATH=$PATH:$PWD/.cache/uv/bin # where tools/environment.sh puts uv
 for tool in uv git python3; do
     command -v $tool >/dev/null || die "$tool is missing"
 done
