@@ -162,6 +162,22 @@ def test_a_vms_limit_ends_within_seconds_when_what_still_waits_stands_at_its_own
     assert all(m.verdicts[SDA].word is Word.THROTTLED for m in late)
 
 
+def test_a_large_request_that_counts_as_several_operations_reaches_the_limit_sooner():
+    """An EBS volume of 500 IOPS counts in units of 256 KiB: 125 requests of 1 MiB are all."""
+    budgets = {SDA: Budget(SDA, (DISK,), (LIMIT,), operation_bytes=256 * 1024)}
+    judge = Judge()
+    for number in range(14):
+        rate, wait = (20.0, 0.004) if number < 6 else (125.0, 0.128)
+        flow = FlowTick(1.0, rate, 0.0, rate * 1048576, 0.0, wait, None, rate * wait, 16, 1.0)
+        verdict = judge.observe(100.0 + number, 1.0, budgets, {DISK: flow})[SDA]
+
+    assert (verdict.word, verdict.dimension, verdict.limit) == (
+        Word.THROTTLED, Dimension.IOPS, 500.0,
+    )  # fmt: skip
+    assert verdict.utilization == pytest.approx(1.0)
+    assert verdict.evidence["level"] == pytest.approx(500.0)
+
+
 def test_with_one_busy_disk_the_sentence_admits_disk_or_vm():
     moments = list(told(FOUR, known=False))
     verdict = next(m.verdicts[SDA] for m in moments if m.since_act > 30 and m.act.binds == SDA)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ioplateau.judge.budgets import Budget, Dimension, Direction, Kind, Limit, Verdict, Word
 from ioplateau.judge.learned import Plateau
+from ioplateau.judge.limits import least_counted
 from ioplateau.judge.phases import STEEP, Claim, Signs
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import Queue, Sense
+from ioplateau.judge.window import Level
 
 # A filer may answer some reads from memory, above what it grants the volume.
 SERVER_CACHE = 0.10
@@ -89,7 +92,7 @@ class Case:
         binding: Claim | None = None
         for claim in self.claims:
             limit = claim.limit
-            rate = rate_of(drawn, limit.dimension, limit.direction)
+            rate = self.rate_of(limit.dimension, limit.direction)
             value = limit.value
             if rate < 0.4 * value and claim.score == 0.0:
                 claim.smooth += (0.5 * dt if dt < 2.0 else 1.0) * (rate - claim.smooth)
@@ -117,6 +120,8 @@ class Case:
             if queue is Queue.WEAK:
                 latency = drawn.flat_latency()
             longer = _long_means(drawn.values_of(limit.dimension), drawn.queued, queue)
+            if self.budget.operation_bytes is not None and limit.dimension is Dimension.IOPS:
+                level, longer = self._counted(level, longer)
         if limit.dimension is Dimension.IOPS:
             hidden, doubtful = drawn.hidden_operations, drawn.doubtful_operations
         else:
@@ -126,6 +131,30 @@ class Case:
             queue, level, latency, longer, drawn.excess, limit.value, elsewhere, hidden, doubtful,
             SERVER_CACHE if of_server else 0.0,
         )  # fmt: skip
+
+    def rate_of(self, dimension: Dimension, direction: Direction) -> float:
+        """Operations or bytes per second as this budget counts them: where the provider counts
+        a large request as several operations, so do we.
+        """
+        drawn, unit = self.drawn, self.budget.operation_bytes
+        if unit is None or dimension is not Dimension.IOPS:
+            return rate_of(drawn, dimension, direction)
+        counted = 0.0
+        if direction is not Direction.WRITE:
+            counted += least_counted(drawn.read_operations, drawn.read_bytes, unit)
+        if direction is not Direction.READ:
+            counted += least_counted(drawn.write_operations, drawn.write_bytes, unit)
+        return counted
+
+    def _counted(
+        self, level: Level, longer: tuple[tuple[float, float], ...]
+    ) -> tuple[Level, tuple[tuple[float, float], ...]]:
+        """What was kept of plain operations, as the provider counts them now."""
+        plain = self.drawn.operations
+        times = self.rate_of(Dimension.IOPS, Direction.TOTAL) / plain if plain else 1.0
+        return replace(level, mean=level.mean * times), tuple(
+            (short * times, long * times) for short, long in longer
+        )
 
     def memory(self) -> dict[str, Any]:
         """What must survive a restart, as JSON values."""

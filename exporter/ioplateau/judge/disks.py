@@ -15,7 +15,7 @@ from ioplateau.judge.blame import (
     stripe_followers,
 )
 from ioplateau.judge.budgets import Budget, BudgetKey, Dimension, FlowKey, Kind, Verdict, Word
-from ioplateau.judge.case import Case, rate_of
+from ioplateau.judge.case import Case
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.memory import Kept, saved
 from ioplateau.judge.phases import ABOVE, Claim
@@ -371,7 +371,7 @@ def _best_fit(case: Case) -> float:
     """How near the sum is to one of its known limits, base or burst, as a share."""
     return min(
         (
-            abs(rate_of(case.drawn, c.limit.dimension, c.limit.direction) / value - 1)
+            abs(case.rate_of(c.limit.dimension, c.limit.direction) / value - 1)
             for c in case.claims
             for value in ((c.limit.value, _burst(c)) if c.limit.burst else (c.limit.value,))
         ),

@@ -81,7 +81,7 @@ class Ruling:
             Word.THROTTLED,
             dimension,
             direction,
-            known.value if known is not None else rate_of(case.drawn, dimension, direction),
+            known.value if known is not None else case.rate_of(dimension, direction),
             known.origin if known is not None else Origin.REPORTED,
             "counted by the provider",
             phase="counted",
@@ -161,13 +161,13 @@ def _throttled_evidence(
     if dimension is None or dimension is Dimension.SLOTS:
         return None
     drawn = case.drawn
-    rate = rate_of(drawn, dimension, direction)
+    rate = case.rate_of(dimension, direction)
     evidence["level"] = rate
     if direction is Direction.TOTAL:
         level = drawn.level_of(dimension)
         evidence["flat_ratio"] = level.spread
         evidence["blocks"] = level.count
-        if level.spread < 0.03:
+        if level.spread < 0.03 and rate == rate_of(drawn, dimension, direction):
             evidence["level"] = level.mean
     if isinstance(drawn, Pool) and drawn.operations > 0:
         for member in drawn.members:
