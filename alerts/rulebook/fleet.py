@@ -35,9 +35,12 @@ def _client(name: str, per_mount: str) -> tuple[Record, Record]:
 
 
 def _limit(name: str, metric: str) -> Record:
-    # A limit that a client learned is the share it got, so it says nothing of the volume.
+    # A limit that a client learned is the share it got, so it says nothing of the volume. Where one
+    # holds below the limit that was sold, held_ratio is the one over the other.
+    volume = '{kind="volume"}'
     known = (
-        f'{metric}{{kind="volume"}} and on (instance, kind, name) '
+        f"({metric}{volume} / ioplateau_budget_held_ratio{volume} or {metric}{volume})\n"
+        "  and on (instance, kind, name) "
         'ioplateau_budget_info{origin=~".*(configured|reported|catalogue).*"}'
     )
     own = _by_volume(f"max by (instance, name, direction) (\n  {known}\n)")

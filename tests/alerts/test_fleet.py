@@ -12,7 +12,9 @@ NAME = "IoplateauVolumeAtLimit"
 BOARD = "/d/ioplateau-volume?var-volume=10.0.0.4%3A%2Fvol1"
 
 
-def client(number, share, minutes=40, *, then_minutes=0, jobs=("ioplateau",), origin="configured"):
+def client(
+    number, share, minutes=40, *, then_minutes=0, jobs=("ioplateau",), origin="configured", held=1
+):
     """One VM that reads so much of the volume's limit, and what its exporter tells of it."""
     told = []
     step = share * LIMIT_BYTES * 15
@@ -39,10 +41,11 @@ def client(number, share, minutes=40, *, then_minutes=0, jobs=("ioplateau",), or
             series("ioplateau_budget_info", "1x240", **where, **BUDGET, origin=origin),
             series(
                 "ioplateau_budget_limit_bytes_per_second",
-                f"{LIMIT_BYTES:.0f}x240",
+                f"{LIMIT_BYTES * held:.0f}x240",
                 **where,
                 **LIMIT,
             ),
+            series("ioplateau_budget_held_ratio", f"{held:g}x240", **where, **LIMIT),
             series("ioplateau_budget_throttled", "0x240", **where, **LIMIT),
         ]
     return told
@@ -211,6 +214,14 @@ def test_a_limit_that_a_client_learned_is_not_the_volumes(tmp_path):
     story = client(0, 0.5, origin="learned")
 
     assert play(tmp_path, story, values=[value("15m", "ioplateau:volume_limit_bytes:max")]) == ""
+
+
+def test_a_share_that_every_client_is_held_at_is_not_the_volumes_limit(tmp_path):
+    story = [line for number in range(2) for line in client(number, 0.5, held=0.5)]
+    whole = (recorded("ioplateau:volume_limit_bytes:max", direction="total"), LIMIT_BYTES)
+    values = [value("15m", "ioplateau:volume_limit_bytes:max", whole)]
+
+    assert play(tmp_path, story, values=values) == ""
 
 
 def test_operations_are_added_and_held_against_their_limit(tmp_path):
