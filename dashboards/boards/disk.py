@@ -3,6 +3,7 @@
 from boards.frame import DEVICE, INSTANCE, dashboard
 from boards.house import (
     Json,
+    any_is_bad,
     bands,
     column,
     plain,
@@ -78,6 +79,7 @@ def _plateau() -> Json:
             "Limits of the chosen disks that hold requests back now.",
             "short",
             target(f"count(ioplateau_budget_throttled{{{BUDGET}}} == 1) or vector(0)", "count"),
+            thresholds=any_is_bad(),
         ),
         timeseries(
             "Operations against the limit",
@@ -224,7 +226,7 @@ def _identity() -> Json:
                 column("SKU", key="sku"),
                 column("Tier", key="tier"),
                 column("Caching", key="caching"),
-                column("Size", "bytes", key="size"),
+                column("Size", key="size"),
                 column("Limits from", key="origin"),
             ],
             target(

@@ -111,12 +111,13 @@ def _over_time() -> Json:
             ),
             w=16,
             h=9,
+            many=True,
             links=[link_to_vm()],
             no_value="no limit is known on any VM",
         ),
         alert_list(
             "Alerts",
-            "Alerts of ioplateau that are firing or pending, newest first; each carries its runbook.",
+            "Alerts of ioplateau that are firing or pending, firing first; each carries its runbook.",
         ),
         bands(
             "Throttling by VM: the 20 with most throttled time in this range",

@@ -166,15 +166,22 @@ def _placed(rows: Sequence[Json], *, closed: bool) -> list[Json]:
 
 
 def _flow(panels: Sequence[Json], y: int, number: int) -> tuple[list[Json], int]:
+    """From left to right; below the last one where the line is full and there is room."""
     placed: list[Json] = []
     x = height = 0
     for panel in panels:
         rest: dict[str, Any] = dict(panel)
         w, h = rest.pop("w"), rest.pop("h")
-        if x + w > WIDTH:
-            x, y, height = 0, y + height, 0
+        last = placed[-1]["gridPos"] if placed else {"x": 0, "y": y, "w": 0, "h": 0}
+        bottom = last["y"] + last["h"]
         number += 1
-        placed.append({**rest, "id": number, "gridPos": {"x": x, "y": y, "w": w, "h": h}})
-        x += w
-        height = max(height, h)
+        if x + w > WIDTH and w == last["w"] and bottom + h <= y + height:
+            place = {"x": last["x"], "y": bottom, "w": w, "h": h}
+        else:
+            if x + w > WIDTH:
+                x, y, height = 0, y + height, 0
+            place = {"x": x, "y": y, "w": w, "h": h}
+            x += w
+            height = max(height, h)
+        placed.append({**rest, "id": number, "gridPos": place})
     return placed, y + height

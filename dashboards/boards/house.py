@@ -68,6 +68,11 @@ def any_is_bad() -> Json:
     return _steps((GREEN, None), (RED, 1))
 
 
+def held_back_thresholds() -> Json:
+    """Share of time at a limit: where the alerts begin, warning and critical."""
+    return _steps((GREEN, None), (YELLOW, 0.2), (RED, 0.5))
+
+
 def credit_thresholds() -> Json:
     """Burst credit is good while there is some."""
     return _steps((RED, None), (YELLOW, 0.1), (GREEN, 0.3))
@@ -94,15 +99,20 @@ def timeseries(
     h: int = 8,
     links: Sequence[Json] = (),
     mirrored: bool = False,
+    many: bool = False,
+    highest: float | None = None,
     thresholds: Json | None = None,
     no_value: str = "no data in this range",
 ) -> Json:
-    """Lines over time. mirrored: reads up, writes down, on one centred axis."""
+    """Lines over time. mirrored: reads up, writes down, on one centred axis.
+
+    many: lines that cross, so nothing is filled below them; highest: where the axis ends.
+    """
     share = unit == "percentunit"
     custom: Json = {
         "drawStyle": "line",
         "lineWidth": 1,
-        "fillOpacity": 10,
+        "fillOpacity": 0 if many else 10,
         "showPoints": "never",
         "spanNulls": False,
         "axisCenteredZero": mirrored,
@@ -119,6 +129,8 @@ def timeseries(
     }
     if share:
         defaults |= {"min": 0, "max": 1}
+    if highest is not None:
+        defaults |= {"max": highest}
     return _panel("timeseries", title, text, targets, w, h) | {
         "fieldConfig": {"defaults": defaults, "overrides": _colours(mirrored=mirrored)},
         "options": {
@@ -138,8 +150,8 @@ def timeseries(
 def _colours(*, mirrored: bool) -> list[Json]:
     down = [_property("custom.transform", "negative-Y")] if mirrored else []
     return [
-        _where(r"/\bread\b|received/", _color(BLUE)),
-        _where(r"/\bwrite\b|sent/", _color(ORANGE), *down),
+        _where(r"/\bread\b|\bREAD$|received/", _color(BLUE)),
+        _where(r"/\bwrite\b|\bWRITE$|\bsent$/", _color(ORANGE), *down),
         _where(
             r"/\blimit\b/",
             _color(RED),
@@ -189,7 +201,7 @@ def stat(
     return _panel("stat", title, text, [one | {"instant": True} for one in targets], w, h) | {
         "fieldConfig": {"defaults": defaults, "overrides": []},
         "options": {
-            "colorMode": "background" if thresholds or share else "value",
+            "colorMode": "value" if steps == plain() else "background",
             "graphMode": "none",
             "justifyMode": "auto",
             "orientation": "auto",
@@ -243,10 +255,18 @@ def bands(
 
 
 def column(
-    name: str, unit: str = "", *, link: Json | None = None, share: bool = False, key: str = ""
+    name: str,
+    unit: str = "",
+    *,
+    link: Json | None = None,
+    thresholds: Json | None = None,
+    key: str = "",
 ) -> Json:
-    """A column of a table: its header, unit and link. key: the query's letter, or a label."""
-    return {"name": name, "unit": unit, "link": link, "share": share, "key": key or name}
+    """A column of a table: its header, unit, colours and link.
+
+    key: the query's letter, or a label.
+    """
+    return {"name": name, "unit": unit, "link": link, "thresholds": thresholds, "key": key or name}
 
 
 def table(
@@ -254,6 +274,7 @@ def table(
     text: str,
     columns: Sequence[Json],
     *targets: Json,
+    sort: str = "",
     w: int = 24,
     h: int = 9,
     no_value: str = "unknown",
@@ -261,6 +282,7 @@ def table(
     """Rows of labels with the values of several instant queries beside them.
 
     Columns with a one-letter key show the query of that letter, others the label of that name.
+    sort: by this column, largest first; without it by the first that is coloured.
     """
     queries = [one | {"instant": True, "format": "table"} for one in targets]
     order = {_field(one["key"]): index for index, one in enumerate(columns)}
@@ -283,7 +305,7 @@ def table(
             "showHeader": True,
             "cellHeight": "sm",
             "footer": {"show": False},
-            "sortBy": [{"displayName": _first_share(columns), "desc": True}],
+            "sortBy": [{"displayName": sort or _first_coloured(columns), "desc": True}],
         },
         "transformations": [
             {"id": "merge", "options": {}},
@@ -312,8 +334,8 @@ def _numbers(columns: Sequence[Json]) -> list[Json]:
     return [{"id": "convertFieldType", "options": {"conversions": conversions, "fields": {}}}]
 
 
-def _first_share(columns: Sequence[Json]) -> str:
-    return str(next((one["name"] for one in columns if one["share"]), columns[0]["name"]))
+def _first_coloured(columns: Sequence[Json]) -> str:
+    return str(next((one["name"] for one in columns if one["thresholds"]), columns[0]["name"]))
 
 
 def _field(key: str) -> str:
@@ -324,11 +346,11 @@ def _column_style(one: Json) -> Json:
     properties = []
     if one["unit"]:
         properties.append(_property("unit", one["unit"]))
-    if one["share"]:
+    if one["thresholds"]:
         properties += [
             _property("min", 0),
             _property("max", 1),
-            _property("thresholds", share_thresholds()),
+            _property("thresholds", one["thresholds"]),
             # Grafana before 9.4 reads the first, later ones the second.
             _property("custom.displayMode", "color-background"),
             _property("custom.cellOptions", {"type": "color-background", "mode": "basic"}),

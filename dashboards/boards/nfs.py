@@ -1,7 +1,20 @@
 """One NFS mount: where the time goes, and whether its connections share the work."""
 
 from boards.frame import INSTANCE, MOUNT, dashboard
-from boards.house import Json, bands, cell, column, plain, row, stat, table, target, timeseries, to
+from boards.house import (
+    Json,
+    any_is_bad,
+    bands,
+    cell,
+    column,
+    plain,
+    row,
+    stat,
+    table,
+    target,
+    timeseries,
+    to,
+)
 from boards.shared import RATE, WORDS, episodes, link_to_vm, time_throttled, verdicts
 
 MOUNTS = 'instance=~"$instance",mount=~"$mount"'
@@ -77,6 +90,7 @@ def _plateau() -> Json:
                 f'count(ioplateau_budget_verdict{{{VOLUME},verdict="stalled"}} == 1) or vector(0)',
                 "count",
             ),
+            thresholds=any_is_bad(),
         ),
         stat(
             "Queue length",

@@ -2,7 +2,18 @@
 
 from collections.abc import Mapping
 
-from boards.house import Json, column, credit_thresholds, label, row, stat, target, timeseries, to
+from boards.house import (
+    Json,
+    column,
+    credit_thresholds,
+    label,
+    row,
+    share_thresholds,
+    stat,
+    target,
+    timeseries,
+    to,
+)
 
 RATE = "[$__rate_interval]"
 # 0 is what is left when a store was told to drop the words of the ordinary day.
@@ -66,9 +77,10 @@ def burst_credit(where: str, legend: str, text: str, no_credit: str) -> Json:
         ),
         timeseries(
             "Time until the credit is used up",
-            "At the present rate; no line while the credit is not being used up.",
+            "At the present rate; no line while the credit is not being used up, or lasts for hours.",
             "s",
             target(f"ioplateau_budget_burst_exhaustion_seconds{{{where}}}", legend),
+            highest=3600,
             no_value="no credit is being used up",
         ),
     )
@@ -77,8 +89,8 @@ def burst_credit(where: str, legend: str, text: str, no_credit: str) -> Json:
 def share_columns() -> list[Json]:
     """Columns of a table: how near to a limit now, at most, and for how long at it."""
     return [
-        column("Share of limit now", "percentunit", share=True, key="A"),
-        column("Highest", "percentunit", share=True, key="B"),
+        column("Share of limit now", "percentunit", thresholds=share_thresholds(), key="A"),
+        column("Highest", "percentunit", thresholds=share_thresholds(), key="B"),
         column("Time at a limit", "s", key="C"),
     ]
 

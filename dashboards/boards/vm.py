@@ -3,6 +3,7 @@
 from boards.frame import INSTANCE, dashboard
 from boards.house import (
     Json,
+    any_is_bad,
     bands,
     cell,
     column,
@@ -33,7 +34,7 @@ def board() -> Json:
         "ioplateau / VM",
         "What a VM is allowed, how near it is, and which limit binds.",
         [INSTANCE],
-        [_glance(), _storage(), _credit(), _machine(), _network(), _parts()],
+        [_glance(), _credit(), _machine(), _network(), _parts()],
         throttled=episodes(HERE),
         alerts=f",{HERE}",
     )
@@ -68,6 +69,7 @@ def _glance() -> Json:
             "How many limits hold requests back now.",
             "short",
             target(f"count(ioplateau_budget_throttled{{{HERE}}} == 1) or vector(0)", "count"),
+            thresholds=any_is_bad(),
         ),
         time_throttled(HERE, "The longest time that one limit held requests back in this range."),
         stat(
@@ -77,6 +79,20 @@ def _glance() -> Json:
             target(f"min(ioplateau_budget_burst_credit_ratio{{{HERE}}})", "credit"),
             thresholds=credit_thresholds(),
             no_value="no burst credit here",
+        ),
+        _against(
+            "Operations against the VM's limits",
+            "Operations per second",
+            "iops",
+            "iops",
+            "ioplateau_budget_limit_operations_per_second",
+        ),
+        _against(
+            "Throughput against the VM's limits",
+            "Bytes per second",
+            "Bps",
+            "throughput",
+            "ioplateau_budget_limit_bytes_per_second",
         ),
         bands(
             "Which limit binds",
@@ -97,8 +113,16 @@ def _glance() -> Json:
                 f"ioplateau_budget_utilization_ratio{{{HERE}}}",
                 "{{instance}} {{kind}} {{name}} {{dimension}} {{direction}}",
             ),
-            w=24,
+            many=True,
             no_value="no limit is known",
+        ),
+        timeseries(
+            "Queue length by disk",
+            "Mean requests outstanding at each disk. Queues that rise while the rate above stays flat are "
+            "made of requests that a limit holds back.",
+            "short",
+            target(f"ioplateau_disk_queue_length{{{HERE}}}", "{{instance}} {{device}}"),
+            many=True,
         ),
     )
 
@@ -116,26 +140,6 @@ def _against(title: str, what: str, unit: str, dimension: str, limit: str) -> Js
         ),
         target(f"{limit}{where}", "{{instance}} {{kind}} {{direction}} limit"),
         no_value="no limit of the VM is known",
-    )
-
-
-def _storage() -> Json:
-    return row(
-        "Storage limits of the VM",
-        _against(
-            "Operations against the VM's limits",
-            "Operations per second",
-            "iops",
-            "iops",
-            "ioplateau_budget_limit_operations_per_second",
-        ),
-        _against(
-            "Throughput against the VM's limits",
-            "Bytes per second",
-            "Bps",
-            "throughput",
-            "ioplateau_budget_limit_bytes_per_second",
-        ),
     )
 
 

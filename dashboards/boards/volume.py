@@ -6,6 +6,7 @@ from boards.house import (
     bands,
     cell,
     column,
+    held_back_thresholds,
     label,
     plain,
     row,
@@ -52,6 +53,7 @@ def _plateau() -> Json:
             target(
                 f"max(avg_over_time(ioplateau:volume_at_limit:bool{{{HERE}}}[$__range]))", "share"
             ),
+            thresholds=held_back_thresholds(),
         ),
         stat(
             "Clients",
@@ -123,6 +125,11 @@ def _plateau() -> Json:
     )
 
 
+def _each(metric: str, more: str = "") -> str:
+    """A row for each client: what else the series are called would be columns too."""
+    return f"max by (instance, volume) ({metric}{{{HERE}{more}}})"
+
+
 def _clients() -> Json:
     ranked = (
         "topk(10, avg_over_time("
@@ -141,6 +148,7 @@ def _clients() -> Json:
                 f"and on (instance, volume) {ranked}",
                 "{{instance}} {{volume}}",
             ),
+            many=True,
             links=[to_mount],
             no_value="no clients",
         ),
@@ -155,6 +163,7 @@ def _clients() -> Json:
                 "[$__range] @ end()))",
                 "{{instance}} {{volume}}",
             ),
+            many=True,
             links=[to_mount],
             no_value="no calls",
         ),
@@ -168,15 +177,13 @@ def _clients() -> Json:
                 column("Share of all clients", "percentunit", key="A"),
                 column("Throughput", "Bps", key="B"),
                 column("Time of a call", "s", key="C"),
-                column("Held back", "percentunit", share=True, key="D"),
+                column("Held back", "percentunit", thresholds=held_back_thresholds(), key="D"),
             ],
-            target(f"ioplateau:volume_client_share:ratio{{{HERE}}}"),
-            target(
-                "max by (instance, volume) "
-                f'(ioplateau:nfs_client_bytes:rate1m{{{HERE},direction="total"}})'
-            ),
-            target(f"ioplateau:nfs_client_await_seconds:mean1m{{{HERE}}}"),
-            target(f"ioplateau:nfs_client_throttled:ratio5m{{{HERE}}}"),
+            target(_each("ioplateau:volume_client_share:ratio")),
+            target(_each("ioplateau:nfs_client_bytes:rate1m", ',direction="total"')),
+            target(_each("ioplateau:nfs_client_await_seconds:mean1m")),
+            target(_each("ioplateau:nfs_client_throttled:ratio5m")),
+            sort="Share of all clients",
             no_value="no clients",
         ),
     )

@@ -160,6 +160,17 @@ def test_every_value_column_of_a_table_has_a_unit(name, panel):
 
 
 @EACH_PANEL
+def test_a_table_has_no_columns_but_those_it_names(name, panel):
+    if panel["type"] != "table":
+        return
+    named = panel["transformations"][-1]["options"]["renameByName"]
+    for one in panel["targets"]:
+        labels = re.match(r"(?:max|count) by \(([^)]*)\)", one["expr"])[1]
+
+        assert set(labels.split(", ")) <= named.keys()
+
+
+@EACH_PANEL
 def test_coloured_cells_are_told_to_old_and_new_grafana(name, panel):
     for override in panel["fieldConfig"]["overrides"] if "fieldConfig" in panel else ():
         ids = {one["id"] for one in override["properties"]}
@@ -214,6 +225,8 @@ def test_the_crosshair_is_shared(name):
 
 # 6. Read up, write down.
 
+READ, WRITE = r"/\bread\b|\bREAD$|received/", r"/\bwrite\b|\bWRITE$|\bsent$/"
+
 
 @EACH_PANEL
 def test_reads_and_writes_keep_their_colours_and_sides(name, panel):
@@ -223,7 +236,7 @@ def test_reads_and_writes_keep_their_colours_and_sides(name, panel):
         override["matcher"]["options"]: {one["id"]: one["value"] for one in override["properties"]}
         for override in panel["fieldConfig"]["overrides"]
     }
-    read, write = by_pattern[r"/\bread\b|received/"], by_pattern[r"/\bwrite\b|sent/"]
+    read, write = by_pattern[READ], by_pattern[WRITE]
     mirrored = "writes down" in panel["title"] or panel["title"] == "Network throughput"
 
     assert read["color"]["fixedColor"] == "blue"

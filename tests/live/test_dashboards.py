@@ -140,6 +140,16 @@ def test_a_tables_columns_are_there(prometheus, panel):
     letters = {key.removeprefix("Value #") for key in renamed if key.startswith("Value #")}
 
     assert letters <= {target["refId"] for target in panel["targets"]}
+    numbers = [
+        one["targetField"]
+        for change in panel["transformations"]
+        if change["id"] == "convertFieldType"
+        for one in change["options"]["conversions"]
+    ]
+    for result in found:
+        for series in result:
+            for label in numbers:
+                assert float(series["metric"].get(label, 0)) >= 0, label
     # A label without a value is no label: a serial number, say, that no disk here has.
     assert wanted - labels <= {"lun", "serial", "model", "stack", "tier"}
 
