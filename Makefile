@@ -58,8 +58,9 @@ docs: $(BIN)/ioplateau ## Write the generated pages, dashboards and alerts again
 	@$(BIN)/python dashboards/generate.py
 	@$(BIN)/python alerts/generate.py
 
-pictures: ## Draw the pictures of docs/ again
+pictures: ## Draw the pictures of docs/ again (minutes; Debian's prometheus)
 	@UV_PROJECT_ENVIRONMENT=.cache/docs uv run --frozen --quiet --group docs python docs/pictures.py
+	@UV_PROJECT_ENVIRONMENT=.cache/docs uv run --frozen --quiet --group docs python docs/board_pictures.py
 
 clean:
 	rm -rf .venv .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

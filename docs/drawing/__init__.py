@@ -1,0 +1,1 @@
+"""Dashboards as pictures: what Grafana would show, drawn without it."""
