@@ -114,7 +114,7 @@ def running_daemon(config: str, directory: Path, arguments: Sequence[str] = ()) 
         )
     daemon = Daemon(f"http://{address}", process, log)
     try:
-        daemon.wait_until(lambda found: bool(found.samples), 20, told="the first scrape")
+        daemon.wait_until(lambda found: bool(found.samples), 60, told="the first scrape")
         yield daemon
     finally:
         process.terminate()

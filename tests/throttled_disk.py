@@ -9,6 +9,10 @@ The limit is set on the *backing* disk, for the cgroup that issues the load. The
 I/O in the name of the cgroup it comes from, so requests queue inside it: /proc/diskstats shows what
 a cloud disk at its limit shows (in-flight = depth, await = depth / limit, flat rate). A limit set on
 the loop device itself would hold requests back before they are counted, and show none of that.
+
+Buffered writes are written back by the kernel, not by the load. cgroup v2 tells on whose behalf; v1
+does it in the name of the root cgroup. So there ThrottledDisk(writeback=True) puts a second loop
+device between the first and the file, and limits the root cgroup on that, which nobody else uses.
 https://docs.kernel.org/admin-guide/cgroup-v1/blkio-controller.html
 https://docs.kernel.org/admin-guide/cgroup-v2.html#io-interface-files
 
@@ -32,6 +36,7 @@ from typing import Any, Self
 
 MIB = 1024 * 1024
 CGROUP_PREFIX = "ioplateau-"
+FIO_TERMINATED = 128  # what it returns when asked to end; it reports all the same
 
 
 class MissingError(Exception):
@@ -54,7 +59,12 @@ class ThrottledDisk:
         write_bps: int | None = None,
         size_bytes: int = 256 * MIB,
         directory: Path | None = None,
+        writeback: bool = False,
+        dirty_bytes: int | None = None,
     ) -> None:
+        """writeback: hold back what the kernel writes for others as well. dirty_bytes: what may
+        wait in the page cache before writers must (Linux 6.2 or later); None: the machine's rule.
+        """
         self.limits = {
             "read_iops": read_iops,
             "write_iops": write_iops,
@@ -65,17 +75,27 @@ class ThrottledDisk:
         self.device = ""  # "/dev/loop3" inside the context
         self.name = ""  # "loop3"
         self.cgroup = Path()  # the one that is limited; `load` runs there
-        self._directory = directory
+        self._directory, self._writeback, self._dirty_bytes = directory, writeback, dirty_bytes
         self._cleanup = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as cleanup:
             _require_root_and_tools()
             directory, self._backing = _directory_on_a_disk(self._directory)
-            self.cgroup = _make_cgroup(cleanup)
-            self.set_limits(**self.limits)
+            hierarchy = _block_io_hierarchy()
             self.device = _make_loop(directory, self._backing, self.size_bytes, cleanup)
+            if self._writeback and not _is_v2(hierarchy):
+                below, self.cgroup = self.device, hierarchy
+                self._backing = _number(below)
+                self.device = _attach_loop(below, self._backing, cleanup)
+                # Before the device goes, which waits for what is still to be written.
+                cleanup.callback(self.set_limits, **dict.fromkeys(self.limits))
+            else:
+                self.cgroup = _make_cgroup(hierarchy, cleanup)
             self.name = self.device.removeprefix("/dev/")
+            self.set_limits(**self.limits)
+            if self._dirty_bytes is not None:
+                _hold_dirty(self.device, self._dirty_bytes)
             self._cleanup = cleanup.pop_all()
         return self
 
@@ -108,8 +128,8 @@ class ThrottledDisk:
     ) -> Load:
         """Start fio on the device, at `rate_iops` per direction or as fast as it goes.
 
-        Buffered writes (direct=False) are only held to the limit where cgroup writeback is (v2),
-        or where fio itself writes them out: options=("--fsync=64",).
+        Buffered writes (direct=False) are held to the limit if the disk was made with writeback,
+        or if fio itself writes them out: options=("--fsync=64",).
         """
         arguments = [
             *(f"--filename={self.device}", f"--size={self.size_bytes}", f"--direct={int(direct)}"),
@@ -127,7 +147,13 @@ class Load:
     """One running fio in a cgroup."""
 
     def __init__(self, arguments: list[str], cgroup: Path) -> None:
-        enter = 'echo $$ >"$0/cgroup.procs" && exec fio --name=load --output-format=json "$@"'
+        # Ahead of everybody else's work where that may be had: a load that waits for a CPU
+        # between two requests asks for less than its depth says.
+        enter = (
+            'echo $$ >"$0/cgroup.procs" || exit;'
+            "chrt --rr 1 true 2>/dev/null && ahead='chrt --rr 1';"
+            'exec $ahead fio --name=load --output-format=json "$@"'
+        )
         self._process = subprocess.Popen(
             ["sh", "-c", enter, str(cgroup), *arguments],
             stdin=subprocess.DEVNULL,
@@ -142,8 +168,16 @@ class Load:
 
     def result(self) -> dict[str, Any]:
         """Wait for fio's end: its JSON of the job (["read"]["iops"], ["read"]["clat_ns"]["mean"])."""
+        return self._told(0)
+
+    def finish(self) -> dict[str, Any]:
+        """End it now: its JSON of the job up to now."""
+        self._process.terminate()
+        return self._told(0, FIO_TERMINATED)
+
+    def _told(self, *welcome: int) -> dict[str, Any]:
         output, complaints = self._process.communicate()
-        if self._process.returncode != 0:
+        if self._process.returncode not in welcome:
             raise RuntimeError(f"fio ended with {self._process.returncode}: {complaints or output}")
         job: dict[str, Any] = json.loads(output[output.index("{") :])["jobs"][0]
         return job
@@ -202,8 +236,7 @@ def _file_system(device: str) -> str:
     return "an unknown file system"
 
 
-def _make_cgroup(cleanup: contextlib.ExitStack) -> Path:
-    parent = _block_io_hierarchy()
+def _make_cgroup(parent: Path, cleanup: contextlib.ExitStack) -> Path:
     for old in parent.glob(f"{CGROUP_PREFIX}*"):
         if not Path("/proc", old.name.removeprefix(CGROUP_PREFIX).partition("-")[0]).exists():
             with contextlib.suppress(OSError):
@@ -242,6 +275,10 @@ def _block_io_hierarchy() -> Path:
     raise MissingError("no cgroup hierarchy with the blkio (v1) or io (v2) controller is mounted")
 
 
+def _is_v2(hierarchy: Path) -> bool:
+    return (hierarchy / "cgroup.controllers").exists()
+
+
 def _write_limit(cgroup: Path, disk: str, name: str, value: int | None) -> None:
     direction, unit = name.split("_")
     if (cgroup / "io.max").exists():
@@ -257,22 +294,47 @@ def _write_limit(cgroup: Path, disk: str, name: str, value: int | None) -> None:
 
 
 def _make_loop(directory: Path, disk: str, size_bytes: int, cleanup: contextlib.ExitStack) -> str:
-    block_bytes = Path(f"/sys/dev/block/{disk}/queue/logical_block_size").read_text().strip()
+    """A loop device over a new file that nobody sees and that goes with it."""
     with tempfile.NamedTemporaryFile(prefix="ioplateau-disk-", dir=directory) as file:
         # Written once: an extent that is only preallocated costs another I/O at its first write.
         os.posix_fallocate(file.fileno(), 0, size_bytes)
         for _ in range(0, size_bytes, MIB):
             file.write(bytes(MIB))
         os.fsync(file.fileno())
-        attach = ["--find", "--show", "--direct-io=on", f"--sector-size={block_bytes}", file.name]
-        device = _losetup(*attach)
-        # Held open, then detached: the kernel frees it, and the unlinked file, when we let go or die.
-        held = os.open(device, os.O_RDONLY)
-        cleanup.callback(os.close, held)
-        _losetup("--detach", device)
+        return _attach_loop(file.name, disk, cleanup)
+
+
+def _attach_loop(path: str, disk: str, cleanup: contextlib.ExitStack) -> str:
+    """A loop device over a file or device on `disk`, without a limit of its own."""
+    block_bytes = Path(f"/sys/dev/block/{disk}/queue/logical_block_size").read_text().strip()
+    attach = ["--find", "--show", "--direct-io=on", f"--sector-size={block_bytes}", path]
+    device = _losetup(*attach)
+    # Held open, then detached: the kernel frees it, and an unlinked file, when we let go or die.
+    held = os.open(device, os.O_RDONLY)
+    cleanup.callback(os.close, held)
+    _losetup("--detach", device)
     if Path(f"/sys/block/{device[5:]}/loop/dio").read_text().strip() != "1":
-        raise MissingError(f"{directory}: the file system gives loop devices no direct I/O")
+        raise MissingError(f"{path}: the file system gives loop devices no direct I/O")
+    hierarchy = _block_io_hierarchy()
+    if not _is_v2(hierarchy):
+        for name in ("read_iops", "write_iops", "read_bps", "write_bps"):
+            _write_limit(hierarchy, _number(device), name, None)  # of one that was killed
     return device
+
+
+def _number(device: str) -> str:
+    """ "major:minor" of a device node."""
+    number = os.stat(device).st_rdev
+    return f"{os.major(number)}:{os.minor(number)}"
+
+
+def _hold_dirty(device: str, most_bytes: int) -> None:
+    """Make writers wait at so many bytes, whatever the machine's memory would bear."""
+    knobs = Path("/sys/class/bdi") / _number(device)
+    for name, text in (("strict_limit", "1"), ("max_bytes", str(most_bytes))):
+        if not (knobs / name).exists():
+            raise MissingError(f"{knobs / name} is missing: this needs Linux 6.2 or later")
+        (knobs / name).write_text(text)
 
 
 def _losetup(*arguments: str) -> str:

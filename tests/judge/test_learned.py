@@ -55,6 +55,24 @@ def test_a_flat_rate_under_a_deep_queue_becomes_a_limit_within_seconds():
     assert plateau.dimension is Dimension.IOPS
 
 
+def test_two_at_a_time_that_take_six_times_as_long_are_a_limit_as_well():
+    plateau = told([*CALM, *held(rate=150.0, depth=2, count=8)])
+
+    assert plateau.on
+    assert plateau.value == pytest.approx(150.0, rel=0.003)
+
+
+def test_a_rate_that_trembles_for_late_looks_is_flat_if_latency_is():
+    late = [(100.0 * (1 + each), 0.02) for each in (0.05, -0.06, 0.0, 0.06, -0.05, 0.01) * 4]
+    risen = [(100.0 * (1 + each), 0.02) for each in (0.04, 0.05, 0.02, -0.03, -0.05, -0.02) * 4]
+
+    plateau = told([*CALM, *late])
+
+    assert plateau.on
+    assert plateau.value == pytest.approx(100.0, rel=0.03)
+    assert not told([*CALM, *risen]).on
+
+
 def test_large_requests_make_it_a_limit_in_bytes():
     plateau = told([*CALM, *held()], size=262144.0)
 

@@ -23,6 +23,9 @@ LOCKED_BLOCKS, HINT_BLOCKS = 6, 3
 # Latency ten times its floor: gusts and a coarse count of operations blur a limit more than
 # a device could look like one.
 VERY_STEEP, STEEP_BLOCKS, STEEP_FLAT = 10.0, 11, 0.026
+STEADY_BLOCKS, STEADY_LATENCY, STEADY_RATE = 10, 0.012, 0.06
+LATE_LOOK = -0.2  # of the correlation of neighbours
+LEAST_GUST, MOST_GUST = 0.35, 1.3  # of a limit, while everything still waits
 GUST_BLOCKS, SAME_GUSTS = 6, 0.05
 SAME = 0.015
 SAME_CEILING = 0.02
@@ -130,9 +133,9 @@ class Plateau:
         )
         if not evidence:
             rate = drawn.operations if self.dimension is Dimension.IOPS else drawn.bytes
-            off = abs(rate / self.value - 1) if allowed and self.value else 1.0
-            steep = drawn.queue is Queue.DEEP and drawn.excess >= STEEP
-            gain = 0.0 if off <= 0.04 else -0.2 if steep and off <= 0.35 else -1.0
+            share = rate / self.value if allowed and self.value else 0.0
+            gusts = drawn.excess >= STEEP and LEAST_GUST < share < MOST_GUST
+            gain = 0.0 if 0.96 <= share <= 1.04 else -0.2 if gusts else -1.0
             evidence = Evidence(gain, self.dimension, self.value)
         gain = evidence.gain
         self.score = min(FULL, max(0.0, self.score + gain * min(dt, LONGEST_STEP)))
@@ -148,7 +151,7 @@ class Plateau:
         """A level that was a limit before, here or at a sibling, is one again."""
         if drawn.queued < 2:
             return None
-        steep = drawn.queue is Queue.DEEP and drawn.excess >= STEEP
+        steep = drawn.excess >= STEEP
         for dimension, rate in (
             (Dimension.IOPS, drawn.operations),
             (Dimension.THROUGHPUT, drawn.bytes),
@@ -202,7 +205,8 @@ class Plateau:
         count = min(level.count, drawn.queued)
         noise = (1.5 if dimension is Dimension.THROUGHPUT else 0.5) / max(1.0, drawn.operations)
         flat = (FLAT_BESIDE_KNOWN if beside_known else FLAT) + noise
-        deep = drawn.queue is Queue.DEEP
+        # Few at a time can not be many that wait: then it is the time they wait that tells.
+        deep = drawn.queue is Queue.DEEP or drawn.excess >= STEEP
         if drawn.is_locked and count >= LOCKED_BLOCKS and level.spread <= LOCKED_FLAT:
             return Evidence(1.0, dimension, level.mean)  # no application moves like that
         if drawn.excess >= VERY_STEEP and count >= STEEP_BLOCKS:
@@ -214,6 +218,8 @@ class Plateau:
             mean = beats(drawn.values_of(dimension)) if drawn.queued >= BEAT_BLOCKS else None
             if mean is not None and not is_flat:
                 is_flat, level = True, Level(mean, level.spread, BEAT_BLOCKS)
+            if not is_flat and count >= STEADY_BLOCKS and _is_steady(drawn, dimension, level):
+                is_flat, slowly = True, False
         if not is_flat or self._is_vetoed(drawn, dimension, level):
             return None
         rate = drawn.operations if dimension is Dimension.IOPS else drawn.bytes
@@ -334,6 +340,21 @@ class Plateau:
         dimension, value, score, on = memory["now"]
         self.dimension, self.value = Dimension(dimension), float(value)
         self.score, self.on = min(FULL, max(0.0, float(score))), bool(on)
+
+
+def _is_steady(drawn: Drawn, dimension: Dimension, level: Level) -> bool:
+    """Latency far above its floor stands still, and only the rate trembles: so it does where a
+    machine is too busy to look at its counters on time. No latency feels that, and what is missing
+    in one block is in the next.
+    """
+    latency = drawn.flat_latency()
+    return (
+        drawn.excess >= STEEP
+        and latency.count >= STEADY_BLOCKS
+        and latency.spread <= STEADY_LATENCY
+        and level.spread <= STEADY_RATE
+        and echo(drawn.values_of(dimension)[-STEADY_BLOCKS:]) <= LATE_LOOK
+    )
 
 
 def _is_rippled(drawn: Drawn, dimension: Dimension, level: Level) -> bool:
