@@ -201,12 +201,14 @@ class MountRoom:
     def _lend_queue(self, nic: Sense) -> int:
         """Let the mounts that wait speak for the interface, if they carry most of it; how many."""
         queue, read, write, waiting = Queue.NONE, 0.0, 0.0, 0
+        short = {key.name for key, case in self._slots.items() if case.word is Word.THROTTLED}
         for flow, sense in self._senses.items():
             if flow.kind == "nfs" and sense.queue > Queue.NONE:
                 queue = max(queue, sense.queue)
                 read += sense.read_bytes
                 write += sense.write_bytes
-                waiting += sense.queue >= Queue.STRONG
+                # Who waits for slots waits here, not on the wire.
+                waiting += sense.queue >= Queue.STRONG and self._clients.get(flow) not in short
                 nic.operations += sense.operations
                 nic.excess = max(nic.excess, sense.excess)
         carried = max(
