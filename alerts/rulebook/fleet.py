@@ -177,7 +177,6 @@ ONE_CLIENT = Alert(
     "IoplateauVolumeHoldsOneClient",
     "ioplateau:nfs_client_throttled:ratio5m > 0.2\n"
     f"and on ({WHICH}) (max by ({WHICH}) (ioplateau:volume_utilization:ratio) < 0.8)\n"
-    f"and on ({WHICH}) (ioplateau:volume_clients:count > 1)\n"
     f"and on ({WHICH}) (count by ({WHICH}) (ioplateau:nfs_client_throttled:ratio5m > 0.2) == 1)",
     "5m",
     "warning",
@@ -185,7 +184,7 @@ ONE_CLIENT = Alert(
     "Only {{ $labels.instance }} is held back on NFS volume {{ $labels.volume }}, which is not full",
     "{{ $labels.instance }} was held back on {{ $labels.volume }} for " + PER_CENT + " of the last 5 minutes, while "
     "all " + CLIENTS + " together stay below 80 % of its limit and no other is held back: the server rations "
-    "this client, or clients that are not scraped take the rest.",
+    "this client, clients that are not scraped take the rest, or its limit is lower than we believe.",
     "volume-holds-one-client",
     VOLUME,
 )  # fmt: skip

@@ -167,7 +167,9 @@ CREDIT = Alert(
 
 BELOW_SOLD = Alert(
     "IoplateauLimitBelowSold",
-    "avg_over_time(ioplateau_budget_held_ratio[15m]) < 0.8\n"
+    # A client's share of a full volume is less than what was sold too: IoplateauVolumeHoldsOneClient
+    # knows the other clients.
+    'avg_over_time(ioplateau_budget_held_ratio{kind!="volume"}[15m]) < 0.8\n'
     "and rate(ioplateau_budget_throttled_seconds_total[15m]) > 0.2",
     "5m",
     "warning",

@@ -292,7 +292,7 @@ def test_one_client_held_back_on_a_volume_that_is_not_full_is_told(tmp_path):
         "Only vm007:10049 is held back on NFS volume 10.0.0.4:/vol1, which is not full",
         "vm007:10049 was held back on 10.0.0.4:/vol1 for 50% of the last 5 minutes, while all 100 clients "
         "together stay below 80 % of its limit and no other is held back: the server rations this "
-        "client, or clients that are not scraped take the rest.",
+        "client, clients that are not scraped take the rest, or its limit is lower than we believe.",
         BOARD,
         "volume-holds-one-client",
     )
@@ -307,6 +307,13 @@ def test_two_clients_held_back_or_a_full_volume_is_another_story(tmp_path):
 
     assert play(tmp_path, two, [expect("14m", ONE)]) == ""
     assert play(tmp_path, full, [expect("14m", ONE)]) == ""
+
+
+def test_a_volume_with_one_client_only_is_told_too(tmp_path):
+    story = [*client(7, 0.5), held(7, 0.5)]
+    done = play(tmp_path, story, [expect("14m", ONE)])
+
+    assert "vm007:10049 was held back" in done
 
 
 def test_one_client_let_go_resolves(tmp_path):

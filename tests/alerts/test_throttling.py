@@ -292,6 +292,14 @@ def test_a_plateau_a_little_below_or_rarely_met_is_silent(tmp_path):
     assert play(tmp_path, rarely, never) == ""
 
 
+def test_a_clients_share_of_a_full_volume_is_not_below_what_was_sold(tmp_path):
+    share = {"instance": "vm1:10049", "kind": "volume", "name": "/mnt/a"}
+    share |= {"dimension": "throughput", "direction": "total"}
+    story = [series(HELD, "0.1x120", **share), series(SECONDS, growing(0.8, 30), **share)]
+
+    assert play(tmp_path, story, [expect("25m", "IoplateauLimitBelowSold")]) == ""
+
+
 def test_a_plateau_that_is_left_resolves(tmp_path):
     story = [
         series(HELD, "0.6x80 _x80", **SDA),
