@@ -156,6 +156,8 @@ def _confined(of: Machines) -> None:
         f"cat >/opt/knock.py <<'END'\n{program}\nEND\n"
         "ip addr add 169.254.169.254/32 dev lo"
         " && systemd-run --quiet python3 -m http.server 80 --bind 169.254.169.254"
+        # An emulated Python takes seconds to start on a busy machine.
+        " && curl --silent --output /dev/null --retry 30 --retry-connrefused http://169.254.169.254/"
     )
     unit = "/usr/lib/systemd/system/ioplateau.service"
     of.note(
@@ -163,7 +165,7 @@ def _confined(of: Machines) -> None:
         "sed -e 's#^ExecStart=.*#ExecStart=/usr/bin/python3 /opt/knock.py#; s/^Type=.*/Type=oneshot/'"
         " -e '/^Restart/d; /^Watchdog/d; /^StateDir/d; /^User=/d; /ioplateau.socket/d'"
         f" {unit} >/run/systemd/system/knock.service"
-        " && sleep 2 && systemctl daemon-reload && systemctl start knock"
+        " && systemctl daemon-reload && systemctl start knock"
         " && journalctl -u knock -o cat --no-pager",
     )
     # The drop-in for EBS, likewise: an admin command of NVMe must come as far as the device.
