@@ -127,26 +127,36 @@ def running_prometheus(
 
     untold: a pattern of names of alerts that are evaluated, and not sent to Alertmanager.
     """
+    config = _config(targets, rules, alertmanager, untold)
+    with started_prometheus(directory, config) as prometheus:
+        prometheus.wait_until(lambda: bool(prometheus.query("up")), 40, "the first scrape")
+        yield prometheus
+
+
+@contextlib.contextmanager
+def started_prometheus(
+    directory: Path, config: dict[str, Any], *flags: str
+) -> Iterator[Prometheus]:
+    """Prometheus over the blocks in `directory`, perhaps not answering yet, until the end."""
     address = f"127.0.0.1:{free_port()}"
-    config, log = directory / "prometheus.yml", directory / "prometheus.log"
-    config.write_text(json.dumps(_config(targets, rules, alertmanager, untold)))
-    with log.open("wb") as output:
+    file, log = directory / "prometheus.yml", directory / "prometheus.log"
+    file.write_text(json.dumps(config))
+    with log.open("ab") as output:
         process = subprocess.Popen(
             [
                 shutil.which("prometheus") or "prometheus",
-                f"--config.file={config}",
+                f"--config.file={file}",
                 f"--storage.tsdb.path={directory}/tsdb",
                 f"--web.listen-address={address}",
                 "--log.level=warn",
+                *flags,
             ],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
         )
-    prometheus = Prometheus(f"http://{address}", log, process)
     try:
-        prometheus.wait_until(lambda: bool(prometheus.query("up")), 40, "the first scrape")
-        yield prometheus
+        yield Prometheus(f"http://{address}", log, process)
     finally:
         _end(process)
 

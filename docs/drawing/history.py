@@ -16,8 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from boards_and_rules import ALERTS, RECORDS, names_in
-from live_daemon import free_port
-from live_prometheus import Prometheus, faster
+from live_prometheus import Prometheus, faster, started_prometheus
 from recorded_vms import RecordedVm
 
 BEGAN = 1_767_268_800  # 2026-01-01 12:00:00 UTC, so that every drawing is the same
@@ -111,29 +110,11 @@ def _promtool(kind: str, *arguments: str | Path) -> None:
 
 @contextlib.contextmanager
 def _running(directory: Path) -> Iterator[Prometheus]:
-    address = f"127.0.0.1:{free_port()}"
-    config, log = directory / "prometheus.yml", directory / "prometheus.log"
-    config.write_text("{}")
-    with log.open("ab") as output:
-        process = subprocess.Popen(
-            [
-                "prometheus",
-                f"--config.file={config}",
-                f"--storage.tsdb.path={directory}/tsdb",
-                "--storage.tsdb.retention.time=100y",
-                f"--web.listen-address={address}",
-                # Blocks have no marks where a series ended: without this it would go on.
-                "--query.lookback-delta=1s",
-                "--log.level=warn",
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-        )
-    prometheus = Prometheus(f"http://{address}", log, process)
-    try:
+    flags = (
+        "--storage.tsdb.retention.time=100y",
+        # Blocks have no marks where a series ended: without this it would go on.
+        "--query.lookback-delta=1s",
+    )
+    with started_prometheus(directory, {}, *flags) as prometheus:
         prometheus.wait_until(lambda: bool(prometheus.query("vector(1)")), 60, "Prometheus")
         yield prometheus
-    finally:
-        process.terminate()
-        process.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ioplateau.measure.metadata import FetchSettings
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.run.clock import Clock
 from ioplateau.run.cloud import Metadata
@@ -13,10 +14,13 @@ from ioplateau.state import State
 
 
 class Companions:
-    """Called after each tick; a sampler with them reads what the daemon reads."""
+    """Called after each tick: whoever samples with them reads all that there is to read."""
 
     def __init__(self, settings: ServeSettings, sampler: Sampler, clock: Clock) -> None:
-        self._metadata = Metadata(clock, sampler.tell) if settings.engine.asks_cloud else None
+        self._settings = settings
+        self._sampler = sampler
+        self._clock = clock
+        self._metadata = self._asker()
         self._sockets = NfsSockets(sampler, settings.nfs_ports)
         self._providers = ProviderCounters(sampler, settings.paths.host(), clock)
 
@@ -24,5 +28,23 @@ class Companions:
         """Find out what more there is to read."""
         self._sockets(state, snapshot)
         self._providers(state, snapshot)
-        if self._metadata is not None:
+        if self._settings.engine.asks_cloud:
             self._metadata.begin(snapshot.static.files)
+
+    def configure(self, fresh: ServeSettings) -> None:
+        """From now on ask for metadata as these settings say."""
+        before, self._settings = self._settings, fresh
+        if (before.engine.asks_cloud, before.refresh_seconds) != (
+            fresh.engine.asks_cloud,
+            fresh.refresh_seconds,
+        ):
+            self._metadata.end()
+            self._metadata = self._asker()
+
+    def end(self) -> None:
+        """Ask nobody any more."""
+        self._metadata.end()
+
+    def _asker(self) -> Metadata:
+        fetch = FetchSettings(refresh_seconds=self._settings.refresh_seconds)
+        return Metadata(self._clock, self._sampler.tell, settings=fetch)

@@ -13,17 +13,15 @@ from types import FrameType
 from ioplateau import __version__
 from ioplateau.engine import Engine
 from ioplateau.measure import interfaces
-from ioplateau.measure.metadata import FetchSettings
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.run.clock import SystemClock
-from ioplateau.run.cloud import Metadata
+from ioplateau.run.companions import Companions
 from ioplateau.run.http1 import Handler, Request, Response, text
 from ioplateau.run.logs import event
 from ioplateau.run.loop import Loop
 from ioplateau.run.memory import Memory
-from ioplateau.run.providers import ProviderCounters
 from ioplateau.run.settings import ServeSettings
-from ioplateau.run.sources import NfsSockets, sampler_for
+from ioplateau.run.sources import sampler_for
 from ioplateau.run.systemd import Systemd
 from ioplateau.run.web import WebServer
 from ioplateau.state import State
@@ -59,10 +57,7 @@ class Daemon:
         self._started = self._clock.wall()
         self._scrapes = 0
         sampler = sampler_for(settings, self._clock)
-        self._sampler = sampler
-        self._metadata = self._asker(settings)
-        self._nfs_sockets = NfsSockets(sampler, settings.nfs_ports)
-        self._providers = ProviderCounters(sampler, settings.paths.host(), self._clock)
+        self._companions = Companions(settings, sampler, self._clock)
         self._systemd = Systemd.from_environment()
         self._engine = Engine(settings.engine)
         self._memory = Memory(settings.state_directory)
@@ -98,13 +93,9 @@ class Daemon:
             gc.set_threshold(20_000, 10, 10)
             self._loop.run()
             self._systemd.stopping()
-            self._metadata.end()
+            self._companions.end()
         self._memory.write(self._engine.memory(), self._clock.wall())
         event(LOG, logging.INFO, "stopped", skipped_ticks=self._loop.skipped)
-
-    def _asker(self, settings: ServeSettings) -> Metadata:
-        fetch = FetchSettings(refresh_seconds=settings.refresh_seconds)
-        return Metadata(self._clock, self._sampler.tell, settings=fetch)
 
     def _on_stop(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         self._loop.stop()
@@ -113,10 +104,7 @@ class Daemon:
         self._wants_reload = True  # done between two ticks, not inside one
 
     def _after_tick(self, state: State, snapshot: Snapshot) -> None:
-        self._nfs_sockets(state, snapshot)
-        self._providers(state, snapshot)
-        if self._settings.engine.asks_cloud:
-            self._metadata.begin(snapshot.static.files)
+        self._companions(state, snapshot)
         if state.ticks == 1:
             self._systemd.ready()
         self._systemd.alive(summary.headline(state))
@@ -143,13 +131,8 @@ class Daemon:
                     logging.WARNING,
                     "addresses, paths and the interval change with a restart only",
                 )
-            before, self._settings = self._settings, fresh
-            if (before.engine.asks_cloud, before.refresh_seconds) != (
-                fresh.engine.asks_cloud,
-                fresh.refresh_seconds,
-            ):
-                self._metadata.end()
-                self._metadata = self._asker(fresh)
+            self._settings = fresh
+            self._companions.configure(fresh)
             self._engine.configure(fresh.engine)
             event(
                 LOG, logging.INFO, "configuration reloaded", limits=len(fresh.engine.rules.limits)
