@@ -29,12 +29,11 @@ FIO = (
     "fio --name=load --size=64M --direct=1 --ioengine=libaio --time_based"
     " --group_reporting --output-format=json"
 )
-# An emulated fio begins after some seconds, and is silent for some before it ends; two of them
-# neither begin nor end together.
-BEGIN, END = 7, 5
+# Seconds of load after which a verdict must stand.
+FINDING = 3
 # A limit that nobody told and that ripples must first be seen to be one, about fifteen seconds of
 # load; met again, the mean of six seconds is what it is recognised by.
-LEARNING, RECOGNISING = 21, 14
+LEARNING, RECOGNISING = 16, 9
 DEPTH = 16
 SLOTS_V3, SLOTS_V41 = 2, 4
 MANY_SLOTS_V3, MANY_SLOTS_V41 = 65536, 64  # the kernel's own
@@ -51,12 +50,33 @@ class Seen:
     """Scrapes by both daemons' ports while a load ran, each with its second; and what fio did."""
 
     scrapes: dict[int, list[tuple[float, Exposition]]]
-    seconds: float
     fio: list[dict[str, Any]]
 
-    def by(self, port: int, *, after: float = BEGIN) -> list[Exposition]:
-        """What the daemon said while the load was at work for sure."""
-        return [now for at, now in self.scrapes[port] if after <= at <= self.seconds - END]
+    def by(self, port: int, *, after: float = FINDING) -> list[Exposition]:
+        """What the daemon said from `after` seconds of load on, until the load ended.
+
+        An emulated fio begins some seconds late, and two of them neither begin nor end together:
+        the counters tell when all were at work.
+        """
+        scrapes = self.scrapes[port]
+        done = [calls(now) for _, now in scrapes]
+        loaded = [mount for mount in done[-1] if done[-1][mount] > done[0][mount] + 100]
+        assert len(loaded) == len(self.fio)
+        began = max(
+            next(
+                at for (at, _), now in zip(scrapes, done, strict=True) if now[each] > done[0][each]
+            )
+            for each in loaded
+        )
+        ended = min(
+            next(
+                at
+                for (at, _), now in zip(scrapes, done, strict=True)
+                if now[each] == done[-1][each]
+            )
+            for each in loaded
+        )
+        return [now for at, now in scrapes if began + after <= at < ended]
 
     def held(self) -> list[Held]:
         """What was held back by either daemon's word, scrape by scrape, if anything was."""
@@ -79,9 +99,18 @@ def under(machines: Machines, *loads: str, seconds: int) -> Seen:
         for port, found in scrapes.items():
             found.append((time.monotonic() - began, machines.scrape(port)))
         time.sleep(0.7)
-    ended = time.monotonic() - began
     texts = [machines.client.run(f"cat /tmp/load.{number}") for number in range(len(loads))]
-    return Seen(scrapes, ended, [json.loads(text)["jobs"][0] for text in texts])
+    return Seen(scrapes, [json.loads(text)["jobs"][0] for text in texts])
+
+
+def calls(now: Exposition) -> dict[str, float]:
+    """Reads and writes that each mount has done."""
+    metric, ways = "ioplateau_nfs_operations_total", ("READ", "WRITE")
+    mounts = {found["mount"] for found in now.labels(metric)}
+    return {
+        mount: sum(sum(now.values(metric, mount=mount, operation=way)) for way in ways)
+        for mount in mounts
+    }
 
 
 def held(now: Exposition) -> Held:
