@@ -36,7 +36,7 @@ check: lint types contracts ## Under a minute: lint, types, contracts, unit and 
 	@$(BIN)/pytest --hypothesis-profile=quick -m "not live and not guest and not slow"
 
 test: lint types contracts ## Everything, with the real kernel, real peers and guests (root)
-	@$(BIN)/pytest --cov --cov-report=term
+	@$(BIN)/pytest --numprocesses=2 --dist=loadgroup --cov --cov-report=term
 
 test-nfs: $(BIN)/ioplateau ## Real NFS clients and servers in QEMU guests
 	@$(BIN)/pytest tests/live/nfs

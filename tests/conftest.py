@@ -27,9 +27,13 @@ SLOW = (HERE / "test_engine_growth.py", HERE / "run/test_web.py", HERE / "test_b
 
 
 def pytest_collection_modifyitems(items):
-    """Tests that need a peer program are live ones."""
+    """Tests that need a peer program are live ones; and the two lanes of `make test`, which go
+    side by side: what mostly waits for emulated CPUs, and the rest.
+    """
     for item in items:
         if any(place in (item.path, *item.path.parents) for place in WITH_PEERS):
             item.add_marker(pytest.mark.live)
         if item.path in SLOW:
             item.add_marker(pytest.mark.slow)
+        lane = "guests" if item.get_closest_marker("guest") else "rest"
+        item.add_marker(pytest.mark.xdist_group(lane))

@@ -234,7 +234,7 @@ class Moods:
         )
 
 
-@pytest.mark.slow
+@pytest.mark.no_cover  # which doubles its minute
 @pytest.mark.timeout(900)
 def test_a_hundred_thousand_ticks_of_changing_load_leave_nothing_behind():
     """Objects that live, by Python's own count of what it handed out: a list of numbers that

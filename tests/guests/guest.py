@@ -41,9 +41,6 @@ ACCELERATOR = os.environ.get("IOPLATEAU_GUESTS_ACCEL", "tcg,thread=multi")
 # No "aes": the kernel's self-test of aesni_intel crashes in an emulated CPU without AVX.
 EMULATED_CPU = "qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt,+rdrand"
 BOOT_SECONDS = 180.0
-# After a reset QEMU emulates the kernel's unpacking far slower than at first: it writes over pages
-# that it had translated. One to two minutes in all.
-REBOOT_SECONDS = 360.0
 
 
 class Link:
@@ -65,7 +62,6 @@ class Guest:
     """One guest. `number` (1 to 8) is its place on the link: 10.77.0.<number>, host name guest<number>.
 
     `ports` are TCP ports of the guest that this machine can reach at 127.0.0.1:port(…).
-    `reboots`: a reboot inside restarts the guest, with what it wrote, instead of ending it.
     `urgent`: it goes before what else this machine does, where rates are what a test is about: an
     emulated CPU that waits for a real one shows its host's load instead of a limit.
     """
@@ -81,12 +77,11 @@ class Guest:
         vm_throttle: Throttle | None = None,
         memory_mib: int = 768,
         cpus: int = 1,
-        reboots: bool = False,
         urgent: bool = False,
     ) -> None:
         self.name, self.number, self.link = name, number, link
         self.ports, self.disks, self.vm_throttle = tuple(ports), tuple(disks), vm_throttle
-        self.memory_mib, self.cpus, self.reboots = memory_mib, cpus, reboots
+        self.memory_mib, self.cpus = memory_mib, cpus
         self.urgent = urgent
         self.address = f"10.77.0.{number}"
         self._login: subprocess.Popen[bytes] | None = None
@@ -129,21 +124,6 @@ class Guest:
         console = (self._directory / "console").read_text(errors="replace")
         qemu = (self._directory / "qemu").read_text(errors="replace")
         raise RuntimeError(f"{self.name} is not up: {qemu}\n{console[-3000:]}")
-
-    def reboot(self) -> None:
-        """From inside, as a person does; for a guest made with `reboots`. Up again at the end."""
-        if not self.reboots:
-            raise ValueError(f"{self.name} was not made with reboots=True")
-        before = self._boot_id()
-        self.run("(sleep 1; systemctl reboot) >/dev/null 2>&1 &")
-        deadline = time.monotonic() + REBOOT_SECONDS
-        while time.monotonic() < deadline:
-            time.sleep(2)
-            self._log_out()  # a login of the last boot would wait for its answers
-            self.wait_until_up(REBOOT_SECONDS)
-            if self._boot_id() not in {before, ""}:
-                return
-        raise RuntimeError(f"{self.name} did not reboot within {REBOOT_SECONDS:g} s")
 
     def run(self, command: str, *, check: bool = True, timeout: float = 120) -> str:
         """Run a shell command as root; its output, errors included."""
@@ -235,7 +215,7 @@ class Guest:
         )
         return [
             *("-nodefaults", "-no-user-config", "-display", "none"),
-            *([] if self.reboots else ["-no-reboot"]),
+            "-no-reboot",
             *("-accel", ACCELERATOR),
             *("-cpu", EMULATED_CPU if ACCELERATOR.startswith("tcg") else "host"),
             *("-smp", str(self.cpus), "-m", str(self.memory_mib)),
@@ -260,13 +240,6 @@ class Guest:
                 *("-device", f"virtio-net-pci,netdev=link,romfile=,mac={mac}"),
             ]
         return arguments
-
-    def _boot_id(self) -> str:
-        """Empty if it does not answer, as while going down."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            done = self._ssh("cat /proc/sys/kernel/random/boot_id", timeout=15)
-            return done.stdout if done.returncode == 0 else ""
-        return ""
 
     def _log_in(self) -> bool:
         """One login, which every command then shares: it costs seconds in an emulated CPU."""

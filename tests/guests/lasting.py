@@ -1,7 +1,7 @@
 """A guest that keeps what it wrote when it is switched off and on again.
 
-Guest.reboot resets a running QEMU, which emulates what follows far more slowly: minutes on a busy
-host. A new QEMU on the same disk boots as fast as the first.
+A reset of a running QEMU would emulate what follows far more slowly: it writes over pages that it
+had translated, minutes on a busy host. A new QEMU on the same disk boots as fast as the first.
 """
 
 from __future__ import annotations
