@@ -563,6 +563,7 @@ def said_at_the_start(place, caplog, text: str | None) -> list[str]:
         (tls() + USERS, ["web configuration"]),
         (USERS, ["web configuration", "passwords without TLS can be read on their way"]),
     ],
+    ids=["no file", "empty file", "TLS", "TLS and users", "users"],  # a hash differs each time
 )
 def test_at_the_start_it_says_once_who_may_come_in(place, caplog, text, said):
     assert said_at_the_start(place, caplog, text) == said
