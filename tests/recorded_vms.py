@@ -12,7 +12,7 @@ import re
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ def told(machine: str, config: str) -> list[bytes]:
     """What the exporter with this configuration (TOML) exposes at each second of a recording."""
     header, snapshots = recording.read(MACHINES / machine / "recording.jsonl.gz")
     settings = settings_of(settings_from(tomllib.loads(config), argparse.Namespace(), {})).engine
-    engine = Engine(replace(settings, interval_seconds=1.0 / header.hz))
+    engine = Engine(settings._replace(interval_seconds=1.0 / header.hz))
     return [prometheus.render(engine.observe(with_tcp(snapshot))) for snapshot in snapshots]
 
 
@@ -47,7 +47,7 @@ def with_tcp(snapshot: Snapshot) -> Snapshot:
     if not listing:
         return snapshot
     sockets = [_socket(*found) for found in _SOCKET.findall(listing["out"])]
-    return replace(snapshot, blobs={**snapshot.blobs, "tcp": sockets})
+    return snapshot._replace(blobs={**snapshot.blobs, "tcp": sockets})
 
 
 def _socket(

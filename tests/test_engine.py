@@ -1,7 +1,5 @@
 """The fold, from raw text to state."""
 
-from dataclasses import replace
-
 from ioplateau.engine import Engine, EngineSettings
 from ioplateau.judge.budgets import BudgetKey, Kind, Origin, Word
 from ioplateau.judge.limits import ConfiguredLimit
@@ -99,8 +97,8 @@ def test_counters_that_fell_are_a_new_disk():
 
 
 def test_another_disk_under_the_same_name_is_a_new_flow_although_its_counters_rose():
-    before = replace(STATIC, block={"sda": {"size": "2048", "serial": "one"}})
-    after = replace(STATIC, block={"sda": {"size": "2048", "serial": "two"}})
+    before = STATIC._replace(block={"sda": {"size": "2048", "serial": "one"}})
+    after = STATIC._replace(block={"sda": {"size": "2048", "serial": "two"}})
     fold = engine()
     fold.observe(snapshot(1.0, line(100), static=before))
     fold.observe(snapshot(2.0, line(200), static=before))
@@ -114,8 +112,8 @@ def test_another_disk_under_the_same_name_is_a_new_flow_although_its_counters_ro
 
 
 def test_what_was_learned_of_a_disk_is_not_held_against_the_next_of_its_name():
-    before = replace(STATIC, block={"sda": {"size": "2048", "serial": "one"}})
-    after = replace(STATIC, block={"sda": {"size": "2048", "serial": "two"}})
+    before = STATIC._replace(block={"sda": {"size": "2048", "serial": "one"}})
+    after = STATIC._replace(block={"sda": {"size": "2048", "serial": "two"}})
     fold = engine()
     for second in range(60):
         text = line(second * 500, milliseconds=second * 16_000, in_flight=16)
@@ -129,7 +127,7 @@ def test_what_was_learned_of_a_disk_is_not_held_against_the_next_of_its_name():
 
 
 def test_an_identity_that_sysfs_tells_late_is_no_other_disk():
-    late = replace(STATIC, block={"sda": {"size": "2048", "serial": "one"}})
+    late = STATIC._replace(block={"sda": {"size": "2048", "serial": "one"}})
     fold = engine()
     fold.observe(snapshot(1.0, line(100)))
     state = fold.observe(snapshot(2.0, line(200), static=late))
@@ -188,7 +186,7 @@ def test_partitions_are_no_flows():
 
 
 def test_an_empty_loop_device_is_no_flow():
-    static = replace(STATIC, block={**STATIC.block, "loop0": {"size": "0"}})
+    static = STATIC._replace(block={**STATIC.block, "loop0": {"size": "0"}})
     state = engine().observe(snapshot(1.0, line(1) + line(0, name="loop0"), static=static))
 
     assert set(state.disks) == {"sda"}

@@ -18,7 +18,7 @@ STATIC = Static(
 
 
 def volume(**counters):
-    names = EbsCounters.__dataclass_fields__
+    names = EbsCounters._fields
     return {name: counters.get(name, 0) for name in names}
 
 

@@ -7,7 +7,7 @@ Derived gauges are computed from the spans when somebody asks, not every tick.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ioplateau.judge.budgets import (
     Budget,
@@ -25,14 +25,14 @@ from ioplateau.measure.interfaces import InterfaceCounters
 from ioplateau.measure.meminfo import Memory
 from ioplateau.measure.mountinfo import MountEntry
 from ioplateau.measure.mountstats import Connection, Mount
+from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.pressure import Pressure
 from ioplateau.measure.procstat import CpuTicks
 from ioplateau.measure.sockets import TcpSocket
 from ioplateau.measure.sysblock import BlockDevice
 
 
-@dataclass(frozen=True, slots=True)
-class DiskState:
+class DiskState(NamedTuple):
     """One line of diskstats that is a flow: whole disks and stacked devices, no partitions."""
 
     name: str
@@ -41,8 +41,7 @@ class DiskState:
     device: BlockDevice | None = None  # what sysfs says; None: not known
 
 
-@dataclass(frozen=True, slots=True)
-class NfsMountState:
+class NfsMountState(NamedTuple):
     """One NFS superblock, whatever the number of its mounts."""
 
     mount: str  # first mount point: its label
@@ -53,8 +52,7 @@ class NfsMountState:
     client: ClientKey | None = None
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ClientKey:
+class ClientKey(NamedTuple):
     """What a person calls an NFS client: all its connections to a server for one version."""
 
     server: str  # as mounted: the text before ":/" of the device
@@ -62,8 +60,7 @@ class ClientKey:
     protocol: str  # "tcp"
 
 
-@dataclass(frozen=True, slots=True)
-class NfsClientState:
+class NfsClientState(NamedTuple):
     """The connections of one client. `window` holds tuples of equal length."""
 
     key: ClientKey
@@ -75,8 +72,7 @@ class NfsClientState:
     slot_limit: int | None = None  # sunrpc.tcp_max_slot_table_entries, v3 and v4.0
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceState:
+class InterfaceState(NamedTuple):
     name: str
     now: InterfaceCounters
     window: Span[InterfaceCounters] | None = None
@@ -84,8 +80,7 @@ class InterfaceState:
     up: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MachineState:
+class MachineState(NamedTuple):
     """None: not known on this kernel, or the source failed."""
 
     pressure: Pressure | None = None
@@ -93,8 +88,7 @@ class MachineState:
     memory: Memory | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LimitState:
+class LimitState(NamedTuple):
     """How a budget stands against one of its limits, with what survives a missed scrape."""
 
     limit: Limit
@@ -117,15 +111,13 @@ class LimitState:
         return self.limit.direction
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetState:
+class BudgetState(NamedTuple):
     budget: Budget
     verdict: Verdict
     limits: tuple[LimitState, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SourceState:
+class SourceState(NamedTuple):
     """How a source fares: counters since the engine started."""
 
     name: str  # "diskstats", "mountstats", ...
@@ -136,26 +128,23 @@ class SourceState:
     last_reject: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """Everything known after one tick. `mono` is CLOCK_MONOTONIC, `wall` UNIX seconds."""
 
     mono: float
     wall: float
     interval_seconds: float
     ticks: int  # observed since the engine started
-    disks: Mapping[str, DiskState] = field(default_factory=dict)
+    disks: Mapping[str, DiskState] = NO_ENTRIES
     # EBS volumes that count themselves, by device; packets over allowances, by interface.
-    volumes: Mapping[str, EbsCounters] = field(default_factory=dict)
-    allowances: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    mounts: Mapping[str, NfsMountState] = field(default_factory=dict)
-    clients: Mapping[ClientKey, NfsClientState] = field(default_factory=dict)
-    interfaces: Mapping[str, InterfaceState] = field(default_factory=dict)
-    machine: MachineState = field(default_factory=MachineState)
-    budgets: Mapping[BudgetKey, BudgetState] = field(default_factory=dict)
+    volumes: Mapping[str, EbsCounters] = NO_ENTRIES
+    allowances: Mapping[str, Mapping[str, int]] = NO_ENTRIES
+    mounts: Mapping[str, NfsMountState] = NO_ENTRIES
+    clients: Mapping[ClientKey, NfsClientState] = NO_ENTRIES
+    interfaces: Mapping[str, InterfaceState] = NO_ENTRIES
+    machine: MachineState = MachineState()
+    budgets: Mapping[BudgetKey, BudgetState] = NO_ENTRIES
     # Seconds in which a flow suffered from a budget's limit; a counter.
-    flow_throttled_seconds: Mapping[tuple[FlowKey, BudgetKey, Dimension], float] = field(
-        default_factory=dict
-    )
-    sources: Mapping[str, SourceState] = field(default_factory=dict)
+    flow_throttled_seconds: Mapping[tuple[FlowKey, BudgetKey, Dimension], float] = NO_ENTRIES
+    sources: Mapping[str, SourceState] = NO_ENTRIES
     notices: tuple[str, ...] = ()  # what an operator should know: unmatched configuration, ...

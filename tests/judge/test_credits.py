@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -261,7 +260,7 @@ def test_a_changed_tier_begins_anew_and_an_unchanged_one_goes_on():
 
 
 def test_a_learned_size_is_kept_while_the_limit_says_the_same():
-    learned = replace(full(), capacity=100_000.0, level=0.0, least=0.0, most=0.0)
+    learned = full()._replace(capacity=100_000.0, level=0.0, least=0.0, most=0.0)
 
     assert model.fitted(learned, limit()).capacity == 100_000
 

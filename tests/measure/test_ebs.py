@@ -34,7 +34,7 @@ def page(**counters):
 
 
 def test_every_counter_is_read_from_its_documented_offset():
-    names = list(ebs.EbsCounters.__dataclass_fields__)
+    names = list(ebs.EbsCounters._fields)
     values = {name: 10**12 + position for position, name in enumerate(names)}
     found = ebs.parse(page(**values))
 

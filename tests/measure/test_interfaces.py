@@ -19,7 +19,7 @@ LINE = b"  eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
 
 
 def counters(**columns):
-    zeros = dict.fromkeys(InterfaceCounters.__slots__[1:], 0)
+    zeros = dict.fromkeys(InterfaceCounters._fields[1:], 0)
     return InterfaceCounters(**{"name": "eth0", **zeros, **columns})
 
 

@@ -1,5 +1,4 @@
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -217,18 +216,17 @@ def test_an_attribute_that_is_no_number_is_unknown():
     ],
 )
 def test_another_disk_under_the_same_name_has_another_identity(column, other):
-    disk = replace(
-        known("sda", diskseq="7", serial="A", wwid="naa.1", nsid="2", size="8"),
+    disk = known("sda", diskseq="7", serial="A", wwid="naa.1", nsid="2", size="8")._replace(
         scsi_address=(1, 0, 0, 3),
     )
 
-    assert sysblock.identity(replace(disk, **{column: other})) != sysblock.identity(disk)
+    assert sysblock.identity(disk._replace(**{column: other})) != sysblock.identity(disk)
 
 
 def test_a_disk_grown_in_place_keeps_its_identity():
     disk = known("sda", diskseq="7", size="8")
 
-    assert sysblock.identity(replace(disk, size_bytes=8192)) == sysblock.identity(disk)
+    assert sysblock.identity(disk._replace(size_bytes=8192)) == sysblock.identity(disk)
 
 
 def test_size_tells_disks_apart_where_nothing_better_is_known():

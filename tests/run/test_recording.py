@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -57,11 +56,11 @@ def test_a_snapshot_reads_back_as_it_was_written(written):
 
 
 def test_a_changed_shape_travels_with_its_snapshot(written):
-    changed = replace(STATIC, kernel="6.2.0")
+    changed = STATIC._replace(kernel="6.2.0")
     path = written(
         snapshot(1.0),
-        replace(snapshot(2.0), static=changed),
-        replace(snapshot(3.0), static=changed),
+        snapshot(2.0)._replace(static=changed),
+        snapshot(3.0)._replace(static=changed),
     )
     _, snapshots = recording.read(path)
     kernels = [(one.mono, one.static.kernel) for one in snapshots]

@@ -6,7 +6,6 @@ What is counted here survives missed scrapes and, through `memory`, restarts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from ioplateau.judge.budgets import (
@@ -34,7 +33,6 @@ from ioplateau.judge.credits import (
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.limits import doubt, settle
 from ioplateau.judge.usage import FlowClock, Meter, WindowMean, drawn, is_throttled_at
-from ioplateau.measure.frozen import maker
 from ioplateau.state import LimitState
 
 # "At the present rate": a burst should show within seconds, one odd tick should not.
@@ -45,7 +43,6 @@ RESTORED_WINDOW_SECONDS = 15.0
 # Budgets that are no more, of which what was counted is kept.
 MOST_ABSENT = 200
 
-_make_line = maker(LimitState)
 
 Place = tuple[BudgetKey, Dimension, Direction]
 K = TypeVar("K")
@@ -153,7 +150,7 @@ class Accounts:
             credit = bucket.ratio
             pace = self._pace(place, rate, elapsed)
             left = None if pace is None else exhaustion_seconds(bucket, pace)
-        return _make_line(
+        return LimitState(
             limit,
             effective,
             meter.utilization,
@@ -225,7 +222,7 @@ class Accounts:
         if not learned:
             return budget
         limits, lost = settle([*budget.limits, *learned])
-        return replace(budget, limits=limits, rejected=(*budget.rejected, *lost))
+        return budget._replace(limits=limits, rejected=(*budget.rejected, *lost))
 
     def doubts(self, budgets: Mapping[BudgetKey, Budget]) -> tuple[str, ...]:
         """Where observation and what we were told of a limit disagree, in words."""

@@ -12,12 +12,9 @@ from ioplateau.judge.stacks import is_remote_disk
 from ioplateau.measure import sysblock
 from ioplateau.measure.delta import History
 from ioplateau.measure.diskstats import DiskCounters, DiskTable
-from ioplateau.measure.frozen import maker
 from ioplateau.measure.snapshot import Static
 from ioplateau.measure.sysblock import BlockDevice
 from ioplateau.state import DiskState
-
-_make_state = maker(DiskState)
 
 
 class Disks:
@@ -134,7 +131,7 @@ class Disks:
         for name in self.names:
             history = self._histories.get(name)
             if name not in self.hidden and history is not None and history.last is not None:
-                found[name] = _make_state(
+                found[name] = DiskState(
                     name, history.last[1], history.window, self.devices.get(name)
                 )
         return found

@@ -33,7 +33,6 @@ from ioplateau.measure import (
     procstat,
     sockets,
 )
-from ioplateau.measure.frozen import maker
 from ioplateau.measure.reading import FormatError
 from ioplateau.measure.snapshot import (
     DISKSTATS,
@@ -50,8 +49,6 @@ from ioplateau.measure.sockets import TcpSocket
 from ioplateau.state import BudgetState, MachineState, SourceState, State
 
 T = TypeVar("T")
-_make_budget_state = maker(BudgetState)
-_make_source_state = maker(SourceState)
 
 # Longer than this many intervals between two snapshots is a gap: the VM was paused, or nobody
 # looked. What happened in between is not one tick's story.
@@ -195,7 +192,7 @@ class Engine:
         self, snapshot: Snapshot, name: str, path: str, why: str, rejects: Sequence[str] = ()
     ) -> None:
         before = self._sources.get(name) or SourceState(name, up=True)
-        self._sources[name] = _make_source_state(
+        self._sources[name] = SourceState(
             name,
             not why,
             why,
@@ -353,7 +350,7 @@ class Engine:
                 continue
             verdict = verdicts[key]
             limits = self._accounts.book(budget, at, elapsed, flows, verdict, window)
-            found[key] = _make_budget_state(budget, verdict, limits)
+            found[key] = BudgetState(budget, verdict, limits)
         return found
 
     def budgets(self) -> tuple[Budget, ...]:

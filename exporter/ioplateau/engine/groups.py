@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ioplateau.judge.budgets import FlowKey
 from ioplateau.judge.flows import FlowTick
@@ -12,8 +12,7 @@ from ioplateau.judge.witness import CgroupWitness
 from ioplateau.measure.cgroups import GroupCounters
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(NamedTuple):
     at: float
     counters: GroupCounters
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ioplateau.engine.providers import Providers
 from ioplateau.judge.witness import CgroupWitness, ClientWitness, Witness
@@ -16,8 +16,7 @@ from ioplateau.measure.sockets import TcpSocket
 Name = tuple[str, int, str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class ClientNews:
+class ClientNews(NamedTuple):
     """One NFS client at this tick. tick: its connections over the tick; None: no unbroken story."""
 
     now: tuple[Connection, ...]

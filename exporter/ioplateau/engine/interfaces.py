@@ -10,11 +10,8 @@ from ioplateau.judge import ticks
 from ioplateau.judge.budgets import FlowKey
 from ioplateau.judge.flows import FlowTick
 from ioplateau.measure.delta import History
-from ioplateau.measure.frozen import maker
 from ioplateau.measure.interfaces import InterfaceCounters, InterfaceTable
 from ioplateau.state import InterfaceState
-
-_make_state = maker(InterfaceState)
 
 
 class Interfaces:
@@ -74,7 +71,7 @@ class Interfaces:
             link = link if isinstance(link, dict) else {}
             speed = link.get("speed_mbit")
             if history.last is not None:
-                found[name] = _make_state(
+                found[name] = InterfaceState(
                     name,
                     history.last[1],
                     history.window,

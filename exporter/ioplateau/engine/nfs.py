@@ -7,7 +7,6 @@ that repeat them: see fs/nfs/super.c nfs_show_stats(). Which is which stands in 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from ioplateau.engine import nfslayout
@@ -20,12 +19,9 @@ from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.topology import NfsFlow
 from ioplateau.measure import mountinfo, mountstats
 from ioplateau.measure.delta import Span
-from ioplateau.measure.frozen import maker
 from ioplateau.measure.mountstats import Connection, Mount, MountTable
 from ioplateau.measure.sockets import TcpSocket
 from ioplateau.state import ClientKey, NfsClientState, NfsMountState
-
-_make_mount_state = maker(NfsMountState)
 
 T = TypeVar("T")
 
@@ -68,10 +64,10 @@ class Nfs:
         self._learn_layout(table)
         self.table = table
         for superblock in self._now.superblocks.values():
-            mount = table.mounts[superblock.index]
+            mount = table.mounts[superblock.record]
             flows[superblock.flow] = self._follow(at, superblock, mount, gap=gap)
         for client in self._now.clients.values():
-            self._follow_client(at, client, table.mounts[client.index].connections, gap=gap)
+            self._follow_client(at, client, table.mounts[client.record].connections, gap=gap)
 
     def _follow(
         self, at: float, superblock: Superblock, now: Mount, *, gap: bool
@@ -139,7 +135,7 @@ class Nfs:
 
     def mount_states(self) -> dict[str, NfsMountState]:
         return {
-            superblock.label: _make_mount_state(
+            superblock.label: NfsMountState(
                 superblock.label,
                 superblock.history.last[1],
                 superblock.history.window,
@@ -251,8 +247,7 @@ def _together(one: NfsClientState, other: NfsClientState) -> NfsClientState:
             one.window.after + other.window.after,
             one.window.elapsed_seconds,
         )
-    return replace(
-        one,
+    return one._replace(
         now=one.now + other.now,
         window=window,
         mounts=one.mounts + other.mounts,

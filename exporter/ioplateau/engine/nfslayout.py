@@ -8,12 +8,13 @@ mount calls itself: bind mounts of sub-directories and other names of one server
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ioplateau.judge.budgets import FlowKey
 from ioplateau.measure.delta import History
 from ioplateau.measure.mountinfo import MountEntry
 from ioplateau.measure.mountstats import Connection, Mount
+from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.state import ClientKey
 
 Entries = Mapping[tuple[str, int], MountEntry]
@@ -22,8 +23,7 @@ Entries = Mapping[tuple[str, int], MountEntry]
 SAME_AGE_SECONDS = 1
 
 
-@dataclass(slots=True)
-class Superblock:
+class Superblock(NamedTuple):
     """One superblock. label: one of its mount points, with a number where that is not enough."""
 
     flow: FlowKey
@@ -32,7 +32,7 @@ class Superblock:
     mount_points: tuple[str, ...]
     entry: MountEntry | None
     client: ClientKey
-    index: int  # of its first record in the table
+    record: int  # its first one, by index in the table
     history: History[Mount]
 
     @property
@@ -42,23 +42,23 @@ class Superblock:
         return last[1].device if last is not None else ""
 
 
-@dataclass(slots=True)
-class Client:
-    """The connections that some superblocks share. index: of the record they are read from."""
+class Client(NamedTuple):
+    """The connections that some superblocks share. record: the one they are read from,
+    by index in the table.
+    """
 
     key: ClientKey
     address: str
-    index: int
+    record: int
     mounts: list[str]
     history: History[tuple[Connection, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """All of them, by what tells them apart."""
 
-    superblocks: Mapping[object, Superblock] = field(default_factory=dict)
-    clients: Mapping[object, Client] = field(default_factory=dict)
+    superblocks: Mapping[object, Superblock] = NO_ENTRIES
+    clients: Mapping[object, Client] = NO_ENTRIES
 
 
 def group(mounts: Sequence[Mount], entries: Entries, before: Layout, seconds: float) -> Layout:
@@ -237,7 +237,7 @@ class _Clients:
         a mount with nosharetransport or of another network namespace reads alike. But counts
         that the file tells later cannot be lower.
         """
-        earlier = self._mounts[client.index].connections
+        earlier = self._mounts[client.record].connections
         return any(
             now.sends < was.sends or now.receives < was.receives
             for was, now in zip(earlier, mount.connections, strict=True)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ioplateau.judge.clouds.discover import NO_FACTS, Facts
-from ioplateau.judge.tables import Shelf, Tables
+from ioplateau.judge.tables import NO_SHELF, Shelf
 from ioplateau.judge.topology import Rules
 
 
-@dataclass(frozen=True, slots=True)
-class EngineSettings:
+class EngineSettings(NamedTuple):
     """interval_seconds: nominal time between snapshots. rate_window_seconds: what derived gauges
     cover; 15 s, so that usual scrape intervals tile time. rules, facts: what the configuration
     says of limits and of the machine. shelf: the catalogue. asks_cloud: whether what the DMI
@@ -20,8 +19,8 @@ class EngineSettings:
 
     interval_seconds: float = 1.0
     rate_window_seconds: float = 15.0
-    rules: Rules = field(default_factory=Rules)
+    rules: Rules = Rules()
     facts: Facts = NO_FACTS
-    shelf: Shelf = field(default_factory=lambda: Tables({}))
+    shelf: Shelf = NO_SHELF
     asks_cloud: bool = True
     is_hidden: Callable[[str, int | None], bool] = lambda name, size: False  # noqa: ARG005

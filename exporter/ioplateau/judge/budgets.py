@@ -7,9 +7,10 @@ on; a limit is a budget's ceiling in one dimension and direction, with its origi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
+
+from ioplateau.measure.nothing import NO_ENTRIES
 
 
 class Kind(StrEnum):
@@ -78,8 +79,7 @@ class BudgetKey(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Burst:
+class Burst(NamedTuple):
     """What a budget may do above its base limit, and for how long.
 
     rate: operations or bytes per second. bucket: credit, in operations or bytes, that
@@ -90,8 +90,7 @@ class Burst:
     bucket: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(NamedTuple):
     """One ceiling: value in operations/s, bytes/s or slots.
 
     `source` tells a person where the number comes from ("config.toml limit[0]",
@@ -108,8 +107,7 @@ class Limit:
     tolerance: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(NamedTuple):
     """Something with a ceiling. `limits` holds the effective ones, at most one for each
     dimension and direction; an empty tuple means that no limit is known.
 
@@ -123,14 +121,13 @@ class Budget:
     limits: tuple[Limit, ...] = ()
     rejected: tuple[tuple[Limit, str], ...] = ()
     parents: tuple[BudgetKey, ...] = ()
-    info: Mapping[str, str] = field(default_factory=dict)
+    info: Mapping[str, str] = NO_ENTRIES
     skips_reads: frozenset[FlowKey] = frozenset()
     skips_writes: frozenset[FlowKey] = frozenset()
     operation_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What we concluded of one budget at one tick, with its evidence.
 
     since: CLOCK_MONOTONIC seconds at which this word began to hold. utilization: mean
@@ -148,6 +145,6 @@ class Verdict:
     utilization: float | None = None
     demand: float | None = None
     parent: BudgetKey | None = None  # of an affected budget: who holds it back
-    evidence: Mapping[str, float | str] = field(default_factory=dict)
+    evidence: Mapping[str, float | str] = NO_ENTRIES
     sentence: str = ""
     sufferers: tuple[FlowKey, ...] = ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from ioplateau.judge.budgets import Budget, Dimension, Direction, Kind, Limit, Verdict, Word
@@ -152,7 +151,7 @@ class Case:
         """What was kept of plain operations, as the provider counts them now."""
         plain = self.drawn.operations
         times = self.rate_of(Dimension.IOPS, Direction.TOTAL) / plain if plain else 1.0
-        return replace(level, mean=level.mean * times), tuple(
+        return Level(level.mean * times, level.spread, level.count, level.slow_spread), tuple(
             (short * times, long * times) for short, long in longer
         )
 

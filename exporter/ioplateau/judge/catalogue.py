@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ioplateau.judge.ceilings import Ceiling, with_credit
 from ioplateau.judge.tables import Shelf
@@ -21,8 +20,7 @@ KIB = 1 << 10
 DISK_GENERATIONS = ("2026-08", "2023-10", "2018-05", "2016-2017")
 
 
-@dataclass(frozen=True, slots=True)
-class VmSize:
+class VmSize(NamedTuple):
     """One Azure VM size. None: documented nowhere, never 0."""
 
     name: str
@@ -52,8 +50,7 @@ class VmSize:
     notes: str
 
 
-@dataclass(frozen=True, slots=True)
-class DiskTier:
+class DiskTier(NamedTuple):
     """One Azure managed-disk tier of one price list."""
 
     generation: str
@@ -75,8 +72,7 @@ class DiskTier:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(NamedTuple):
     """One row of azure_files or gcp_disks: a parameter with its value as printed."""
 
     columns: Mapping[str, str]
@@ -89,8 +85,7 @@ class Fact:
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(NamedTuple):
     """One EC2 instance type: what all its EBS volumes share."""
 
     name: str
@@ -105,8 +100,7 @@ class Instance:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeType:
+class VolumeType(NamedTuple):
     """One EBS volume type of one generation; formulas are in judge.clouds.aws_limits."""
 
     name: str

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ioplateau.judge.budgets import Burst, Dimension, Direction, Limit, Origin
 
 
-@dataclass(frozen=True, slots=True)
-class Ceiling:
+class Ceiling(NamedTuple):
     """What one thing may do, operations/s and bytes/s. None: documented nowhere."""
 
     iops: float | None = None
@@ -73,7 +72,7 @@ def limits_of(
         ceiling.bucket_bytes,
     )
     return tuple(
-        replace(limit, direction=direction, origin=origin, source=source, tolerance=share)
+        limit._replace(direction=direction, origin=origin, source=source, tolerance=share)
         for limit, share in ((operations, 0.0), (data, tolerance))
         if limit is not None
     )

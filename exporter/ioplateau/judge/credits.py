@@ -11,11 +11,9 @@ A model only: nobody tells a guest its credit. So it carries what it is sure of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ioplateau.judge.budgets import Limit
-from ioplateau.measure.frozen import maker
 
 # An enforced cap sits between 4 % below and 6 % above its documented value.
 NEAR_BELOW, NEAR_ABOVE = 0.96, 1.06
@@ -30,8 +28,7 @@ RESERVE_RATIO = 0.25
 WORTH_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Bucket:
+class Bucket(NamedTuple):
     """Credit of one limit; base and burst per second, credit in operations or bytes.
 
     level is our estimate, certainly between least and most. told: the size we were told,
@@ -69,9 +66,6 @@ class Bucket:
         return self.burst if self.has_credit else self.base
 
 
-_make_bucket = maker(Bucket)
-
-
 def filled(limit: Limit, *, is_known: bool = False) -> Bucket | None:
     """A full bucket for a limit with credit; None: it has none, or of a size nobody tells.
 
@@ -95,7 +89,7 @@ def step(bucket: Bucket, rate: float, elapsed_seconds: float) -> Bucket:
     """The bucket after `elapsed_seconds` at `rate`."""
     gained = (bucket.base - rate) * elapsed_seconds
     capacity = bucket.capacity
-    return _make_bucket(
+    return Bucket(
         bucket.base,
         bucket.burst,
         capacity,
@@ -110,8 +104,7 @@ def step(bucket: Bucket, rate: float, elapsed_seconds: float) -> Bucket:
 
 def away(bucket: Bucket, seconds: float) -> Bucket:
     """The bucket after a time in which nobody looked: anything from idle to full burst."""
-    return replace(
-        bucket,
+    return bucket._replace(
         least=_within(bucket.least - (bucket.burst - bucket.base) * seconds, bucket.capacity),
         most=_within(bucket.most + bucket.base * seconds, bucket.capacity),
         held_seconds=0.0,
@@ -147,8 +140,7 @@ def observe(
     above = rate > NEAR_ABOVE * after.base and not after.has_credit
     if not (held or above or after.held_seconds or after.above_seconds):
         return after, ""
-    after = replace(
-        after,
+    after = after._replace(
         held_seconds=after.held_seconds + elapsed_seconds if held else 0.0,
         above_seconds=after.above_seconds + elapsed_seconds if above else 0.0,
     )
@@ -160,7 +152,7 @@ def observe(
 
 
 def _dry(bucket: Bucket) -> Bucket:
-    return replace(bucket, level=0.0, least=0.0, most=0.0, held_seconds=0.0, above_seconds=0.0)
+    return bucket._replace(level=0.0, least=0.0, most=0.0, held_seconds=0.0, above_seconds=0.0)
 
 
 def _emptied(bucket: Bucket) -> tuple[Bucket, str]:
@@ -173,7 +165,7 @@ def _emptied(bucket: Bucket) -> tuple[Bucket, str]:
     drawn = bucket.capacity - bucket.level
     if bucket.is_certain and drawn > SPENT_RATIO * bucket.capacity:
         words += f"; it holds {drawn:,.0f}, not {bucket.capacity:,.0f}"
-        bucket = replace(bucket, capacity=drawn)
+        bucket = bucket._replace(capacity=drawn)
     return _dry(bucket), words
 
 
@@ -186,13 +178,13 @@ def _raised(bucket: Bucket, rate: float) -> tuple[Bucket, str]:
     )
     if bucket.most > bucket.level:
         level = min(reserve, bucket.most)
-        return replace(bucket, level=level, least=0.0, above_seconds=0.0), words
+        return bucket._replace(level=level, least=0.0, above_seconds=0.0), words
     # Even a full bucket would be empty by now, so this one is larger than we believed: by what
     # was drawn unnoticed, and by what we give it now and take back when it runs dry.
     capacity = bucket.capacity + unnoticed + reserve
     words += f"; it holds more than {capacity - reserve:,.0f}"
-    full = replace(bucket, capacity=capacity, level=reserve, least=reserve, most=reserve)
-    return replace(full, above_seconds=0.0), words
+    full = bucket._replace(capacity=capacity, level=reserve, least=reserve, most=reserve)
+    return full._replace(above_seconds=0.0), words
 
 
 def fitted(bucket: Bucket, limit: Limit) -> Bucket | None:

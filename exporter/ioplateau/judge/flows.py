@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class FlowTick:
+class FlowTick(NamedTuple):
     """One flow over one tick. Rates are per second; times are means per operation.
 
     Disks: operations as the kernel counts them (after merging and splitting), `await` of

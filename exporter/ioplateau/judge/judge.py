@@ -7,8 +7,7 @@ the mounts, and put what holds into words. Work and memory per budget are consta
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ioplateau.judge.budgets import Budget, BudgetKey, FlowKey, Verdict, Word
 from ioplateau.judge.disks import DiskRoom
@@ -20,8 +19,7 @@ from ioplateau.judge.window import Blocks
 from ioplateau.judge.witness import NOTHING, Witness
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeSettings:
+class JudgeSettings(NamedTuple):
     """What an operator may tune of the judge."""
 
     learn_limits: bool = True  # look for limits nobody told us

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from ioplateau.judge.budgets import Burst, Dimension, Direction, Limit, Origin
 
 
-@dataclass(frozen=True, slots=True)
-class ConfiguredLimit:
+class ConfiguredLimit(NamedTuple):
     """One [[limit]] of the configuration: one selector, and what it is allowed per second.
 
     Selectors are fnmatch patterns; `vm` is "uncached", "cached", "ultra" or "network". None: not said.
@@ -37,8 +36,7 @@ class ConfiguredLimit:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class VmFact:
+class VmFact(NamedTuple):
     """The machine's size, where metadata cannot be reached or is wrong.
 
     size: "Standard_D8s_v3" or "m5.large". controller: "SCSI" or "NVMe"; None: as found.
@@ -49,8 +47,7 @@ class VmFact:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DiskFact:
+class DiskFact(NamedTuple):
     """What a disk was sold as, where metadata does not tell. One selector, as in a limit.
 
     sku: a storage account type ("Premium_LRS"), a tier ("P30") or an EBS volume type ("gp3").
@@ -72,8 +69,7 @@ class DiskFact:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeFact:
+class VolumeFact(NamedTuple):
     """What an NFS volume was sold as. One selector: `mount` or `volume` ("server:/export").
 
     service: "azure_netapp_files" or "azure_files". With quota_gib the limit is the quota
@@ -92,8 +88,7 @@ class VolumeFact:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """What a selector may choose: a disk by its names, LUN or serial, a volume by its mounts."""
 
     disks: tuple[str, ...] = ()  # kernel and mapper name
@@ -183,7 +178,7 @@ def _sound(claim: Limit) -> tuple[Limit | None, str]:
         f"{speaker} says burst {_figure(claim.burst.rate)}, which is not above "
         f"{_figure(claim.value)}: no burst"
     )
-    return replace(claim, burst=None), words
+    return claim._replace(burst=None), words
 
 
 def _why(loser: Limit, winner: Limit) -> str:

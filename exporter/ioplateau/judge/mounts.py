@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from ioplateau.judge.blame import Culprit, is_connection_bound, waits_for_slots
@@ -186,7 +185,7 @@ class MountRoom:
             elif case.plateau.on and case.plateau.dimension is Dimension.THROUGHPUT:
                 busier = Direction.WRITE if nic.write_bytes > nic.read_bytes else Direction.READ
                 ruling = Ruling.learned(case.plateau, Culprit.VM)
-                bound[key] = replace(ruling, direction=busier)
+                bound[key] = ruling._replace(direction=busier)
         return bound
 
     def _is_steadier(self, nic: Sense) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from ioplateau.judge import words
 from ioplateau.judge.blame import Culprit
@@ -22,7 +22,7 @@ from ioplateau.judge.learned import Plateau
 from ioplateau.judge.phases import Claim
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import Queue, Sense
-from ioplateau.measure.frozen import maker
+from ioplateau.measure.nothing import NO_ENTRIES
 
 IDLE_OPERATIONS = 5.0  # per second
 SATURATED_SECONDS = 3.0
@@ -31,13 +31,11 @@ FLAT_APPLICATION = 0.03
 PATIENCE_SECONDS, LONG_PATIENCE_SECONDS = 5.0, 10.0
 MOST_EXCESS = 1000.0
 UNHURRIED = frozenset({Word.HEALTHY, Word.APP_LIMITED, Word.LATENCY_BOUND})
-_make_verdict = maker(Verdict)
 # Budgets whose members' own pace is a word about them; of slots or a network it is none.
 OWN_WORDS = frozenset({Kind.DISK, Kind.STRIPE, Kind.VOLUME})
 
 
-@dataclass(frozen=True, slots=True)
-class Ruling:
+class Ruling(NamedTuple):
     """What holds, before it is put into words."""
 
     word: Word
@@ -49,7 +47,7 @@ class Ruling:
     phase: str = ""  # base, burst or learned
     parent: BudgetKey | None = None
     culprit: str = ""
-    evidence: Mapping[str, float | str] = field(default_factory=dict)
+    evidence: Mapping[str, float | str] = NO_ENTRIES
 
     @staticmethod
     def known(claim: Claim) -> Ruling:
@@ -116,7 +114,7 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
         # The words follow the numbers with a little patience; they are for people.
         patience = LONG_PATIENCE_SECONDS if ruling.word in UNHURRIED else PATIENCE_SECONDS
         case.say_again = at + patience
-        verdict = replace(verdict, sentence=words.sentence(verdict, at))
+        verdict = verdict._replace(sentence=words.sentence(verdict, at))
     case.verdict = verdict
     return verdict
 
@@ -144,7 +142,7 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
         share = max(claim.reached for claim in case.claims)
     if ruling.dimension is Dimension.SLOTS:
         demand = None
-    return _make_verdict(
+    return Verdict(
         case.budget.key, ruling.word, case.since, ruling.dimension, ruling.direction,
         ruling.limit, ruling.origin, share, demand, ruling.parent, evidence, sentence, sufferers,
     )  # fmt: skip

@@ -6,8 +6,9 @@ A table is never parsed as a whole: a machine needs a dozen of its 3,000 entries
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+from ioplateau.measure.nothing import NO_ENTRIES
 
 
 class Text(Protocol):
@@ -29,11 +30,10 @@ class Shelf(Protocol):
         """Every entry whose key begins so (any case), in order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
+class Tables(NamedTuple):
     """A shelf in memory."""
 
-    tables: Mapping[str, bytes] = field(default_factory=dict)
+    tables: Mapping[str, bytes] = NO_ENTRIES
 
     def line(self, table: str, key: str) -> bytes | None:
         return find(self.tables.get(table, b""), key)

@@ -7,15 +7,12 @@ from functools import lru_cache
 from ioplateau.judge.flows import FlowTick
 from ioplateau.measure import diskstats
 from ioplateau.measure.diskstats import DiskCounters
-from ioplateau.measure.frozen import maker
 from ioplateau.measure.interfaces import InterfaceCounters
 from ioplateau.measure.mountstats import Mount, Operation
 
 READS = ("READ", "READ_PLUS")  # NFSv4.2 may read with either
 WRITES = ("WRITE",)
 SERVER_READ, SERVER_WRITE = 4, 5  # columns of "bytes:": payload on the wire
-
-_make_tick = maker(FlowTick)
 
 
 def of_disk(before: DiskCounters, after: DiskCounters, elapsed_seconds: float) -> FlowTick | None:
@@ -29,7 +26,7 @@ def of_disk(before: DiskCounters, after: DiskCounters, elapsed_seconds: float) -
     # Most disks never discard, and flush seldom.
     discard = rates.discard if after.discards != before.discards else None
     flush = rates.flush if after.flushes != before.flushes else None
-    return _make_tick(
+    return FlowTick(
         elapsed_seconds,
         read.operations_per_second,
         write.operations_per_second,
@@ -77,7 +74,7 @@ def of_mount(before: Mount, after: Mount, elapsed_seconds: float) -> FlowTick | 
     else:
         read_bytes, write_bytes = read.received, write.sent
     t = elapsed_seconds
-    return _make_tick(
+    return FlowTick(
         t,
         read.operations / t,
         write.operations / t,
@@ -108,7 +105,7 @@ def of_interface(
     transmitted = after.transmit_bytes - before.transmit_bytes
     if received < 0 or transmitted < 0:
         return None
-    return _make_tick(
+    return FlowTick(
         elapsed_seconds,
         0.0,
         0.0,

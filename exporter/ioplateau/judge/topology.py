@@ -7,7 +7,7 @@ never part of a sum. Which I/O of a disk counts where is the cloud's rule (cloud
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ioplateau.judge.budgets import (
     Budget,
@@ -33,6 +33,7 @@ from ioplateau.judge.limits import (
 )
 from ioplateau.judge.stacks import Devices, is_remote_disk, stack_members
 from ioplateau.judge.tables import Shelf
+from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.sysblock import BlockDevice
 
 VM = "vm"
@@ -48,8 +49,7 @@ NOTHING_SOLD = Sold(Identity(""))
 GIB = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class NfsFlow:
+class NfsFlow(NamedTuple):
     """What the topology must know of one superblock."""
 
     mount: str
@@ -61,8 +61,7 @@ class NfsFlow:
     mount_points: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class GroupFlow:
+class GroupFlow(NamedTuple):
     """A control group's I/O on one disk, and its own limits per second. None: no limit."""
 
     label: str
@@ -73,19 +72,17 @@ class GroupFlow:
     write_bytes: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(NamedTuple):
     """What the configuration says of limits."""
 
     limits: Sequence[ConfiguredLimit] = ()
     volumes: Sequence[VolumeFact] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Topology:
+class Topology(NamedTuple):
     """Every budget of this machine, and what an operator should know about them."""
 
-    budgets: Mapping[BudgetKey, Budget] = field(default_factory=dict)
+    budgets: Mapping[BudgetKey, Budget] = NO_ENTRIES
     notices: tuple[str, ...] = ()
 
 

@@ -7,7 +7,6 @@ first, so that a rate means the same at 1, 2, 4 and 10 Hz; longer ticks are bloc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import sqrt
 
@@ -140,7 +139,6 @@ def regime(values: Sequence[float], most: int) -> Sequence[float]:
     return values[start:]
 
 
-@dataclass(frozen=True, slots=True)
 class Level:
     """How flat some values are, and where.
 
@@ -148,10 +146,15 @@ class Level:
     (None: too few values). count: values that went in.
     """
 
-    mean: float
-    spread: float
-    count: int
-    slow_spread: float | None = None
+    __slots__ = ("count", "mean", "slow_spread", "spread")
+
+    def __init__(
+        self, mean: float, spread: float, count: int, slow_spread: float | None = None
+    ) -> None:
+        self.mean = mean
+        self.spread = spread
+        self.count = count
+        self.slow_spread = slow_spread
 
 
 NOTHING = Level(0.0, 1.0, 0)

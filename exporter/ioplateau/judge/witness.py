@@ -6,11 +6,12 @@ Everything is optional. None is "not known" and never counts as evidence of anyt
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ioplateau.measure.nothing import NO_ENTRIES
 
 
-@dataclass(frozen=True, slots=True)
-class ClientWitness:
+class ClientWitness(NamedTuple):
     """One NFS client (all its connections to a server) over one tick.
 
     slot_limit: calls it may have outstanding, all connections together. backlog: mean calls
@@ -30,8 +31,7 @@ class ClientWitness:
     receiver_limited_ratio: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EbsWitness:
+class EbsWitness(NamedTuple):
     """Shares of the tick (0 to 1) in which an EBS volume's demand exceeded what is provisioned,
     as the device counts it itself (NVMe log page 0xD0).
     """
@@ -42,8 +42,7 @@ class EbsWitness:
     instance_throughput: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CgroupWitness:
+class CgroupWitness(NamedTuple):
     """A control group with a block limit of its own, over one tick.
 
     device: kernel name of the limited disk. Rates are the group's own, limits per second.
@@ -62,16 +61,15 @@ class CgroupWitness:
     pressure_ratio: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Witness:
+class Witness(NamedTuple):
     """All that is known of one tick besides the flows. Keys: client label, device, interface,
     cgroup path. allowances: exceeded packets or bytes per second by ENA counter name.
     """
 
-    clients: Mapping[str, ClientWitness] = field(default_factory=dict)
-    ebs: Mapping[str, EbsWitness] = field(default_factory=dict)
-    allowances: Mapping[str, float] = field(default_factory=dict)
-    cgroups: Mapping[str, CgroupWitness] = field(default_factory=dict)
+    clients: Mapping[str, ClientWitness] = NO_ENTRIES
+    ebs: Mapping[str, EbsWitness] = NO_ENTRIES
+    allowances: Mapping[str, float] = NO_ENTRIES
+    cgroups: Mapping[str, CgroupWitness] = NO_ENTRIES
     dirty_bytes: int | None = None
     writeback_bytes: int | None = None
     pressure_some_ratio: float | None = None

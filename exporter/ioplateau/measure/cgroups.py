@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ioplateau.measure.host import Host
 
@@ -22,8 +21,7 @@ MOST_LIMITED = 64
 _DEVICE = re.compile(r"(\d+):(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class GroupCounters:
+class GroupCounters(NamedTuple):
     """One group on one disk: its limits per second (None: none) and cumulative counters."""
 
     path: str  # below the hierarchy's root: "/system.slice/db.service"

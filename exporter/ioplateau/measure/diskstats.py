@@ -7,9 +7,9 @@ allocation to completion, so a cloud's throttling delay is inside.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.reading import FormatError
 
 SECTOR_BYTES = 512  # always, whatever the device's block size
@@ -45,14 +45,13 @@ class DiskCounters(NamedTuple):
     flush_milliseconds: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DiskTable:
+class DiskTable(NamedTuple):
     """Every device we understood, by name, and a reason for every line we did not."""
 
-    disks: Mapping[str, DiskCounters] = field(default_factory=dict)
+    disks: Mapping[str, DiskCounters] = NO_ENTRIES
     rejects: tuple[str, ...] = ()
     # The parsed lines, so that the next parse can pass over those that did not change.
-    lines: Mapping[bytes, DiskCounters] = field(default_factory=dict, compare=False, repr=False)
+    lines: Mapping[bytes, DiskCounters] = NO_ENTRIES
 
 
 class KindRates(NamedTuple):

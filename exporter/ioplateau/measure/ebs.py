@@ -11,7 +11,6 @@ import os
 import re
 import struct
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
 from typing import NamedTuple
 
 from ioplateau.measure.reading import FormatError
@@ -30,8 +29,7 @@ _COMMAND = struct.Struct("=BBHIIIQQIIIIIIIIII")
 _COUNTERS = struct.Struct("<I4x11Q")
 
 
-@dataclass(frozen=True, slots=True)
-class EbsCounters:
+class EbsCounters(NamedTuple):
     """One volume, cumulative since it was attached. `*_exceeded_microseconds`: time in which
     more was asked for than the limit of the volume, or of the instance, allows.
     """
@@ -49,8 +47,7 @@ class EbsCounters:
     queue_length: int  # gauge
 
 
-@dataclass(frozen=True, slots=True)
-class EbsRates:
+class EbsRates(NamedTuple):
     """One volume over one interval: the share of it spent above each limit, 0 to 1."""
 
     elapsed_seconds: float
@@ -87,12 +84,12 @@ def rates(before: EbsCounters, after: EbsCounters, elapsed_seconds: float) -> Eb
 
 def to_blob(counters: EbsCounters) -> dict[str, int]:
     """As kept in a recording."""
-    return asdict(counters)
+    return counters._asdict()
 
 
 def from_blob(blob: object) -> EbsCounters:
     """From a recording. Raises FormatError."""
-    names = [field.name for field in fields(EbsCounters)]
+    names = EbsCounters._fields
     if not isinstance(blob, Mapping):
         raise FormatError(f"ebs: {blob!r:.60}, want an object")
     wrong = [name for name in names if type(blob.get(name)) is not int or blob[name] < 0]
@@ -196,4 +193,4 @@ def command(address: int) -> bytearray:
     return bytearray(packed)
 
 
-_CUMULATIVE = tuple(field.name for field in fields(EbsCounters) if field.name != "queue_length")
+_CUMULATIVE = tuple(name for name in EbsCounters._fields if name != "queue_length")

@@ -7,10 +7,10 @@ Grammar of /proc/net/dev: dev_seq_printf_stats() in net/core/net-procfs.c.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ioplateau.measure.host import Host
+from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.reading import FormatError
 from ioplateau.measure.words import number
 
@@ -23,8 +23,7 @@ VIRTUAL_NAMES = (
 HEADS = (b"Inter-|", b" face |")
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceCounters:
+class InterfaceCounters(NamedTuple):
     """One interface, cumulative. 64 bits wide."""
 
     name: str
@@ -38,20 +37,16 @@ class InterfaceCounters:
     transmit_drops: int
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceTable:
+class InterfaceTable(NamedTuple):
     """Every interface we understood, by name, and a reason for every line we did not."""
 
-    interfaces: Mapping[str, InterfaceCounters] = field(default_factory=dict)
+    interfaces: Mapping[str, InterfaceCounters] = NO_ENTRIES
     rejects: tuple[str, ...] = ()
     # The parsed lines, so that the next parse can pass over those that did not change.
-    lines: Mapping[bytes, InterfaceCounters] = field(
-        default_factory=dict, compare=False, repr=False
-    )
+    lines: Mapping[bytes, InterfaceCounters] = NO_ENTRIES
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceRates:
+class InterfaceRates(NamedTuple):
     """One interface over one interval, per second."""
 
     elapsed_seconds: float
@@ -61,8 +56,7 @@ class InterfaceRates:
     transmit_packets_per_second: float
 
 
-@dataclass(frozen=True, slots=True)
-class OwnProcess:
+class OwnProcess(NamedTuple):
     """What we cost: CPU seconds since `start_time_seconds` (UNIX), memory and descriptors now."""
 
     cpu_seconds: float

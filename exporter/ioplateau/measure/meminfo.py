@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ioplateau.measure.reading import FormatError
 from ioplateau.measure.words import number
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(NamedTuple):
     """Gauges, bytes. None: a line this kernel lacks."""
 
     dirty_bytes: int | None

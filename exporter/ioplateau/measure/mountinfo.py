@@ -5,15 +5,14 @@ show_mountinfo(), Documentation/filesystems/proc.rst section 3.5.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ioplateau.measure.escapes import decode
 from ioplateau.measure.reading import FormatError
 from ioplateau.measure.words import number
 
 
-@dataclass(frozen=True, slots=True)
-class MountEntry:
+class MountEntry(NamedTuple):
     """One line."""
 
     mount_id: int
@@ -27,12 +26,11 @@ class MountEntry:
     super_options: Mapping[str, str]  # "addr" -> "10.0.0.4"; flags map to ""
 
 
-@dataclass(frozen=True, slots=True)
-class MountInfo:
+class MountInfo(NamedTuple):
     """Every line we understood, in order, and a reason for each we did not."""
 
     entries: tuple[MountEntry, ...] = ()
-    rejects: tuple[str, ...] = field(default=())
+    rejects: tuple[str, ...] = ()
 
 
 def parse(text: bytes) -> MountInfo:

@@ -8,7 +8,6 @@ server and cannot hang on a dead one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from operator import le
 from typing import NamedTuple
 
@@ -122,8 +121,7 @@ class OperationRates(NamedTuple):
         return self.grown.queue_milliseconds / self.elapsed_seconds / 1000
 
 
-@dataclass(frozen=True, slots=True)
-class MountRates:
+class MountRates(NamedTuple):
     """One superblock over one interval. Payload bytes are server_read and server_write."""
 
     elapsed_seconds: float
@@ -134,8 +132,7 @@ class MountRates:
     data: OperationRates | None  # READ, READ_PLUS and WRITE together
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionRates:
+class ConnectionRates(NamedTuple):
     """One connection over one interval."""
 
     sends_per_second: float
@@ -147,8 +144,7 @@ class ConnectionRates:
     mean_pending: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class ClientRates:
+class ClientRates(NamedTuple):
     """All connections of one client over one interval."""
 
     elapsed_seconds: float

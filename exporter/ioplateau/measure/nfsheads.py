@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ioplateau.measure import nfslines, nfstables
 from ioplateau.measure.escapes import decode
@@ -28,8 +28,7 @@ _EVENTS = b"\n\tevents:\t"
 _BYTES = b"\n\tbytes:\t"
 
 
-@dataclass(slots=True)
-class Head:
+class Head(NamedTuple):
     """From the first line to the age, or of a record that is not NFS the first line."""
 
     text: bytes
@@ -39,8 +38,7 @@ class Head:
     options: Mapping[str, str] | None  # None: not NFS
 
 
-@dataclass(slots=True)
-class Front:
+class Front(NamedTuple):
     """What stands between the age and the connections."""
 
     text: bytes
@@ -66,17 +64,15 @@ def read_head(record: bytes) -> tuple[Head, list[str]]:
     if match is None:
         raise FormatError("no header")
     device, mount_point, fstype = (decode(part or b"") for part in match.groups())
-    head = Head(record[: len(line) + 1], device, mount_point, fstype, None)
     if not _NFS.fullmatch(fstype):
-        return head, []
-    head.text = record[: max(record.find(AGE) + len(AGE), len(line) + 1)]
-    start = head.text.find(_OPTIONS)
+        return Head(record[: len(line) + 1], device, mount_point, fstype, None), []
+    text = record[: max(record.find(AGE) + len(AGE), len(line) + 1)]
+    start = text.find(_OPTIONS)
     if start < 0:
-        head.options = {}
-        return head, ["no options"]
+        return Head(text, device, mount_point, fstype, {}), ["no options"]
     start += len(_OPTIONS)
-    head.options = nfslines.options(head.text[start : head.text.find(b"\n", start)])
-    return head, []
+    options = nfslines.options(text[start : text.find(b"\n", start)])
+    return Head(text, device, mount_point, fstype, options), []
 
 
 def read_front(record: bytes, start: int) -> tuple[Front, list[str]]:
@@ -89,38 +85,40 @@ def read_front(record: bytes, start: int) -> tuple[Front, list[str]]:
         wrong.append('no line "RPC iostats version:"')
         ends = [record.find(mark, start) + 1 for mark in (CONNECTION, TABLE)]
         end = min(filter(None, ends), default=len(record))
-    front = Front(record[start:end])
-    for line in front.text.split(b"\n"):
+    text = record[start:end]
+    events: tuple[int, ...] = ()
+    octets: tuple[int, ...] = ()
+    security = rpc_program = ""
+    for line in text.split(b"\n"):
         # Other lines tell what does not move; impl_id is the server's own text, blanks,
         # newlines and all (FreeBSD puts its build there).
         try:
             if line.startswith(_EVENTS[1:]):
-                front.events = ()
-                front.events = tuple(nfslines.numbers(line.split()[1:])[:EVENTS])
+                events = ()
+                events = tuple(nfslines.numbers(line.split()[1:])[:EVENTS])
             elif line.startswith(_BYTES[1:]):
-                front.bytes = ()
-                front.bytes = tuple(nfslines.numbers(line.split()[1:])[:BYTES])
+                octets = ()
+                octets = tuple(nfslines.numbers(line.split()[1:])[:BYTES])
             elif line.startswith(b"\tsec:\t"):
-                front.security = decode(line[len(b"\tsec:\t") :])
+                security = decode(line[len(b"\tsec:\t") :])
             elif line.startswith(_RPC[1:]):
-                front.rpc_program = _rpc_program(line)
+                rpc_program = _rpc_program(line)
         except FormatError as error:
             wrong.append(f"{error}: {line[:120]!r}")
-    if not front.events or not front.bytes:
+    if not events or not octets:
         wrong.append("no events or no bytes")
-    if not wrong:
-        _find_counts(front)
-    return front, wrong
+    counts = (0, 0) if wrong else _find_counts(text)
+    return Front(text, events, octets, security, rpc_program, *counts), wrong
 
 
-def _find_counts(front: Front) -> None:
-    text = front.text
-    if text.count(_EVENTS) != 1 or text.count(_BYTES) != 1:
-        return
-    start = text.find(_EVENTS) + len(_EVENTS)
-    end = text.find(b"\n", start)
-    if text.startswith(_BYTES, end):
-        front.counts_start, front.counts_end = start, text.find(b"\n", end + 1)
+def _find_counts(text: bytes) -> tuple[int, int]:
+    """Where the counts of a front begin and end; 0, 0: it is not like that."""
+    if text.count(_EVENTS) == 1 and text.count(_BYTES) == 1:
+        start = text.find(_EVENTS) + len(_EVENTS)
+        end = text.find(b"\n", start)
+        if text.startswith(_BYTES, end):
+            return start, text.find(b"\n", end + 1)
+    return 0, 0
 
 
 def read_front_moved(record: bytes, start: int, last: Front) -> Front | None:

@@ -9,7 +9,6 @@ a parse costs and never what it returns.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ioplateau.measure import nfsheads, nfslines, nfstables
@@ -48,14 +47,13 @@ class Mount(NamedTuple):
     unreadable: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MountTable:
+class MountTable(NamedTuple):
     """Every NFS record of the file, in order, and a reason for each line or record we left out."""
 
     mounts: tuple[Mount, ...] = ()
     rejects: tuple[str, ...] = ()
     # Opaque to callers: the last parse's pieces, so that the next can skip what did not change.
-    memo: object = field(default=None, compare=False, repr=False)
+    memo: object = None
 
 
 def parse(text: bytes, last: MountTable | None = None) -> MountTable:
@@ -83,8 +81,7 @@ def _next_record(text: bytes, at: int) -> int:
     return len(text)
 
 
-@dataclass(slots=True)
-class _Kept:
+class _Kept(NamedTuple):
     """One record of the last reading; without front and table it is not NFS."""
 
     head: Head
@@ -92,15 +89,22 @@ class _Kept:
     table: Table | None = None
 
 
-@dataclass(slots=True)
 class _Memo:
-    """What the next reading may use of this one."""
+    """What the next reading may use of this one. It is no part of what a table says, so two
+    tables may differ in it and are equal.
+    """
 
-    # One entry a record. None: something in it was bad, so that it is read anew and its
-    # reason is given anew.
-    records: list[_Kept | None] = field(default_factory=list)
-    connections: dict[bytes, tuple[Connection, ...]] = field(default_factory=dict)
-    by_header: dict[bytes, _Kept] | None = None
+    def __init__(self) -> None:
+        # One entry a record. None: something in it was bad, so that it is read anew and its
+        # reason is given anew.
+        self.records: list[_Kept | None] = []
+        self.connections: dict[bytes, tuple[Connection, ...]] = {}
+        self.by_header: dict[bytes, _Kept] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Memo)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def find(self, position: int, text: bytes, at: int) -> _Kept | None:
         """What was kept of the record at `at`, which usually stands where it stood."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, TypeVar, overload
 
@@ -89,8 +88,7 @@ class Operations(Mapping[str, Operation]):
         return Operations({**self._lines, **lines}, known)
 
 
-@dataclass(slots=True)
-class Table:
+class Table(NamedTuple):
     """One table: its text and what it says."""
 
     text: bytes

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ioplateau.measure.reading import FormatError
 from ioplateau.measure.words import number
 
 
-@dataclass(frozen=True, slots=True)
-class Pressure:
+class Pressure(NamedTuple):
     """Cumulative microseconds; `full` is None where the kernel does not print it."""
 
     some_microseconds: int

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ioplateau.measure.reading import FormatError
 from ioplateau.measure.words import number
 
 
-@dataclass(frozen=True, slots=True)
-class CpuTicks:
+class CpuTicks(NamedTuple):
     """The "cpu" line, cumulative USER_HZ ticks (1/100 s) summed over CPUs.
 
     `iowait` may fall a little: the kernel's own documentation says so.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
@@ -13,8 +12,7 @@ class FormatError(ValueError):
     """Text that is not what the kernel's grammar promises; says what was found and wanted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Read(Generic[T]):
+class Read(NamedTuple, Generic[T]):
     """A source that answered. `at` is CLOCK_MONOTONIC seconds, taken right before the read."""
 
     at: float
@@ -22,8 +20,7 @@ class Read(Generic[T]):
     rejects: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(NamedTuple):
     """A source that did not answer, and why, in words for the log."""
 
     at: float

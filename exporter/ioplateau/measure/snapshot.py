@@ -7,8 +7,9 @@ tests feed the engine the same thing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+from ioplateau.measure.nothing import NO_ENTRIES
 
 DISKSTATS = "/proc/diskstats"
 MOUNTSTATS = "/proc/self/mountstats"
@@ -19,28 +20,26 @@ STAT = "/proc/stat"
 MEMINFO = "/proc/meminfo"
 
 
-@dataclass(frozen=True, slots=True)
-class Static:
+class Static(NamedTuple):
     """What does not change by the second. A change makes a new object, so compare with `is`."""
 
     kernel: str = ""
     # Attributes of /sys/block/<dev>, by device and then by path below it ("size",
     # "queue/rotational", "device/model", ...), stripped. Links end in their target:
     # "device" -> "../../../1:0:0:3". Absent attributes are absent.
-    block: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    slaves: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    holders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    block: Mapping[str, Mapping[str, str]] = NO_ENTRIES
+    slaves: Mapping[str, tuple[str, ...]] = NO_ENTRIES
+    holders: Mapping[str, tuple[str, ...]] = NO_ENTRIES
     # partition -> its whole disk
-    partitions: Mapping[str, str] = field(default_factory=dict)
+    partitions: Mapping[str, str] = NO_ENTRIES
     mountinfo: bytes | None = None
     # Whole small files that are read seldom, by path: /proc/sys/sunrpc/..., DMI strings.
-    files: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = NO_ENTRIES
     # Metadata documents by name ("azure/instance"), as text.
-    documents: Mapping[str, str] = field(default_factory=dict)
+    documents: Mapping[str, str] = NO_ENTRIES
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """One tick's raw readings. All times in seconds; `mono` is CLOCK_MONOTONIC."""
 
     mono: float
@@ -49,15 +48,15 @@ class Snapshot:
     static: Static
     boot: float | None = None
     # Path -> what it said this tick. A source that was not due is in none of these maps.
-    texts: Mapping[str, bytes] = field(default_factory=dict)
+    texts: Mapping[str, bytes] = NO_ENTRIES
     # Path or blob name -> CLOCK_MONOTONIC before that read; absent: `mono`.
-    at: Mapping[str, float] = field(default_factory=dict)
+    at: Mapping[str, float] = NO_ENTRIES
     # Path or blob name -> why it could not be read.
-    failed: Mapping[str, str] = field(default_factory=dict)
+    failed: Mapping[str, str] = NO_ENTRIES
     # Readings that are no files, as JSON values: "tcp", "interfaces", "cgroups", "ebs", ...
-    blobs: Mapping[str, Any] = field(default_factory=dict)
+    blobs: Mapping[str, Any] = NO_ENTRIES
     # Path or blob name -> seconds the read took (its own cost, for ioplateau_source_seconds_total).
-    took: Mapping[str, float] = field(default_factory=dict)
+    took: Mapping[str, float] = NO_ENTRIES
 
     def read_at(self, name: str) -> float:
         """Monotonic seconds at which `name` was read."""

@@ -19,16 +19,14 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 FIND_SECONDS = 30.0
 # A connection that went away comes back soon, perhaps from another port.
 FIND_AGAIN_SECONDS = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class TcpSocket:
+class TcpSocket(NamedTuple):
     """One established connection to an NFS server. Microseconds and bytes as the kernel has them;
     None: this kernel's tcp_info is shorter.
     """
@@ -123,8 +121,7 @@ def _library() -> Any:
     return importlib.import_module(wanted)
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
+class _Question(NamedTuple):
     """A request for one socket, ready to be sent but for its number."""
 
     body: bytes
@@ -290,7 +287,7 @@ def parse(blob: object) -> tuple[tuple[TcpSocket, ...], tuple[str, ...]]:
 
 
 # Kinds of the columns, as annotated above: "str", "int" or "int | None".
-_KINDS = {each.name: str(each.type) for each in fields(TcpSocket)}
+_KINDS = {name: kind.__forward_arg__ for name, kind in TcpSocket.__annotations__.items()}
 
 
 def _wrong(entry: object) -> str:

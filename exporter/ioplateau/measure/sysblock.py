@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ioplateau.measure.host import Host
@@ -28,8 +27,7 @@ PAGE_80 = "device/vpd_pg80"
 CONTROLLER = "device_id"
 
 
-@dataclass(frozen=True, slots=True)
-class BlockDevice:
+class BlockDevice(NamedTuple):
     """One whole disk, partition or stacked device. None or empty: the kernel does not say."""
 
     name: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ioplateau.engine import Engine
 from ioplateau.judge.clouds import discover
@@ -70,8 +70,7 @@ def look(
     snapshot = sampler.take()
     state = engine.observe(snapshot)
     # What is read seldom was read by the first tick.
-    seen = replace(
-        snapshot,
+    seen = snapshot._replace(
         texts={path: t for path, t in first.texts.items() if path not in snapshot.failed}
         | dict(snapshot.texts),
         took={**first.took, **snapshot.took},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -30,7 +30,7 @@ class Told:
 def states(path: Path | str, settings: EngineSettings | None = None) -> Iterator[State]:
     """One state a snapshot. The interval is the recording's own. Raises RecordingError."""
     header, snapshots = recording.read(path)
-    engine = Engine(replace(settings or EngineSettings(), interval_seconds=header.interval_seconds))
+    engine = Engine(settings or EngineSettings()._replace(interval_seconds=header.interval_seconds))
     for snapshot in snapshots:
         yield engine.observe(snapshot)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ioplateau.measure import interfaces, sysblock
 from ioplateau.measure.host import Host
@@ -183,13 +183,13 @@ class Sampler:
             found = self._looked.pop()
             # The reader's mount table is the newer one.
             known = static.mountinfo if static.mountinfo is not None else found.mountinfo
-            found = replace(found, mountinfo=known, documents=static.documents)
+            found = found._replace(mountinfo=known, documents=static.documents)
             if found != static:  # the same object means that nothing changed
                 static = found
         if mounts is not None and mounts != static.mountinfo:
-            static = replace(static, mountinfo=mounts)
+            static = static._replace(mountinfo=mounts)
         if documents != static.documents:
-            static = replace(static, documents=documents)
+            static = static._replace(documents=documents)
         self._static = static
 
 

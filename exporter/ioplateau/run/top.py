@@ -10,7 +10,7 @@ import shutil
 import signal
 import sys
 import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TextIO
 
 from ioplateau.engine import Engine
@@ -67,7 +67,7 @@ def top(
     clock = SystemClock()
     interval = settings.engine.interval_seconds
     window = min(settings.engine.rate_window_seconds, max(WINDOW_SECONDS, 2 * interval))
-    engine = Engine(replace(settings.engine, rate_window_seconds=window))
+    engine = Engine(settings.engine._replace(rate_window_seconds=window))
     Memory(settings.state_directory).peek(engine.restore, clock.wall())
     sampler = sampler_for(settings, clock)
     companions = Companions(settings, sampler, clock)

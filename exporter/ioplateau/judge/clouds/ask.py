@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 
 from ioplateau.judge.budgets import Kind, Limit
@@ -105,22 +104,22 @@ def _option(disk: DiskIdentity, option: str) -> DiskIdentity | None:
     word = word.strip().lower()
     if not equals:
         if word in CACHING:
-            return replace(disk, caching=CACHING[word])
+            return disk._replace(caching=CACHING[word])
         if word == "burst":
-            return replace(disk, on_demand_burst=True)
-        return replace(disk, performance_plus=True) if word == "plus" else None
+            return disk._replace(on_demand_burst=True)
+        return disk._replace(performance_plus=True) if word == "plus" else None
     number = _number(value)
     if number is None:
         return None
     match word:
         case "size":
-            return replace(disk, size_gib=number)
+            return disk._replace(size_gib=number)
         case "iops":
-            return replace(disk, iops=number, configured=option)
+            return disk._replace(iops=number, configured=option)
         case "mbps":
-            return replace(disk, bytes_per_second=number * 1_000_000, configured=option)
+            return disk._replace(bytes_per_second=number * 1_000_000, configured=option)
         case "mibps":
-            return replace(disk, bytes_per_second=number * (1 << 20), configured=option)
+            return disk._replace(bytes_per_second=number * (1 << 20), configured=option)
     return None
 
 
@@ -169,7 +168,7 @@ def _most(
     if words not in notices:
         notices.append(words)
     limits = limits_of(most, f"{tier.sku}, azure_disks {tier.generation}: the most")
-    return replace(sold, limits=limits), ()
+    return sold._replace(limits=limits), ()
 
 
 def _doubts(machine: VmSize | Instance, disks: Sequence[DiskIdentity]) -> list[str]:

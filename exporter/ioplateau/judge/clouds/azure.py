@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ioplateau.judge.budgets import Kind
@@ -159,7 +158,7 @@ def _told(profile: Mapping[str, Any], reasons: list[str]) -> list[DiskIdentity]:
 
 def _os_disk(disk: Mapping[str, Any], reasons: list[str]) -> DiskIdentity:
     local = loose.text(loose.mapping(disk, "diffdisksettings").get("option")).lower() == "local"
-    return replace(_disk(disk, "OS disk", reasons), role=OS, lun=0, is_ephemeral=local)
+    return _disk(disk, "OS disk", reasons)._replace(role=OS, lun=0, is_ephemeral=local)
 
 
 def _data_disk(disk: Mapping[str, Any], position: int, reasons: list[str]) -> DiskIdentity:
@@ -167,8 +166,8 @@ def _data_disk(disk: Mapping[str, Any], position: int, reasons: list[str]) -> Di
     lun = loose.number(disk, "lun", f"azure/instance: {what}", reasons)
     if lun is None or lun < 0 or lun != int(lun):
         reasons.append(f"azure/instance: {what} has no LUN, so its device is not known")
-        return replace(_disk(disk, what, reasons), role=DATA)
-    return replace(_disk(disk, what, reasons), role=DATA, lun=int(lun))
+        return _disk(disk, what, reasons)._replace(role=DATA)
+    return _disk(disk, what, reasons)._replace(role=DATA, lun=int(lun))
 
 
 def _disk(disk: Mapping[str, Any], what: str, reasons: list[str]) -> DiskIdentity:
@@ -279,7 +278,7 @@ def _place(
         elif seat in device_at:
             name = device_at[seat]
             size = disks[0].size_gib or _gib(devices[name])
-            placed[name] = replace(disks[0], device=name, size_gib=size)
+            placed[name] = disks[0]._replace(device=name, size_gib=size)
         elif devices:
             what = "the OS disk" if seat[0] == OS else f"LUN {seat[1]} ({disks[0].name})"
             reasons.append(f"azure/instance: no block device is {what}")

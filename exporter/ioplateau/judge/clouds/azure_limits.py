@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
 
 from ioplateau.judge.budgets import Direction, Kind, Limit, Origin
 from ioplateau.judge.catalogue import MIB, DiskTier, VmSize, disk_tier, fact, named_tier
@@ -123,7 +122,7 @@ def _of_tier(disk: DiskIdentity, tier: DiskTier, size: VmSize | None) -> tuple[L
     most = size.standard_disk_iops if size is not None else None
     if most is not None and ceiling.iops is not None and most < ceiling.iops:
         ceiling, source = (
-            replace(ceiling, iops=most),
+            ceiling._replace(iops=most),
             f"{source}, at most {most:g} IOPS on {size.name if size else ''}",
         )
     return _azure(ceiling, source)
@@ -135,8 +134,8 @@ def _own_disk(disk: DiskIdentity, size: VmSize) -> tuple[Limit, ...]:
     if disk.role == TEMPORARY:
         written = Ceiling(bytes_per_second=size.temporary_write_bytes_per_second)
         return (
-            *_azure(replace(size.temporary, bytes_per_second=None), source),
-            *_azure(replace(size.temporary, iops=None), source, Direction.READ),
+            *_azure(size.temporary._replace(bytes_per_second=None), source),
+            *_azure(size.temporary._replace(iops=None), source, Direction.READ),
             *_azure(written, source, Direction.WRITE),
         )
     count = size.local_disks or 0

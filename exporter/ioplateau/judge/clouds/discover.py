@@ -6,9 +6,8 @@ Configuration fills what metadata does not tell, and overrules what it tells wro
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ioplateau.judge.budgets import Kind, Limit
 from ioplateau.judge.clouds import azure
@@ -48,8 +47,7 @@ def _rules(cloud: str) -> ModuleType | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """What the configuration says of this machine."""
 
     vm: VmFact | None = None
@@ -88,7 +86,7 @@ def identify(
     assert isinstance(identity, Identity)
     if facts.vm is not None:
         controller = facts.vm.controller or identity.controller
-        identity = replace(identity, vm_size=facts.vm.size, controller=controller)
+        identity = identity._replace(vm_size=facts.vm.size, controller=controller)
     disks = dict(identity.disks)
     reasons = [*identity.reasons]
     for fact in facts.disks:
@@ -102,7 +100,7 @@ def identify(
             disks[name] = _with_fact(disk, devices[name], fact)
         if not chosen:
             reasons.append(unmatched(fact, "disk"))
-    return replace(identity, disks=disks, reasons=tuple(reasons))
+    return identity._replace(disks=disks, reasons=tuple(reasons))
 
 
 def target_of(device: BlockDevice, disk: DiskIdentity | None) -> Target:
@@ -133,8 +131,7 @@ def _with_fact(disk: DiskIdentity, device: BlockDevice, fact: DiskFact) -> DiskI
     if size is None and device.size_bytes is not None:
         size = device.size_bytes / azure.GIB
     is_provisioned = fact.iops is not None or fact.bytes_per_second is not None
-    return replace(
-        disk,
+    return disk._replace(
         sku=fact.sku or disk.sku,
         # Another SKU has another tier, unless the rule names one.
         tier=fact.tier or ("" if fact.sku else disk.tier),

@@ -6,16 +6,16 @@ The same words for every cloud, so that topology and limits need not know which 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ioplateau.judge.budgets import Kind, Limit
+from ioplateau.measure.nothing import NO_ENTRIES
 
 AWS, AZURE, GCP = "aws", "azure", "gcp"
 OS, DATA, TEMPORARY, LOCAL = "os", "data", "temporary", "local"
 
 
-@dataclass(frozen=True, slots=True)
-class DiskIdentity:
+class DiskIdentity(NamedTuple):
     """One disk as metadata and its kernel device tell it. None or empty: not told."""
 
     device: str = ""  # kernel name; empty: metadata knows the disk, the kernel does not
@@ -35,21 +35,19 @@ class DiskIdentity:
     configured: str = ""  # rule that gave iops and bytes_per_second; empty: the provider did
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(NamedTuple):
     """What this machine is. `disks` by kernel name; `unplaced` have no device we could name."""
 
     cloud: str
     vm_size: str = ""
     region: str = ""
     controller: str = ""  # NVMe, SCSI; empty: no remote disk tells
-    disks: Mapping[str, DiskIdentity] = field(default_factory=dict)
+    disks: Mapping[str, DiskIdentity] = NO_ENTRIES
     unplaced: tuple[DiskIdentity, ...] = ()
     reasons: tuple[str, ...] = ()  # what could not be understood, in words
 
 
-@dataclass(frozen=True, slots=True)
-class Draws:
+class Draws(NamedTuple):
     """What one I/O of a disk counts on. Kind.DISK is the disk's own limit."""
 
     read: tuple[Kind, ...]  # of a cached disk: a miss
@@ -58,22 +56,20 @@ class Draws:
     write_later: tuple[Kind, ...] = ()  # when the host flushes what it has acknowledged
 
 
-@dataclass(frozen=True, slots=True)
-class SoldDisk:
+class SoldDisk(NamedTuple):
     """A disk with the limits it was sold with; claims, not yet settled."""
 
     identity: DiskIdentity
     draws: Draws
     limits: tuple[Limit, ...] = ()
     operation_bytes: int | None = None  # a larger request counts as several
-    info: Mapping[str, str] = field(default_factory=dict)
+    info: Mapping[str, str] = NO_ENTRIES
 
 
-@dataclass(frozen=True, slots=True)
-class Sold:
+class Sold(NamedTuple):
     """What the whole machine was sold with, by lane of the VM and by disk."""
 
     identity: Identity
-    lanes: Mapping[Kind, tuple[Limit, ...]] = field(default_factory=dict)
-    disks: Mapping[str, SoldDisk] = field(default_factory=dict)
+    lanes: Mapping[Kind, tuple[Limit, ...]] = NO_ENTRIES
+    disks: Mapping[str, SoldDisk] = NO_ENTRIES
     reasons: tuple[str, ...] = ()
