@@ -11,7 +11,7 @@ from contextlib import ExitStack
 import pytest
 
 from ioplateau.measure import sockets
-from ioplateau.measure.sockets import FIND_AGAIN_SECONDS, FIND_SECONDS, SocketDiagnostics
+from ioplateau.measure.inetdiag import FIND_AGAIN_SECONDS, FIND_SECONDS, SocketDiagnostics
 
 pytestmark = pytest.mark.live
 
@@ -181,7 +181,7 @@ def test_a_network_namespace_shows_its_own_connections_only(stack):
     server = Server(stack)
     server.connect()
     program = (
-        "import sys; from ioplateau.measure.sockets import SocketDiagnostics;"
+        "import sys; from ioplateau.measure.inetdiag import SocketDiagnostics;"
         f"print(SocketDiagnostics([{server.port}]).read())"
     )
     elsewhere = subprocess.run(

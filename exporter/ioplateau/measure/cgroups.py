@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ioplateau.measure.host import Host
+if TYPE_CHECKING:
+    from ioplateau.measure.host import Host
+
 
 V2_ROOTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
 V1_ROOT = "/sys/fs/cgroup/blkio"

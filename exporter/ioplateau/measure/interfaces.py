@@ -7,12 +7,14 @@ Grammar of /proc/net/dev: dev_seq_printf_stats() in net/core/net-procfs.c.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ioplateau.measure.host import Host
 from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.reading import FormatError
 from ioplateau.measure.words import number
+
+if TYPE_CHECKING:
+    from ioplateau.measure.host import Host
 
 CLASS = "/sys/class/net"
 # Where sysfs does not tell what an interface is made of.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import Static
+
+if TYPE_CHECKING:
+    from ioplateau.measure.host import Host
 
 SECTOR_BYTES = 512  # of `size`, whatever the device's block size
 

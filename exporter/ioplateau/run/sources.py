@@ -70,7 +70,7 @@ class NfsSockets:
             beside.join(self._wait)
 
     def _add(self) -> None:
-        import ioplateau.measure.sockets as door
+        import ioplateau.measure.inetdiag as door
 
         # A refusal is the source's own to tell.
         with suppress(OSError):
@@ -79,7 +79,7 @@ class NfsSockets:
 
 
 def _sockets(ports: tuple[int, ...]) -> Source:
-    from ioplateau.measure.sockets import SocketDiagnostics
+    from ioplateau.measure.inetdiag import SocketDiagnostics
 
     diagnostics: list[SocketDiagnostics] = []
 

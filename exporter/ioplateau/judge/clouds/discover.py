@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from ioplateau.measure.metadata import Document
 
 
+DMI = "/sys/class/dmi/"
+
 # A machine is of one cloud or of none, so the rules of one are loaded where they are needed.
 
 
@@ -59,6 +61,8 @@ NO_FACTS = Facts()
 
 def detect(files: Mapping[str, str]) -> str:
     """The cloud's name by DMI; empty: none that we know, and nobody is asked anything."""
+    if not any(path.startswith(DMI) for path in files):
+        return ""
     for name in (AZURE, AWS, GCP):
         rules = _rules(name)
         if rules is not None and rules.detect(files):

@@ -1,0 +1,246 @@
+"""Asks the kernel's socket diagnostics (inet_diag over netlink) for TCP_INFO of the NFS connections.
+
+The only file that imports pyroute2, and only once an NFS mount exists (5 MiB, 0.1 s). It finds
+the connections by a dump, for which the kernel walks the hash of every socket of the machine.
+In between each is asked for by its addresses, which costs the same on a busy machine as on a
+quiet one. pyroute2 needs 210 us for one such question, more than for a dump; written down here
+they go to the kernel in one message and cost 10 us each.
+
+No privilege is needed. Sockets show only in the network namespace of their mount.
+See linux/inet_diag.h, linux/sock_diag.h, linux/tcp.h and net/ipv4/inet_diag.c.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+FIND_SECONDS = 30.0
+# A connection that went away comes back soon, perhaps from another port.
+FIND_AGAIN_SECONDS = 2.0
+
+
+class SocketDiagnostics:
+    """The established TCP connections to some ports of servers, asked of the kernel.
+
+    Belongs to one thread at a time.
+    """
+
+    def __init__(
+        self, server_ports: Iterable[int], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Raises OSError where netlink is not allowed."""
+        self._ports = tuple(server_ports)
+        self._clock = clock
+        self._find_at = float("-inf")
+        self._known: tuple[_Question, ...] = ()
+        self._netlink = _Netlink()
+        self._diagnostics = _library().DiagSocket()
+        self._diagnostics.bind()
+
+    def read(self) -> list[dict[str, Any]]:
+        """Each connection as the fields of a TcpSocket: JSON values, for recordings.
+
+        An empty list: none here; perhaps the mount's network namespace is another. Raises
+        OSError for what the kernel refuses.
+        """
+        now = self._clock()
+        if now >= self._find_at:
+            self._known = tuple(self._find())
+            self._find_at = now + FIND_SECONDS
+        answers = [self._netlink.ask(some) for some in _batches(self._known)]
+        found = [each for answer in answers for each in answer if each is not None]
+        if len(found) < len(self._known):
+            self._find_at = min(self._find_at, now + FIND_AGAIN_SECONDS)
+        return found
+
+    def close(self) -> None:
+        self._diagnostics.close()
+        self._netlink.close()
+
+    def _find(self) -> Iterator[_Question]:
+        for port in self._ports:
+            for family in (socket.AF_INET, socket.AF_INET6):
+                for message in self._dump(family, port):
+                    if message["header"]["type"] == _NLMSG_ERROR:
+                        raise OSError(0, f"socket diagnostics refused: {message}")
+                    yield _Question.of(message)
+
+    def _dump(self, family: int, port: int) -> Any:
+        # The kernel filters by state and port; nothing else travels.
+        return self._diagnostics.get_sock_stats(
+            family=family, states=1 << _ESTABLISHED, dport=port, extensions=0
+        )
+
+
+def _library() -> Any:
+    """pyroute2's module of socket diagnostics. The package itself would import all of pyroute2,
+    three times the memory and time: it is looked up and not run, where this version allows it.
+    """
+    name, wanted = "pyroute2", "pyroute2.netlink.diag"
+    if name not in sys.modules and (found := importlib.util.find_spec(name)) is not None:
+        sys.modules[name] = importlib.util.module_from_spec(found)
+        try:
+            return importlib.import_module(wanted)
+        except (ImportError, AttributeError):
+            for each in [each for each in sys.modules if each.startswith(f"{name}.")]:
+                del sys.modules[each]
+        finally:
+            del sys.modules[name]  # whoever imports it gets all of it
+    return importlib.import_module(wanted)
+
+
+class _Question(NamedTuple):
+    """A request for one socket, ready to be sent but for its number."""
+
+    body: bytes
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any]) -> _Question:
+        """From one message of a dump, whose cookie tells this socket from later ones."""
+        family = message["idiag_family"]
+        cookie = message["idiag_cookie"]
+        return cls(
+            struct.pack("=BBBBI", family, socket.IPPROTO_TCP, _WANT_TCP_INFO, 0, _ANY_STATE)
+            + struct.pack(">HH", message["idiag_sport"], message["idiag_dport"])
+            + socket.inet_pton(family, message["idiag_src"]).ljust(16, b"\0")
+            + socket.inet_pton(family, message["idiag_dst"]).ljust(16, b"\0")
+            + struct.pack("=IQ", message["idiag_if"], cookie)
+        )
+
+
+_NLMSG_ERROR = 2
+_SOCK_DIAG_BY_FAMILY = 20
+_NLM_F_REQUEST = 1
+_ESTABLISHED = 1
+_ANY_STATE = 0xFFF
+_INET_DIAG_INFO = 2
+_WANT_TCP_INFO = 1 << (_INET_DIAG_INFO - 1)
+_HEADER = struct.Struct("=IHHII")  # struct nlmsghdr: length, type, flags, sequence, port
+_NOT_THERE = (2, 116)  # ENOENT, ESTALE: closed since, or another socket has the address now
+# Answers wait in the receive buffer, 212,992 bytes by default: some hundred would fit.
+_BATCH = 32
+
+
+def _batches(questions: Sequence[_Question]) -> Iterator[Sequence[_Question]]:
+    for start in range(0, len(questions), _BATCH):
+        yield questions[start : start + _BATCH]
+
+
+class _Netlink:
+    """A socket for questions about single sockets; the kernel answers while we send."""
+
+    def __init__(self) -> None:
+        self._socket = socket.socket(
+            socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG
+        )
+        self._socket.setblocking(False)
+        self._sequence = 0
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def ask(self, questions: Sequence[_Question]) -> list[dict[str, Any] | None]:
+        """An answer for each question; None: that socket is there no more."""
+        first = self._sequence + 1
+        self._sequence = (self._sequence + len(questions)) % 2**31
+        message = b"".join(
+            _HEADER.pack(
+                _HEADER.size + len(question.body),
+                _SOCK_DIAG_BY_FAMILY,
+                _NLM_F_REQUEST,
+                first + number,
+                0,
+            )
+            + question.body
+            for number, question in enumerate(questions)
+        )
+        self._socket.send(message)
+        answers: list[dict[str, Any] | None] = [None] * len(questions)
+        for sequence, answer in self._answers():
+            if 0 <= sequence - first < len(answers):
+                answers[sequence - first] = answer
+        return answers
+
+    def _answers(self) -> Iterator[tuple[int, dict[str, Any] | None]]:
+        while True:
+            try:
+                datagram = self._socket.recv(1 << 16)
+            except BlockingIOError:
+                return
+            length, kind, _, sequence, _ = _HEADER.unpack_from(datagram)
+            if kind == _SOCK_DIAG_BY_FAMILY:
+                yield sequence, _answer(datagram[_HEADER.size : length])
+            elif kind == _NLMSG_ERROR:
+                (negative,) = struct.unpack_from("=i", datagram, _HEADER.size)
+                if -negative not in _NOT_THERE:
+                    raise OSError(-negative, os.strerror(-negative))
+
+
+_NETLINK_SOCK_DIAG = 4
+# struct inet_diag_msg: family, state, timer, retrans; ports, addresses; interface, cookie;
+# expires, rqueue, wqueue, uid, inode. Attributes follow.
+_MESSAGE = struct.Struct("=BBBB2s2s16s16sIQ5I")
+
+
+def _answer(body: bytes) -> dict[str, Any] | None:
+    family, state, _, _, sport, dport, src, dst, _, _, _, rqueue, wqueue, _, _ = (
+        _MESSAGE.unpack_from(body)
+    )
+    if state != _ESTABLISHED:
+        return None  # closing, or a listener on the same port
+    size = 4 if family == socket.AF_INET else 16
+    return {
+        "local_address": socket.inet_ntop(family, src[:size]),
+        "local_port": int.from_bytes(sport),
+        "remote_address": socket.inet_ntop(family, dst[:size]),
+        "remote_port": int.from_bytes(dport),
+        "state": "ESTABLISHED",
+        **_tcp_info(_attribute(body, _INET_DIAG_INFO)),
+        "receive_queue_bytes": rqueue,
+        "send_queue_bytes": wqueue,
+    }
+
+
+def _attribute(body: bytes, wanted: int) -> bytes:
+    at = _MESSAGE.size
+    while at + 4 <= len(body):
+        length, kind = struct.unpack_from("=HH", body, at)
+        if kind == wanted:
+            return body[at + 4 : at + length]
+        at += max((length + 3) & ~3, 4)
+    return b""
+
+
+_U32, _U64 = struct.Struct("=I"), struct.Struct("=Q")
+# Where each column begins in struct tcp_info, which only ever grows at its end.
+_TCP_INFO: tuple[tuple[str, struct.Struct, int], ...] = (
+    ("segment_bytes", _U32, 16),
+    ("rtt_microseconds", _U32, 68),
+    ("congestion_window", _U32, 80),
+    ("retransmits", _U32, 100),
+    ("bytes_received", _U64, 128),
+    ("min_rtt_microseconds", _U32, 148),
+    ("delivery_rate_bytes_per_second", _U64, 160),
+    ("busy_microseconds", _U64, 168),
+    ("receiver_limited_microseconds", _U64, 176),
+    ("sender_limited_microseconds", _U64, 184),
+    ("bytes_sent", _U64, 200),
+)
+_NO_MINIMUM = 2**32 - 1  # no round trip was measured yet
+
+
+def _tcp_info(raw: bytes) -> dict[str, int | None]:
+    info: dict[str, int | None] = {
+        name: form.unpack_from(raw, at)[0] if at + form.size <= len(raw) else None
+        for name, form, at in _TCP_INFO
+    }
+    if info["min_rtt_microseconds"] == _NO_MINIMUM:
+        info["min_rtt_microseconds"] = None
+    return info
