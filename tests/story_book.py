@@ -30,6 +30,15 @@ def _volume(name: str, *acts: Act, slots: int | None = None) -> Story:
 
 QUIET_NFS = Act(20, {"/a": Load(rate=20.0, size=65536.0)})
 
+# Twelve at a time reach this disk's limit.
+LARGER = {"sda": Device(iops=6000.0)}
+
+
+def _rise(depth: int) -> Act:
+    load = {"sda": Load(depth=depth)}
+    return Act(3, load, SDA, IOPS) if depth > 12 else Act(3, load)
+
+
 STORIES: tuple[Story, ...] = (
     _disk("a closed loop of four", Load(depth=4)),
     _disk("a closed loop of two", Load(depth=2)),
@@ -101,6 +110,16 @@ STORIES: tuple[Story, ...] = (
         "a disk that hangs",
         Act(20, {"sda": Load(depth=8)}),
         Act(15, {"sda": Load(depth=8, stalled=True)}, word=Word.STALLED, about=SDA),
+    ),
+    Story(
+        "a device that hardly trembles, eight at a time",
+        [Act(90, {"sda": Load(depth=8)}, word=Word.LATENCY_BOUND, about=SDA), CALM],
+        {"sda": Device(latency=0.001, iops=50_000.0, ripple=0.003)},
+    ),
+    Story(
+        "demand that grows past the limit, one request every three seconds",
+        [CALM, *[_rise(depth) for depth in range(2, 40)], CALM],
+        LARGER,
     ),
     _free("nothing at all", Act(60, {}, word=Word.IDLE, about=SDA)),
     Story(

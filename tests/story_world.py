@@ -55,6 +55,8 @@ class Device:
     iops: float | None = None
     bytes_per_second: float | None = None
     slots: int | None = None
+    # Most real devices are not steady: a tenth from tick to tick, more than any limiter ripples.
+    ripple: float = 0.08
     backlog: float = 0.0
 
     def ceiling(self, size: float) -> float:
@@ -181,9 +183,8 @@ def _wish(
     device: Device, load: Load, tick: float, random_numbers: random.Random
 ) -> tuple[float, float]:
     """Rate a device would serve by itself, and its latency unloaded."""
-    # Real devices are not steady: a tenth from tick to tick, more than any limiter ripples.
     latency = (device.latency + load.size / 1e9) * load.slower
-    latency *= max(0.5, random_numbers.gauss(1.0, 0.08))
+    latency *= max(0.5, random_numbers.gauss(1.0, device.ripple))
     if load.stalled:
         return 0.0, latency
     ceiling = device.ceiling(load.size)

@@ -119,6 +119,23 @@ def test_what_a_sibling_met_is_a_hint():
     assert told([*CALM, *held(count=5, depth=6)], hints=hints).on
 
 
+def test_a_limit_that_demand_reaches_slowly_is_found_although_nobody_waited_at_first():
+    rates = [500 * (1 + 0.002 * (-1) ** n) for n in range(60)]
+    plateau = told([*CALM, *[(rate, (1 + n / 8) / rate) for n, rate in enumerate(rates)]])
+
+    assert plateau._free
+    assert plateau.on
+    assert plateau.value == pytest.approx(500.0, rel=0.003)
+
+
+def test_latency_that_trembles_at_an_applications_own_rate_is_a_slow_device():
+    random_numbers = random.Random(3)
+    waits = [0.016 * random_numbers.gauss(1.0, 0.04) for _ in range(60)]
+    plateau = told([*CALM, *[(500.0, 0.002)] * 10, *[(500.0, wait) for wait in waits]])
+
+    assert not plateau.on
+
+
 def test_nothing_is_learned_where_another_limit_explains_the_queue():
     plateau = told([*CALM, *held(count=40)], allowed=False)
 

@@ -96,6 +96,29 @@ def test_rate_and_latency_that_both_stand_still_betray_a_bounded_queue():
     assert sense.queue is Queue.STRONG
 
 
+def test_a_device_that_stands_still_at_its_floor_only_looks_bounded():
+    sense = seen(*[reading(4000.0, 0.001)] * 60)
+
+    assert sense.is_bounded
+    assert sense.queue is Queue.WEAK
+
+
+def test_a_bounded_queue_a_third_above_its_floor_is_strong_within_nine_seconds():
+    own_floor = [reading(1500.0, 0.0015)] * 10
+    sense = seen(*own_floor, *[reading(4000.0, 0.002)] * 9)
+
+    assert sense.excess < 0.6
+    assert sense.queue is Queue.STRONG
+
+
+def test_the_mean_of_a_usual_size_may_tremble_within_one_class():
+    floors = Floors()
+    for second in range(20):
+        floors.observe(True, 1048576.0 - 4000.0 * (second % 2), 0.016, float(second))
+
+    assert len(floors.memory()) == 1
+
+
 def test_a_device_with_nothing_completing_and_requests_in_flight_stalls():
     sense = seen(*CALM, FlowTick(1.0, in_flight=8), FlowTick(1.0, in_flight=8))
 

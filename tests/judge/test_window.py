@@ -6,7 +6,7 @@ import pytest
 
 from ioplateau.judge.budgets import FlowKey
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.window import Blocks, Recent, beats, echo, joined, level, regime
+from ioplateau.judge.window import Blocks, Recent, beats, echo, is_straight, joined, level, regime
 
 SDA = FlowKey("disk", "sda")
 
@@ -115,3 +115,9 @@ def test_a_device_that_drifts_does_not_beat():
 
     assert beats(values) is None
     assert echo(values) > 0
+
+
+def test_latency_that_follows_demand_is_straight_and_a_devices_is_not():
+    assert is_straight([10.0 + 0.5 * n for n in range(12)], 0.012)
+    assert not is_straight([10.0 + (0.5, -0.6, 0.2, -0.3)[n % 4] for n in range(12)], 0.012)
+    assert not is_straight([10.0] * 3, 0.012)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from ioplateau.judge.budgets import Dimension
 from ioplateau.judge.phases import FULL, LONGEST_STEP, OFF, ON, STEEP
 from ioplateau.judge.signals import Queue
-from ioplateau.judge.window import BEAT_BLOCKS, Level, beats, echo
+from ioplateau.judge.window import BEAT_BLOCKS, Level, Recent, beats, echo, is_straight
 
 LARGE_BYTES = 40 * 1024  # where the usual ratios of bytes to operations cross
 FLAT, FLAT_BESIDE_KNOWN = 0.015, 0.010
@@ -23,6 +23,7 @@ LOCKED_BLOCKS, HINT_BLOCKS = 6, 3
 # Latency ten times its floor: gusts and a coarse count of operations blur a limit more than
 # a device could look like one.
 VERY_STEEP, STEEP_BLOCKS, STEEP_FLAT = 10.0, 11, 0.026
+STRAIGHT_BLOCKS, STRAIGHT = 12, 0.012  # of latency that follows demand and no device
 STEADY_BLOCKS, STEADY_LATENCY, STEADY_RATE = 10, 0.012, 0.06
 LATE_LOOK = -0.2  # of the correlation of neighbours
 LEAST_GUST, MOST_GUST = 0.35, 1.3  # of a limit, while everything still waits
@@ -47,6 +48,7 @@ class Drawn(Protocol):
     excess: float
     queue: Queue
     queued: int
+    recent_latency: Recent
 
     @property
     def is_locked(self) -> bool: ...
@@ -247,7 +249,9 @@ class Plateau:
         operations = drawn.level_of(Dimension.IOPS).mean
         if any(abs(operations / free - 1) <= 0.02 for free in self._free):
             latency = drawn.flat_latency()
-            return not (latency.count >= 12 and latency.spread <= 0.012)
+            if latency.count >= STRAIGHT_BLOCKS and latency.spread <= STRAIGHT:
+                return False
+            return not is_straight(drawn.recent_latency.values[-STRAIGHT_BLOCKS:], STRAIGHT)
         highest = self._highest[dimension]
         if highest and level.mean < 0.97 * highest:
             flat = 0.02 if drawn.queue is Queue.DEEP else 0.007

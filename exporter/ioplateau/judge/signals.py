@@ -42,6 +42,8 @@ STRANGE_WAITING = 4.0  # where only the prior or another class says "slow"
 DEEP_EXCESS, DEEP_WAITING = 3.0, 6.0
 STRANGE_EXCESS = 1.5
 STANDING, MOST_STEP = 0.005, 0.05
+STANDING_SECONDS = 7.0  # before which two steps alike may be chance
+RISEN = 0.2  # of latency over its own history: more than a device that stands still does
 WEAK_RATIO, WEAK_WAITING = 1.18, 0.5
 LIGHT_WAITING = 0.3  # of a flow with one request at a time that takes several times its floor
 BUSY = 0.92  # io_ticks moves in jiffies; a queue that exists part of the time is no limit
@@ -67,7 +69,7 @@ class Floors:
         """Learn one block's mean. What such a request should take by all we know, and by this
         class's own history alone (None: it is too short).
         """
-        name = int(2 * log2(size + 512.0)) * 2 + write
+        name = round(2 * log2(size + 512.0)) * 2 + write  # usual sizes amid their class
         own = self._classes.get(name)
         if own is None:
             if len(self._classes) >= MOST_CLASSES:
@@ -133,11 +135,13 @@ class Sense(Levels):
         "read_bytes",
         "read_operations",
         "resting",
+        "risen",
         "rtt_excess",
         "rtt_floors",
         "rtt_load",
         "size",
         "stalled_seconds",
+        "standing_seconds",
         "still",
         "typical",
         "waiting",
@@ -161,6 +165,7 @@ class Sense(Levels):
         self.near = False  # some limit of this flow is close, so nothing is typical now
         self.delay = 0.0
         self.rate_steps = self.latency_steps = 0.05  # mean step from block to block, a share
+        self.standing_seconds = 0.0
         self._before = (0.0, 0.0)
         self.clear()
 
@@ -174,6 +179,7 @@ class Sense(Levels):
         self.latency = self.size = self.busy = 0.0
         self.outstanding = self.waiting = self.excess = 0.0
         self.own = False
+        self.risen = 0.0  # latency over this flow's own history, a share
         self.queue = Queue.NONE
         self.queue_share = self.rtt_load = self.rtt_excess = 0.0
         self.operations_level: Level | None = None
@@ -227,7 +233,8 @@ class Sense(Levels):
             if wait > floor:
                 waiting += rate * (wait - floor)
         # Whether its own history says so too, and not only the prior or another class.
-        self.own = held >= (1 + STRONG_EXCESS) * usual
+        self.risen = held / usual - 1 if usual > 0 else 0.0
+        self.own = self.risen >= STRONG_EXCESS
         self.outstanding = held
         self.waiting = waiting
         self.latency = held / operations
@@ -292,15 +299,17 @@ class Sense(Levels):
             if self._is_strong():
                 deep = excess >= DEEP_EXCESS and waiting >= DEEP_WAITING
                 queue = Queue.DEEP if deep else Queue.STRONG
-            elif (excess >= STRONG_EXCESS and waiting >= WEAK_WAITING) or (
-                self.typical
-                and self.ratio >= WEAK_RATIO * self.typical
-                and ratio >= WEAK_RATIO * self.typical
-                and self.operations * self.latency * (1 - self.typical / ratio) >= WEAK_WAITING
-            ):
-                queue = Queue.WEAK
-            if queue < Queue.STRONG and self.is_bounded:
-                queue = Queue.STRONG
+            else:
+                has_risen = (
+                    self.typical > 0
+                    and min(self.ratio, ratio) >= WEAK_RATIO * self.typical
+                    and self.outstanding * (1 - self.typical / ratio) >= WEAK_WAITING
+                )
+                if has_risen or (excess >= STRONG_EXCESS and waiting >= WEAK_WAITING):
+                    queue = Queue.WEAK
+                if self.is_bounded:
+                    # A device at its floor may be as steady; a limit shows above it.
+                    queue = Queue.STRONG if has_risen or self.risen >= RISEN else Queue.WEAK
         self.queue = queue
         if queue >= Queue.STRONG or (excess >= DEEP_EXCESS and waiting >= LIGHT_WAITING):
             # Also of one request at a time, which stands in a queue that others fill.
@@ -333,23 +342,28 @@ class Sense(Levels):
         return self.excess >= STRANGE_EXCESS and self.waiting >= 2.0
 
     def _follow_steadiness(self, dt: float) -> None:
-        weight = 0.15 * dt if dt < 6.0 else 1.0
         before_rate, before_latency = self._before
         rate, latency = self.operations, self.latency
         self._before = rate, latency
         if before_rate > 0 and before_latency > 0:
             step = abs(rate / before_rate - 1)
-            self.rate_steps += weight * ((min(MOST_STEP, step)) - self.rate_steps)
-            step = abs(latency / before_latency - 1)
-            self.latency_steps += weight * ((min(MOST_STEP, step)) - self.latency_steps)
+            if step >= MOST_STEP:  # another demand begins another story
+                self.standing_seconds = 0.0
+                return
+            self.standing_seconds += dt
+            weight = min(1.0, max(0.15 * dt, dt / self.standing_seconds))
+            self.rate_steps += weight * (step - self.rate_steps)
+            step = min(MOST_STEP, abs(latency / before_latency - 1))
+            self.latency_steps += weight * (step - self.latency_steps)
 
     @property
     def is_bounded(self) -> bool:
         """Whether rate and latency both stand still with several requests outstanding: so do a
-        bounded number of requests behind a limit, and nothing that depends on a device.
+        bounded number of requests behind a limit, and few devices.
         """
         return (
             self.outstanding >= 2.0
+            and self.standing_seconds >= STANDING_SECONDS
             and self.rate_steps < STANDING
             and self.latency_steps < STANDING
             and self.busy >= 0.98

@@ -243,6 +243,20 @@ def echo(values: Sequence[float]) -> float:
     return sum([x * y for x, y in pairwise(off)]) / power if power > 0 else 0.0
 
 
+def is_straight(values: Sequence[float], most: float) -> bool:
+    """Whether values lie on a line, level or not, but for a spread of `most` of their mean: so does
+    the latency at a limit while demand grows, and no device's.
+    """
+    count = len(values)
+    mean = sum(values) / count if count else 0.0
+    if count < 4 or mean <= 0:
+        return False
+    middle = (count - 1) / 2
+    slope = sum([(i - middle) * v for i, v in enumerate(values)]) * 12 / (count**3 - count)
+    off = [v - mean - slope * (i - middle) for i, v in enumerate(values)]
+    return sum([x * x for x in off]) / (count - 2) <= (most * mean) ** 2
+
+
 class Levels:
     """How flat the newest blocks are, of whatever keeps them: a flow, or a sum of flows."""
 
