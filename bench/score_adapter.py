@@ -20,6 +20,8 @@ sys.path.insert(0, os.path.join(ROOT, "exporter"))
 # A process for each scenario: compiled once, as an installed package is, and not hundreds of times.
 sys.pycache_prefix = os.path.join(ROOT, ".cache", "bytecode")
 sys.dont_write_bytecode = False
+# What the start-up makes lives as long as the process; the collector need not walk it, now or later.
+gc.disable()
 
 from ioplateau.engine import Engine, EngineSettings
 from ioplateau.judge.budgets import Dimension, Direction, Kind, Verdict, Word
@@ -71,9 +73,8 @@ def main() -> None:
     config = json.loads(first)
     engine = Engine(settings(config))
     static = machine(config)
-    # What the start-up made lives as long as the process; the collector need not walk it.
-    gc.collect()
     gc.freeze()
+    gc.enable()
     for line in lines:
         state = engine.observe(snapshot(json.loads(line), static))
         sys.stdout.write(json.dumps(answers(state)) + "\n")
