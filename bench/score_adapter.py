@@ -148,6 +148,10 @@ def machine(config: Mapping[str, Any]) -> Static:
 def snapshot(record: Mapping[str, Any], static: Static) -> Snapshot:
     """One tick as the sampler would have taken it."""
     texts = {path: record[key].encode() for key, path in TEXTS.items() if key in record}
+    mounts = texts.get(sources.MOUNTSTATS)
+    if mounts is not None and not mounts.endswith(b"\n\n"):
+        # The kernel closes each record with a blank line, which the simulator leaves out.
+        texts[sources.MOUNTSTATS] = mounts.replace(b"\ndevice ", b"\n\ndevice ") + b"\n"
     return Snapshot(
         mono=record["t"],
         mono_end=record["t"],
