@@ -316,7 +316,7 @@ class Engine:
             disks=self._disks.states(),
             volumes=self._providers.volumes,
             mounts=self._nfs.mount_states(),
-            clients=self._nfs.client_states(self._tcp, _slot_limit(snapshot.static)),
+            clients=self._nfs.client_states(_slot_limit(snapshot.static)),
             interfaces=self._nics.states(snapshot.blobs.get("interfaces")),
             allowances=self._providers.interfaces,
             machine=self._machine,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from ioplateau.engine.providers import Providers
@@ -75,16 +76,16 @@ class Hearsay:
         span = news.tick
         if span is None:
             return ClientWitness(connections=len(news.now), slot_limit=news.slot_limit)
-        sends = _growth(span, lambda one: one.sends)
-        receives = _growth(span, lambda one: one.receives)
-        backlog = _growth(span, lambda one: one.backlog_sum)
+        sends = _growth(span, attrgetter("sends"))
+        receives = _growth(span, attrgetter("receives"))
+        backlog = _growth(span, attrgetter("backlog_sum"))
         idle = [one.idle_seconds for one in news.now if one.idle_seconds is not None]
         held = [self._held[name] for name in map(_name, news.sockets) if name in self._held]
         return ClientWitness(
             connections=len(news.now),
             slot_limit=news.slot_limit,
             backlog=max(backlog, 0) / sends if sends > 0 else None,
-            on_wire=max(sum(one.sends - one.receives for one in news.now), 0),
+            on_wire=max(sum([one.sends - one.receives for one in news.now]), 0),
             sends_per_second=max(sends, 0) / span.elapsed_seconds,
             receives_per_second=max(receives, 0) / span.elapsed_seconds,
             idle_seconds=float(min(idle)) if idle else None,

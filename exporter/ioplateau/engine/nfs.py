@@ -37,6 +37,8 @@ class Nfs:
         self._entries: Entries = {}
         self._is_redrawn = False
         self._now = Layout()
+        # Of each client, by its first label; None: nobody tells of sockets.
+        self._sockets: dict[str, tuple[TcpSocket, ...] | None] = {}
 
     def read_mounts(self, text: bytes | None) -> tuple[str, ...] | None:
         """Take up a mount table; a reason for each bad line, or None if it is not a new one."""
@@ -122,14 +124,16 @@ class Nfs:
         self, tcp: tuple[TcpSocket, ...] | None, slot_limit: int | None
     ) -> dict[str, ClientNews]:
         """What this tick showed of each client, by the label of its budgets."""
+        clients = self._now.clients.values()
+        self._sockets = {client.mounts[0]: self._sockets_of(client, tcp) for client in clients}
         return {
             client.mounts[0]: ClientNews(
                 client.history.last[1],
                 client.history.tick,
                 _slots(client, slot_limit),
-                self._sockets_of(client, tcp) or (),
+                self._sockets[client.mounts[0]] or (),
             )
-            for client in self._now.clients.values()
+            for client in clients
             if client.history.last is not None
         }
 
@@ -153,22 +157,20 @@ class Nfs:
         """The sockets that are this client's, as far as ports tell them apart."""
         if tcp is None:
             return None
-        mine = tuple(socket for socket in tcp if socket.remote_address == _address(client))
-        ports = _ports(client)
+        address, ports = _address(client), _ports(client)
+        mine = [socket for socket in tcp if socket.remote_address == address]
         if ports:
-            return tuple(socket for socket in mine if socket.local_port in ports)
+            return tuple([socket for socket in mine if socket.local_port in ports])
         # v4.1 and newer show port 0: theirs are those that no other client of the server names.
         taken = {
             port
             for other in self._now.clients.values()
-            if other is not client and _address(other) == _address(client)
+            if other is not client and _address(other) == address
             for port in _ports(other)
         }
-        return tuple(socket for socket in mine if socket.local_port not in taken)
+        return tuple([socket for socket in mine if socket.local_port not in taken])
 
-    def client_states(
-        self, tcp: tuple[TcpSocket, ...] | None, slot_limit: int | None
-    ) -> dict[ClientKey, NfsClientState]:
+    def client_states(self, slot_limit: int | None) -> dict[ClientKey, NfsClientState]:
         found: dict[ClientKey, NfsClientState] = {}
         for client in self._now.clients.values():
             if client.history.last is None:
@@ -179,7 +181,7 @@ class Nfs:
                 client.history.last[1],
                 client.history.window,
                 tuple(client.mounts),
-                self._sockets_of(client, tcp),
+                self._sockets.get(client.mounts[0]),
                 slot_limit if _has_slots(client.key) else None,
             )
             twin = found.get(client.key)

@@ -41,25 +41,22 @@ def parse(blob: object) -> tuple[tuple[TcpSocket, ...], tuple[str, ...]]:
         if wrong:
             rejects.append(f"tcp: {wrong}: {repr(entry)[:120]}")
         else:
-            found.append(TcpSocket(*(entry.get(name) for name in _KINDS)))
+            found.append(TcpSocket(*map(entry.get, _KINDS)))
     return tuple(found), tuple(rejects)
 
 
 # Kinds of the columns, as annotated above: "str", "int" or "int | None".
 _KINDS = {name: kind.__forward_arg__ for name, kind in TcpSocket.__annotations__.items()}
+_TYPES = {"str": (str,), "int": (int,), "int | None": (int, type(None))}
+_COLUMNS = [(name, _TYPES[kind]) for name, kind in _KINDS.items()]
 
 
 def _wrong(entry: object) -> str:
     if not isinstance(entry, dict):
         return "want an object"
-    for name, kind in _KINDS.items():
+    for name, types in _COLUMNS:
         value = entry.get(name)
-        if kind == "str":
-            good = isinstance(value, str)
-        elif value is None:
-            good = kind == "int | None"
-        else:
-            good = type(value) is int and 0 <= value < 2**64  # a bool is none
-        if not good:
-            return f"{name} is {repr(value)[:40]}, want {kind}"
+        # A bool is no int here.
+        if type(value) not in types or (type(value) is int and not 0 <= value < 2**64):
+            return f"{name} is {repr(value)[:40]}, want {_KINDS[name]}"
     return ""
