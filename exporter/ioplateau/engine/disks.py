@@ -25,6 +25,7 @@ class Disks:
         self.table: DiskTable | None = None
         self.devices: Mapping[str, BlockDevice] = {}
         self.names: tuple[str, ...] = ()
+        self._flows: tuple[tuple[str, FlowKey], ...] = ()  # of the names
         # Followed, since they draw on the VM like any other, and not shown.
         self.hidden: frozenset[str] = frozenset()
         self._static: Static | None = None
@@ -43,13 +44,12 @@ class Disks:
         flows: dict[FlowKey, FlowTick | None],
     ) -> None:
         if table is None:
-            for name in self.names:
-                flows[FlowKey("disk", name)] = None
+            flows.update((flow, None) for _, flow in self._flows)
             return
         self._learn_names(table, static)
         self.table = table
-        for name in self.names:
-            flows[FlowKey("disk", name)] = self._follow(at, name, table.disks[name], gap=gap)
+        for name, flow in self._flows:
+            flows[flow] = self._follow(at, name, table.disks[name], gap=gap)
 
     def _follow(self, at: float, name: str, now: DiskCounters, *, gap: bool) -> FlowTick | None:
         history = self._histories.get(name)
@@ -83,6 +83,7 @@ class Disks:
             self._seen = ()
         if names != self.names:
             self.names = names
+            self._flows = tuple((name, FlowKey("disk", name)) for name in names)
         self.hidden = frozenset(name for name in names if self._is_hidden(name))
         for gone in self._histories.keys() - set(names):
             del self._histories[gone]

@@ -192,11 +192,14 @@ class Engine:
         self, snapshot: Snapshot, name: str, path: str, why: str, rejects: Sequence[str] = ()
     ) -> None:
         before = self._sources.get(name) or SourceState(name, up=True)
+        seconds = snapshot.took.get(path, 0.0)
+        if before.up and not (why or seconds or rejects) and name in self._sources:
+            return  # nothing new
         self._sources[name] = SourceState(
             name,
             not why,
             why,
-            before.seconds + snapshot.took.get(path, 0.0),
+            before.seconds + seconds,
             before.rejects + len(rejects),
             rejects[-1] if rejects else before.last_reject,
         )

@@ -28,9 +28,11 @@ def volume_exceeded(ebs: EbsWitness | None) -> Dimension | None:
 def instance_exceeded(volumes: Iterable[EbsWitness]) -> Dimension | None:
     """The dimension in which the instance's own EBS limit was exceeded, on any volume."""
     every = list(volumes)
+    if not every:
+        return None
     return _larger(
-        max((e.instance_iops or 0.0 for e in every), default=None),
-        max((e.instance_throughput or 0.0 for e in every), default=None),
+        max(e.instance_iops or 0.0 for e in every),
+        max(e.instance_throughput or 0.0 for e in every),
     )
 
 

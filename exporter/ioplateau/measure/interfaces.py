@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.reading import FormatError
-from ioplateau.measure.words import number
+from ioplateau.measure.words import MOST_DIGITS, number
 
 if TYPE_CHECKING:
     from ioplateau.measure.host import Host
@@ -98,9 +98,12 @@ def _interface(line: bytes) -> InterfaceCounters:
     words = rest.split()
     if not colon or not name.strip() or len(words) < 16:
         raise FormatError(f'{len(words)} words after ":", want a name and 16')
-    received = [number(word, "received") for word in words[:4]]
-    transmitted = [number(word, "transmitted") for word in words[8:12]]
-    return InterfaceCounters(name.strip().decode("utf-8", "replace"), *received, *transmitted)
+    counts = words[:4] + words[8:12]
+    # One look at all words is cheaper than one at each, which is for saying what is wrong.
+    if not b"".join(counts).isdigit() or max(map(len, counts)) > MOST_DIGITS:
+        for word in counts:
+            number(word, "received" if word in words[:4] else "transmitted")
+    return InterfaceCounters(name.strip().decode("utf-8", "replace"), *map(int, counts))
 
 
 def rates(

@@ -17,20 +17,20 @@ class Pressure(NamedTuple):
 
 def parse(text: bytes) -> Pressure:
     """The totals of the lines "some" and "full"; FormatError if there is no "some"."""
-    totals = {}
-    # What follows the last newline is nothing, or cut off, perhaps inside the number.
-    for line in text.split(b"\n")[:-1]:
-        words = line.split()
-        if words and words[0] in (b"some", b"full"):
-            totals[words[0]] = _total(words)
-    if b"some" not in totals:
+    some = _total(text, b"some ")
+    if some is None:
         raise FormatError(f'pressure: {text[:60]!r}, want a line "some ... total=N"')
-    return Pressure(totals[b"some"], totals.get(b"full"))
+    return Pressure(some, _total(text, b"full "))
 
 
-def _total(words: list[bytes]) -> int:
+def _total(text: bytes, label: bytes) -> int | None:
+    """The total of the line that begins so; None: there is none, or it is cut off."""
+    start = 0 if text.startswith(label) else text.find(b"\n" + label) + 1
+    end = text.find(b"\n", start)
+    if end < 0 or not text.startswith(label, start):
+        return None
     # The averages before it are the kernel's own, over 10 s and more: too slow for us.
-    for word in words[1:]:
-        if word.startswith(b"total="):
-            return number(word[6:], "pressure: total")
-    raise FormatError(f'pressure: {b" ".join(words)[:60]!r}, want "total=N" in it')
+    before, found, total = text[start:end].partition(b" total=")
+    if not found:
+        raise FormatError(f'pressure: {before[:60]!r}, want "total=N" in it')
+    return number(total.partition(b" ")[0], "pressure: total")
