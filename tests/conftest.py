@@ -26,6 +26,7 @@ WITH_PEERS = (HERE / "alerts", HERE / "run/test_tls.py")
 SLOW = (HERE / "test_engine_growth.py", HERE / "run/test_web.py", HERE / "test_bench_tree.py")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items):
     """Tests that need a peer program are live ones; and the two lanes of `make test`, which go
     side by side: what mostly waits for emulated CPUs, and the rest.
