@@ -1,7 +1,7 @@
 # Two commands for everybody: `make run` and `make test`. The rest is for whoever changes things.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: run demo check test test-nfs bench score stack packages lint types contracts docs pictures clean help
+.PHONY: run demo check test test-guests test-rest test-nfs bench score stack packages lint types contracts docs pictures clean help
 
 BIN := .venv/bin
 # Where tools/environment.sh puts uv on a machine that has none.
@@ -36,7 +36,17 @@ check: lint types contracts ## Under a minute: lint, types, contracts, unit and 
 	@$(BIN)/pytest --hypothesis-profile=quick -m "not live and not guest and not slow"
 
 test: lint types contracts ## Everything, with the real kernel, real peers and guests (root)
-	@$(BIN)/pytest --numprocesses=2 --dist=loadgroup --cov --cov-report=term
+	@$(BIN)/coverage erase
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target test-guests test-rest
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
+
+# Side by side: what mostly waits for emulated CPUs, and the rest. Each prints when it is done.
+test-guests: $(BIN)/ioplateau
+	@COVERAGE_FILE=.coverage.guests $(BIN)/pytest --cov --cov-report= -m guest
+
+test-rest: $(BIN)/ioplateau
+	@COVERAGE_FILE=.coverage.rest $(BIN)/pytest --cov --cov-report= -m "not guest"
 
 test-nfs: $(BIN)/ioplateau ## Real NFS clients and servers in QEMU guests
 	@$(BIN)/pytest tests/live/nfs
@@ -63,4 +73,4 @@ pictures: ## Draw the pictures of docs/ again (minutes; Debian's prometheus)
 	@UV_PROJECT_ENVIRONMENT=.cache/docs uv run --frozen --quiet --group docs python docs/board_pictures.py
 
 clean:
-	rm -rf .venv .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf .venv .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*

@@ -26,15 +26,10 @@ WITH_PEERS = (HERE / "alerts", HERE / "run/test_tls.py")
 SLOW = (HERE / "test_engine_growth.py", HERE / "run/test_web.py", HERE / "test_bench_tree.py")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items):
-    """Tests that need a peer program are live ones; and the two lanes of `make test`, which go
-    side by side: what mostly waits for emulated CPUs, and the rest.
-    """
+    """Tests that need a peer program are live ones."""
     for item in items:
         if any(place in (item.path, *item.path.parents) for place in WITH_PEERS):
             item.add_marker(pytest.mark.live)
         if item.path in SLOW:
             item.add_marker(pytest.mark.slow)
-        lane = "guests" if item.get_closest_marker("guest") else "rest"
-        item.add_marker(pytest.mark.xdist_group(lane))
