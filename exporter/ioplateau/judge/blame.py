@@ -49,6 +49,13 @@ def is_apart(sense: Sense, pool: Pool) -> bool:
     return pool.median_delay > 0 and sense.delay > APART_DELAY * pool.median_delay
 
 
+def is_slower(cached: Pool, uncached: Pool | None) -> bool:
+    """Whether what a host caches waits longer than what it does not: else its misses, which wait
+    for the uncached lane, explain it.
+    """
+    return uncached is None or cached.median_delay > APART_DELAY * uncached.median_delay
+
+
 def is_one_queue(lane: Case, disks: Mapping[BudgetKey, Case]) -> bool:
     """Whether the disks of a lane of unknown limits wait equally long, and not each at a ceiling
     it is known to have.

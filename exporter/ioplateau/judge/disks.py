@@ -11,6 +11,7 @@ from ioplateau.judge.blame import (
     in_one_queue,
     is_apart,
     is_one_queue,
+    is_slower,
     of_disks,
     stripe_followers,
 )
@@ -189,10 +190,14 @@ class DiskRoom:
             explained = {
                 disk.name for disk, claim in bound.items() if _misfit(claim) <= fit + SAME_FIT
             }
-            if not is_one_queue(case, self._disks):
+            # What a disk was thought to have learned explains nothing at the lane's known limit.
+            if fit > ABOVE and not is_one_queue(case, self._disks):
                 explained.update(disk.name for disk, own in self._disks.items() if own.plateau.on)
             pool.weigh(dt, explained)
-            claim = case.weigh_claims(dt, elsewhere=fit > ABOVE and self._all_at_their_own(pool))
+            # Reads that miss a host's cache wait for the uncached lane.
+            missed = pool.is_cache and bool(lanes)
+            own = fit > ABOVE and self._all_at_their_own(pool)
+            claim = case.weigh_claims(dt, elsewhere=missed or own)
             if claim is not None:
                 lanes[key] = claim
                 names = {member.name for member in pool.members if member.rates[0] > 0}
@@ -222,6 +227,9 @@ class DiskRoom:
         for key, case in self._lanes.items():
             pool = case.pool
             if not pool.operations and case.plateau.score == 0.0:
+                continue
+            if pool.is_cache and found and not is_slower(pool, self._uncached_pool()):
+                case.plateau.rest(dt)
                 continue
             who = of_disks(pool) if pool.queue >= Queue.STRONG else Culprit.DISK
             if is_one_queue(case, self._disks):
