@@ -18,6 +18,7 @@ LARGE_BYTES = 40 * 1024  # where the usual ratios of bytes to operations cross
 FLAT, FLAT_BESIDE_KNOWN = 0.015, 0.010
 LOCKED_FLAT = 0.04  # of a sum whose members move against each other
 BLOCKS, BLOCKS_BESIDE_KNOWN = 5, 7
+STRANGE_BLOCKS = 10  # of what was never seen faster
 RIPPLED_BLOCKS, RIPPLED_GAIN = 14, 0.34
 LOCKED_BLOCKS, HINT_BLOCKS = 6, 3
 # Latency ten times its floor: gusts and a coarse count of operations blur a limit more than
@@ -48,6 +49,7 @@ class Drawn(Protocol):
     excess: float
     queue: Queue
     queued: int
+    own: bool
     recent_latency: Recent
 
     @property
@@ -204,6 +206,8 @@ class Plateau:
         """A level held under a queue that the application would not have held by itself."""
         dimension, level = self._flatter(drawn)
         needed = BLOCKS_BESIDE_KNOWN if beside_known else BLOCKS
+        if not drawn.own and level.spread > VERY_FLAT:
+            needed = STRANGE_BLOCKS
         count = min(level.count, drawn.queued)
         noise = (1.5 if dimension is Dimension.THROUGHPUT else 0.5) / max(1.0, drawn.operations)
         flat = (FLAT_BESIDE_KNOWN if beside_known else FLAT) + noise

@@ -62,6 +62,7 @@ class Pool(Levels):
         "near",
         "operations",
         "outstanding",
+        "own",
         "queue",
         "queued",
         "read_bytes",
@@ -101,6 +102,7 @@ class Pool(Levels):
         # Writes through a read-only cache, which a provider may count on it or not.
         self.doubtful_operations = self.doubtful_bytes = 0.0
         self.waiting = self.excess = self.outstanding = 0.0
+        self.own = False  # some member that waits has been faster
         self.queue = Queue.NONE
         self.waiting_members = self.active_members = 0
         self.operations_level: Level | None = None
@@ -159,6 +161,7 @@ class Pool(Levels):
             if sense.queue >= Queue.STRONG:
                 strong += operations
                 self.waiting_members += 1
+                self.own = self.own or sense.own
             elif sense.queue is Queue.WEAK:
                 weak = True
         self.waiting = waiting
