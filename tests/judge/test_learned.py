@@ -128,6 +128,14 @@ def test_a_limit_that_demand_reaches_slowly_is_found_although_nobody_waited_at_f
     assert plateau.value == pytest.approx(500.0, rel=0.003)
 
 
+def test_a_disk_that_was_never_seen_faster_must_stay_flat_for_longer():
+    short, long = (held(rate=4000.0, depth=32, ripple=0.009, count=n) for n in (9, 14))
+
+    assert not told(short).on
+    assert told(long).on
+    assert told([*CALM, *short]).on
+
+
 def test_latency_that_trembles_at_an_applications_own_rate_is_a_slow_device():
     random_numbers = random.Random(3)
     waits = [0.016 * random_numbers.gauss(1.0, 0.04) for _ in range(60)]

@@ -1,0 +1,93 @@
+"""A host's cache: two lanes of one VM, and what misses the cache waits for the other lane."""
+
+from ioplateau.judge.budgets import (
+    Budget,
+    BudgetKey,
+    Dimension,
+    Direction,
+    FlowKey,
+    Kind,
+    Limit,
+    Origin,
+    Word,
+)
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.judge import Judge
+
+PLAIN, CACHED = FlowKey("disk", "sda"), FlowKey("disk", "sdb")
+UNCACHED_LANE = BudgetKey(Kind.VM_UNCACHED, "vm")
+CACHED_LANE = BudgetKey(Kind.VM_CACHED, "vm")
+SDB = BudgetKey(Kind.DISK, "sdb")
+
+
+def megabytes(value):
+    return (Limit(Dimension.THROUGHPUT, Direction.TOTAL, value * 1e6, Origin.CONFIGURED, "test"),)
+
+
+def budgets(uncached=(), cached=(), disk=()):
+    """A disk without a cache, and one whose reads the host caches."""
+    reads = frozenset({CACHED})
+    found = [
+        Budget(BudgetKey(Kind.DISK, "sda"), (PLAIN,)),
+        Budget(SDB, (CACHED,), disk, skips_reads=reads),
+        Budget(UNCACHED_LANE, (PLAIN, CACHED), uncached, skips_reads=reads),
+        Budget(CACHED_LANE, (CACHED,), cached),
+    ]
+    return {budget.key: budget for budget in found}
+
+
+def reading(rate, wait, size=65536.0):
+    return FlowTick(
+        1.0, rate, 0.0, rate * size, 0.0, wait, None, rate * wait, round(rate * wait), 1.0
+    )
+
+
+CALM = [(reading(50.0, 0.002), reading(50.0, 0.0005))] * 6
+
+
+def lived(told, *blocks):
+    """The verdicts after these blocks, of the plain disk and the cached one."""
+    judge = Judge()
+    for second, (plain, cached) in enumerate([*CALM, *blocks]):
+        verdicts = judge.observe(100.0 + second, 1.0, told, {PLAIN: plain, CACHED: cached})
+    return verdicts
+
+
+def test_two_lanes_that_wait_equally_long_are_one_limit_that_the_misses_reach():
+    plain = [FlowKey("disk", name) for name in ("sda", "sdb")]
+    cached = [FlowKey("disk", name) for name in ("sdc", "sdd")]
+    reads = frozenset(cached)
+    told = [Budget(BudgetKey(Kind.DISK, flow.name), (flow,)) for flow in plain]
+    told += [Budget(BudgetKey(Kind.DISK, flow.name), (flow,), skips_reads=reads) for flow in cached]
+    told.append(Budget(UNCACHED_LANE, (*plain, *cached), skips_reads=reads))
+    told.append(Budget(CACHED_LANE, tuple(cached)))
+    by_key = {budget.key: budget for budget in told}
+    judge = Judge()
+    for second in range(40):
+        calm = second < 6
+        flows = {flow: reading(50.0, 0.002) if calm else reading(400.0, 0.040) for flow in plain}
+        flows |= {flow: reading(50.0, 0.0005) if calm else reading(200.0, 0.04) for flow in cached}
+        verdicts = judge.observe(100.0 + second, 1.0, by_key, flows)
+
+    assert verdicts[UNCACHED_LANE].word is Word.THROTTLED
+    assert verdicts[CACHED_LANE].word is not Word.THROTTLED
+
+
+def test_a_cached_lane_above_its_limit_is_not_held_there_while_misses_wait_elsewhere():
+    lanes = budgets(uncached=megabytes(52.4), cached=megabytes(26.2))
+    both = [(reading(800.0, 0.4), reading(400.0, 0.41))] * 6
+    above = [(reading(800.0, 0.4), reading(456.0, 0.36))] * 6
+
+    assert lived(lanes, *both)[CACHED_LANE].word is Word.THROTTLED
+    assert lived(lanes, *both, *above)[CACHED_LANE].word is not Word.THROTTLED
+    assert lived(lanes, *both, *above)[UNCACHED_LANE].word is Word.THROTTLED
+
+
+def test_a_lanes_known_limit_is_not_explained_by_what_a_disk_seemed_to_learn():
+    before = [(reading(50.0, 0.002), reading(1500.0, 0.02))] * 20
+    at_lane = [(reading(50.0, 0.002), reading(2000.0, 0.02))] * 4
+    lanes = budgets(cached=megabytes(131.0), disk=megabytes(60.0))
+    verdicts = lived(lanes, *before, *at_lane)
+
+    assert verdicts[CACHED_LANE].word is Word.THROTTLED
+    assert verdicts[SDB].word is not Word.THROTTLED
