@@ -202,11 +202,13 @@ def answers(state: State) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for key, budget in state.budgets.items():
         verdict = budget.verdict
+        ends = [line.exhaustion_seconds for line in budget.limits if line.exhaustion_seconds]
+        if verdict.word is not Word.THROTTLED and not ends:
+            continue
         resource = _resource(key.kind, key.name)
         is_first = resource not in found or key.kind is Kind.VOLUME
         if verdict.word is Word.THROTTLED and is_first:
             found[resource] = _answer(verdict)
-        ends = [line.exhaustion_seconds for line in budget.limits if line.exhaustion_seconds]
         if ends:
             found.setdefault(resource, {"state": verdict.word.value})["eta_s"] = min(ends)
     return found
