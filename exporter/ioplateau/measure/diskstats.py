@@ -16,8 +16,6 @@ SECTOR_BYTES = 512  # always, whatever the device's block size
 U31, U32, U64 = 2**31, 2**32, 2**64
 
 
-# A named tuple: made for every busy disk at every tick, and a frozen dataclass takes five
-# times as long (2.5 us instead of 0.5).
 class DiskCounters(NamedTuple):
     """One block device, cumulative, exactly as the kernel counts it.
 
