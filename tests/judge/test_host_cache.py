@@ -73,16 +73,6 @@ def test_two_lanes_that_wait_equally_long_are_one_limit_that_the_misses_reach():
     assert verdicts[CACHED_LANE].word is not Word.THROTTLED
 
 
-def test_a_cached_lane_above_its_limit_is_not_held_there_while_misses_wait_elsewhere():
-    lanes = budgets(uncached=megabytes(52.4), cached=megabytes(26.2))
-    both = [(reading(800.0, 0.4), reading(400.0, 0.41))] * 6
-    above = [(reading(800.0, 0.4), reading(456.0, 0.36))] * 6
-
-    assert lived(lanes, *both)[CACHED_LANE].word is Word.THROTTLED
-    assert lived(lanes, *both, *above)[CACHED_LANE].word is not Word.THROTTLED
-    assert lived(lanes, *both, *above)[UNCACHED_LANE].word is Word.THROTTLED
-
-
 def test_a_lanes_known_limit_is_not_explained_by_what_a_disk_seemed_to_learn():
     before = [(reading(50.0, 0.002), reading(1500.0, 0.02))] * 20
     at_lane = [(reading(50.0, 0.002), reading(2000.0, 0.02))] * 4

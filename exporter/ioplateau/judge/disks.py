@@ -194,10 +194,7 @@ class DiskRoom:
             if fit > ABOVE and not is_one_queue(case, self._disks):
                 explained.update(disk.name for disk, own in self._disks.items() if own.plateau.on)
             pool.weigh(dt, explained)
-            # Reads that miss a host's cache wait for the uncached lane.
-            missed = pool.is_cache and bool(lanes)
-            own = fit > ABOVE and self._all_at_their_own(pool)
-            claim = case.weigh_claims(dt, elsewhere=missed or own)
+            claim = case.weigh_claims(dt, elsewhere=fit > ABOVE and self._all_at_their_own(pool))
             if claim is not None:
                 lanes[key] = claim
                 names = {member.name for member in pool.members if member.rates[0] > 0}
