@@ -1,7 +1,7 @@
 # Two commands for everybody: `make run` and `make test`. The rest is for whoever changes things.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: run demo check test test-guests test-rest test-nfs bench score stack packages lint types contracts docs pictures clean help
+.PHONY: run demo check test test-alone test-guests test-rest test-nfs bench score stack packages lint types contracts docs pictures clean help
 
 BIN := .venv/bin
 # Where tools/environment.sh puts uv on a machine that has none.
@@ -37,16 +37,20 @@ check: lint types contracts ## Under a minute: lint, types, contracts, unit and 
 
 test: lint types contracts ## Everything, with the real kernel, real peers and guests (root)
 	@$(BIN)/coverage erase
+	@$(MAKE) --no-print-directory test-alone
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target test-guests test-rest
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 
+test-alone: $(BIN)/ioplateau
+	@COVERAGE_FILE=.coverage.alone $(BIN)/pytest --cov --cov-report= -m alone
+
 # Side by side: what mostly waits for emulated CPUs, and the rest. Each prints when it is done.
 test-guests: $(BIN)/ioplateau
-	@COVERAGE_FILE=.coverage.guests $(BIN)/pytest --cov --cov-report= -m guest
+	@COVERAGE_FILE=.coverage.guests $(BIN)/pytest --cov --cov-report= -m "guest and not alone"
 
 test-rest: $(BIN)/ioplateau
-	@COVERAGE_FILE=.coverage.rest $(BIN)/pytest --cov --cov-report= -m "not guest"
+	@COVERAGE_FILE=.coverage.rest $(BIN)/pytest --cov --cov-report= -m "not guest and not alone"
 
 test-nfs: $(BIN)/ioplateau ## Real NFS clients and servers in QEMU guests
 	@$(BIN)/pytest tests/live/nfs

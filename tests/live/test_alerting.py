@@ -22,7 +22,7 @@ from live_prometheus import (
 )
 from throttled_disk import ThrottledDisk
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 LIMIT_IOPS = 100  # what a disk that others use as well can always deliver
 LOAD_SECONDS = 20

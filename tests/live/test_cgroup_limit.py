@@ -5,7 +5,7 @@ import pytest
 from live_daemon import running_daemon
 from throttled_disk import ThrottledDisk
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 
 def test_a_group_held_by_its_own_limit_is_named(tmp_path):

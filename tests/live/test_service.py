@@ -90,8 +90,9 @@ class Machines:
         deadline = time.monotonic() + seconds
         show = "systemctl show -p ActiveState -p NRestarts ioplateau"
         while time.monotonic() < deadline:
-            now = dict(line.split("=") for line in self.guest.run(show).split())
-            if now["ActiveState"] == "active" and int(now["NRestarts"]) >= restarts:
+            told = self.guest.run(show, check=False)  # systemd may be too busy to tell
+            now = dict(re.findall(r"^(\w+)=(.*)$", told, re.MULTILINE))
+            if now.get("ActiveState") == "active" and int(now["NRestarts"]) >= restarts:
                 return True
             time.sleep(1)
         return False

@@ -13,7 +13,7 @@ import pytest
 from live_daemon import Daemon, Exposition, running_daemon
 from throttled_disk import MissingError, ThrottledDisk
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 LIMIT_IOPS = 500
 WINDOW_SECONDS = 10

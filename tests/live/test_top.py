@@ -13,7 +13,7 @@ import pytest
 from live_daemon import IOPLATEAU
 from throttled_disk import ThrottledDisk
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 TERMINAL = {**os.environ, "TERM": "xterm-256color", "LINES": "40", "COLUMNS": "120"}
 LEFT_THE_SCREEN = b"\x1b[?1049l"
