@@ -45,6 +45,8 @@ FACTS = (
     "/sys/class/dmi/id/bios_version",
 )
 
+# A mount may have come with a client of other slots; but mounts of containers come every second.
+LOOK_AGAIN_SECONDS = 10.0
 RETRY_SECONDS = 5.0  # a seldom source that failed is asked again sooner
 
 
@@ -151,6 +153,7 @@ class Sampler:
         # between the two reads is seen by the next poll.
         if now >= self._mounts_due or self._host.mounts_changed(MOUNTINFO):
             self._mounts_due = now + self._settings.static_seconds
+            self._static_due = min(self._static_due, self._look_began + LOOK_AGAIN_SECONDS)
             due.insert(0, self._mounts)
         return due
 
