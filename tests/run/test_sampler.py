@@ -159,6 +159,38 @@ def test_a_changed_mount_table_comes_with_the_snapshot_that_follows(machine):
     assert reader.take().static.mountinfo == b"23 1 0:44 / /mnt rw - nfs4 fs:/vol rw\n"
 
 
+def test_a_new_mount_has_small_files_read_again_whose_values_are_its_clients(machine):
+    now, slots = [100.0], "/proc/sys/sunrpc/tcp_max_slot_table_entries"
+
+    class Clock:
+        def mono(self):
+            return now[0]
+
+        wall = boot = mono
+
+    class Mounting(Host):
+        changed = False
+
+        def mounts_changed(self, path):
+            return self.changed and path == MOUNTINFO
+
+    host = Mounting(machine)
+    reader = Sampler(host, Clock())
+    before = reader.take().static.files
+    (machine / slots[1:]).parent.mkdir(parents=True)
+    (machine / slots[1:]).write_text("2\n")
+    now[0] += 11.0
+    host.changed = True
+    seen = before
+    for _ in range(100):
+        if slots in (seen := reader.take().static.files):
+            break
+        time.sleep(0.05)
+
+    assert slots not in before
+    assert seen[slots] == "2"
+
+
 def test_a_mount_table_that_cannot_be_read_is_a_reason(machine):
     (machine / "proc/self/mountinfo").unlink()
     snapshot = sampler(machine).take()
