@@ -24,13 +24,13 @@ def megabytes(value):
     return (Limit(Dimension.THROUGHPUT, Direction.TOTAL, value * 1e6, Origin.CONFIGURED, "test"),)
 
 
-def budgets(uncached=(), cached=(), disk=()):
+def budgets(cached, disk):
     """A disk without a cache, and one whose reads the host caches."""
     reads = frozenset({CACHED})
     found = [
         Budget(BudgetKey(Kind.DISK, "sda"), (PLAIN,)),
         Budget(SDB, (CACHED,), disk, skips_reads=reads),
-        Budget(UNCACHED_LANE, (PLAIN, CACHED), uncached, skips_reads=reads),
+        Budget(UNCACHED_LANE, (PLAIN, CACHED), skips_reads=reads),
         Budget(CACHED_LANE, (CACHED,), cached),
     ]
     return {budget.key: budget for budget in found}

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from ioplateau.judge.flows import FlowTick
 from ioplateau.measure import diskstats
-from ioplateau.measure.diskstats import SECTOR_BYTES, U32, DiskCounters
+from ioplateau.measure.diskstats import DiskCounters
 from ioplateau.measure.interfaces import InterfaceCounters
 from ioplateau.measure.mountstats import Mount, Operation
 
@@ -25,20 +25,15 @@ def of_disk(before: DiskCounters, after: DiskCounters, elapsed_seconds: float) -
     # Most disks never discard, and flush seldom.
     discard = rates.discard if after.discards != before.discards else None
     flush = rates.flush if after.flushes != before.flushes else None
-    # As rates.read and rates.write have it, without the steps in between: every busy disk comes
-    # here every second.
-    t = elapsed_seconds
-    reads, writes = after.reads - before.reads, after.writes - before.writes
-    read_ms = (after.read_milliseconds - before.read_milliseconds) % U32
-    write_ms = (after.write_milliseconds - before.write_milliseconds) % U32
+    read, write = rates.read, rates.write
     return FlowTick(
-        t,
-        reads / t,
-        writes / t,
-        (after.read_sectors - before.read_sectors) * SECTOR_BYTES / t,
-        (after.write_sectors - before.write_sectors) * SECTOR_BYTES / t,
-        read_ms / reads / 1000 if reads else None,
-        write_ms / writes / 1000 if writes else None,
+        elapsed_seconds,
+        read.operations_per_second,
+        write.operations_per_second,
+        read.bytes_per_second,
+        write.bytes_per_second,
+        read.await_seconds,
+        write.await_seconds,
         rates.queue_length,
         rates.in_flight,
         rates.busy_ratio,
