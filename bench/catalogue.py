@@ -17,21 +17,21 @@ import resource, sys, time
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 import cloud_machines
-from ioplateau.judge import topology
-from ioplateau.judge.clouds import discover
-from ioplateau.judge.tables import Tables
-from ioplateau.run.catalogue import Shelf
+from ioplateau.limits import topology
+from ioplateau.limits.clouds import discover
+from ioplateau.limits.tables import Tables
+from ioplateau.run.cataloguefiles import CatalogueFiles
 block = {{f"sd{{chr(98 + n)}}": cloud_machines.scsi(cloud_machines.SCSI1, n) for n in range({disks})}}
 devices = cloud_machines.devices(**block)
 answer = cloud_machines.azure_answer(*(cloud_machines.data_disk(str(n)) for n in range({disks})))
 def resident():
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize()
-shelf = Shelf() if {with_tables} else Tables({{}})
+catalogue = CatalogueFiles() if {with_tables} else Tables({{}})
 before, start = resident(), time.perf_counter()
 identity = discover.identify("azure", {{"azure/instance": answer}}, devices, {{}})
-sold = discover.sold(identity, shelf)
-found = topology.build(devices, (), (), topology.Rules(), shelf, sold)
+sold = discover.sold(identity, catalogue)
+found = topology.build(devices, (), (), topology.Rules(), catalogue, sold)
 took = time.perf_counter() - start
 limits = sum(len(budget.limits) for budget in found.budgets.values())
 print(took, resident() - before, resident(), limits)
@@ -40,7 +40,7 @@ print(took, resident() - before, resident(), limits)
 
 def main() -> int:
     """Print the table."""
-    tests = str(__file__).rpartition("/bench/")[0] + "/tests"
+    tests = str(__file__).rpartition("/bench/")[0] + "/tests/helpers"
     print(f"Azure VM with {DISKS} data disks, median of {ROUNDS} processes")
     print(f"{'':20}{'time ms':>10}{'grown KiB':>12}{'resident MiB':>14}{'limits':>8}")
     for name, with_tables in (("without catalogue", False), ("with catalogue", True)):

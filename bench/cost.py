@@ -1,5 +1,7 @@
 """What ioplateau costs: ratios to node_exporter, and to merely reading the same bytes.
 
+On the users' Python, as the packages run it (process.py); instructions where valgrind is there.
+
     .venv/bin/python bench/cost.py [--quick] [--seconds 90] [--sizes small,middle,large]
 
 Everything that is compared runs at the same time on the same files: the daemon with its tick a
@@ -15,21 +17,20 @@ import argparse
 import os
 import platform
 import re
-import shutil
 import statistics
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import catalogue
+import instructions
 import judging
 import process
 from process import Program, Scrape
+from sizes import SIZES, directory, print_rows
 
-SIZES = {"small": (16, 8, 4), "middle": (64, 100, 8), "large": (256, 1000, 16)}
 SLICE_SECONDS = 15
 WARM_UP_SECONDS = 18  # until the daemon's window of 15 s is full and node_exporter's heap is grown
 THEIR_SECOND, OUR_SECOND = 4, 11  # of a slice, at which each is scraped: not at once
@@ -72,17 +73,6 @@ class Result:
 
     def of(self, scrape: str) -> list[Scrape]:
         return [getattr(each, scrape) for each in self.slices]
-
-
-@contextmanager
-def directory() -> Iterator[Path]:
-    """In memory where that can be had, so that no disk is part of the measurement."""
-    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    made = Path(tempfile.mkdtemp(prefix="ioplateau-bench-", dir=place))
-    try:
-        yield made
-    finally:
-        shutil.rmtree(made)
 
 
 def measure(name: str, seconds: int) -> Result:
@@ -205,7 +195,7 @@ def column(result: Result) -> list[tuple[str, str]]:
     ]
 
 
-MS = "{:.1f} ms"
+MS, MS2 = "{:.1f} ms", "{:.2f} ms"
 
 
 def mebibytes(pair: tuple[int, int]) -> str:
@@ -223,14 +213,6 @@ def print_table(results: Sequence[Result]) -> None:
         ["disks / mounts / nconnect", *heads],
         [[cells[0][0], *(text for _, text in cells)] for cells in zip(*columns, strict=True)],
     )
-
-
-def print_rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    lines = [head, ["---"] * len(head), *rows]
-    widths = [max(len(line[n]) for line in lines) for n in range(len(head))]
-    for line in lines:
-        cells = (f"{text:{width}}" for text, width in zip(line, widths, strict=True))
-        print(f"| {' | '.join(cells)} |")
 
 
 def price_of_nfs() -> None:
@@ -254,32 +236,65 @@ def price_of_nfs() -> None:
 
 
 def this_machine(seconds: int) -> None:
-    """On the real /proc and /sys: the floor is the kernel's own work there."""
-    with process.ioplateau() as ours, process.floor() as floor:
-        start = ours.first_scrape()
-        time.sleep(5)
-        ticks, floors = [], []
-        before, floor_before = ours.cpu_seconds, floor.cpu_seconds
-        for _ in range(seconds):
-            time.sleep(1)
-            now, floor_now = ours.cpu_seconds, floor.cpu_seconds
-            ticks.append(now - before)
-            floors.append(floor_now - floor_before)
-            before, floor_before = now, floor_now
-        ours.scrape()
-        tick, least = statistics.median(ticks), statistics.median(floors)
+    """On the real /proc and /sys, beside node_exporter with the same collectors: the floor is the
+    kernel's own work there.
+    """
+    with process.node_exporter() as theirs, process.ioplateau() as ours, process.floor() as floor:
+        their_start, start = theirs.first_scrape(), ours.first_scrape()
+        start_cpu = ours.cpu_seconds
+        warm_up(ours, theirs)
+        slices = [one_slice(ours, theirs, floor) for _ in range(max(seconds // SLICE_SECONDS, 1))]
+        tick = statistics.median([s.tick for s in slices])
+        least = statistics.median([s.floor for s in slices])
         disks = len(Path("/proc/diskstats").read_text().splitlines())
         mounts = Path("/proc/self/mountstats").read_bytes().count(b"statvers=")
         rows = [
             ["what there is", f"{disks} lines of diskstats, {mounts} NFS mounts"],
+            ["**CPU per second, ours : theirs**", spread([s.ours / s.theirs for s in slices])],
+            ["CPU per second, ours", spread([s.ours * 1e3 / SLICE_SECONDS for s in slices], MS2)],
+            [
+                "CPU per second, theirs",
+                spread([s.theirs * 1e3 / SLICE_SECONDS for s in slices], MS2),
+            ],
             ["tick : reading its files", f"{tick / least:.2f}"],
-            ["CPU of a tick", MS.format(tick * 1e3)],
-            ["CPU of reading its files", MS.format(least * 1e3)],
-            ["CPU per second", MS.format(sum(ticks) * 1e3 / len(ticks))],
-            ["resident (highest)", mebibytes(memory(ours))],
-            ["start to first answer", f"{start:.2f} s"],
+            ["CPU of a tick", MS2.format(tick * 1e3)],
+            ["CPU of reading its files", MS2.format(least * 1e3)],
+            ["resident (highest), ours", mebibytes(memory(ours))],
+            ["resident (highest), theirs", mebibytes(memory(theirs))],
+            ["start to first answer, ours (CPU)", f"{start:.2f} s ({start_cpu:.2f} s)"],
+            ["start to first answer, theirs", f"{their_start:.2f} s"],
         ]
         print_rows(["this machine's /proc and /sys", platform.release()], rows)
+
+
+def ladder(seconds: int) -> None:
+    """CPU per second on the real /proc and /sys, rung by rung, all at the same time."""
+    with ExitStack() as stack:
+        rungs = {
+            says: stack.enter_context(process.rung(name))
+            for says, name in (
+                ("waking once a second", "sleep"),
+                ("and reading the files", "read"),
+                ("and making snapshots of them", "sample"),
+                ("and understanding them", "engine"),
+            )
+        }
+        web = stack.enter_context(process.ioplateau())
+        web.first_scrape()
+        rungs["and the rest of the daemon, scraped each 15 s"] = web
+        time.sleep(WARM_UP_SECONDS)
+        before = {says: program.cpu_seconds for says, program in rungs.items()}
+        for _ in range(max(seconds // SLICE_SECONDS, 1)):
+            time.sleep(SLICE_SECONDS)
+            web.scrape()
+        span = max(seconds // SLICE_SECONDS, 1) * SLICE_SECONDS
+        print_rows(
+            ["a Python that does no more than", "CPU per second"],
+            [
+                [says, MS2.format((p.cpu_seconds - before[says]) * 1e3 / span)]
+                for says, p in rungs.items()
+            ],
+        )
 
 
 def main() -> None:
@@ -298,7 +313,8 @@ def main() -> None:
     sizes = given.sizes.split(",") if given.sizes else []
     if unknown := set(sizes) - SIZES.keys():
         parser.error(f"no such size: {', '.join(sorted(unknown))}")
-    print(f"{platform.platform()}, {os.cpu_count()} CPUs, Python {platform.python_version()}, load")
+    python = process.python_version()
+    print(f"{platform.platform()}, {os.cpu_count()} CPUs, {process.PYTHON[0]} {python}, load")
     print(f"{' '.join(f'{each:.2f}' for each in os.getloadavg())}; medians, (lowest to highest)\n")
     if sizes:
         print_table([measure(name, seconds) for name in sizes])
@@ -306,6 +322,10 @@ def main() -> None:
         price_of_nfs()
         print()
     this_machine(min(seconds, 30))
+    print()
+    ladder(min(seconds, 30))
+    print()
+    instructions.table([size for size in sizes if size != "large"], list(instructions.RUNGS))
     print()
     catalogue.main()
     print()

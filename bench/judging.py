@@ -20,10 +20,10 @@ from typing import Any
 
 import tree
 from ioplateau.engine import Engine, EngineSettings
-from ioplateau.judge.budgets import BudgetKey, Verdict
 from ioplateau.judge.judge import Judge
-from ioplateau.judge.limits import ConfiguredLimit
-from ioplateau.judge.topology import Rules
+from ioplateau.limits.budgets import BudgetKey, Verdict
+from ioplateau.limits.claims import ConfiguredLimit
+from ioplateau.limits.topology import Rules
 from ioplateau.measure import snapshot as sources
 from ioplateau.measure.snapshot import Snapshot, Static
 from ioplateau.state import State

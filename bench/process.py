@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import atexit
 import gzip
 import http.client
 import os
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 BENCH = Path(__file__).resolve().parent
-# Elsewhere than in a checkout: IOPLATEAU="python3 /opt/ioplateau/bin/ioplateau"
-OURS = shlex.split(os.environ.get("IOPLATEAU", str(BENCH.parent / ".venv/bin/ioplateau")))
+# The users' Python, as the packages run it (deploy/packages/python.sh): Debian's is built with the
+# compiler's own profiles, which makes it faster by a fifth and more.
+PYTHON = ("/usr/bin/python3", "-I", "-S", "-B")
+LIBRARIES = ("ioplateau", "prometheus_client", "psutil", "pyroute2", "yaml", "bcrypt")
 THEIRS = "/usr/bin/prometheus-node-exporter"
 COLLECTORS = ("diskstats", "mountstats", "nfs", "netdev", "pressure", "meminfo", "stat")
 # What Prometheus sends.
@@ -119,6 +126,41 @@ class Program:
                 return time.monotonic() - self.started
 
 
+@cache
+def packaged() -> Path:
+    """What the packages bring to /usr/lib/ioplateau, compiled; gone when this program ends."""
+    made = Path(tempfile.mkdtemp(prefix="ioplateau-packaged-"))
+    atexit.register(shutil.rmtree, made)
+    for name in LIBRARIES:
+        source = Path(str(find_spec(name).submodule_search_locations[0]))  # type: ignore[union-attr,index]
+        ignored = shutil.ignore_patterns("__pycache__", "_yaml*.so")
+        shutil.copytree(source, made / name, ignore=ignored)
+    shutil.copy(BENCH.parent / "deploy/packages/__main__.py", made)
+    subprocess.run([*PYTHON[:-1], "-m", "compileall", "-q", str(made)], check=True)
+    return made
+
+
+def ours() -> list[str]:
+    """The command that is measured. Another one: IOPLATEAU="python3 /opt/ioplateau/bin/ioplateau"."""
+    given = os.environ.get("IOPLATEAU")
+    return shlex.split(given) if given else [*PYTHON, str(packaged())]
+
+
+def bench_command(module: str, *arguments: object) -> list[str]:
+    """A program of this directory on the users' Python, with what the packages bring."""
+    code = f"import sys; sys.path[:0] = {[str(packaged()), str(BENCH)]!r}; import {module}; {module}.main()"
+    return [*PYTHON, "-c", code, *map(str, arguments)]
+
+
+def python_version() -> str:
+    asked = "import platform; print(platform.python_version())"
+    return (
+        subprocess.run([*PYTHON, "-c", asked], capture_output=True, check=True)
+        .stdout.decode()
+        .strip()
+    )
+
+
 def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
@@ -129,7 +171,7 @@ def ioplateau(procfs: str = "/proc", sysfs: str = "/sys") -> Program:
     port = free_port()
     return Program(
         [
-            *(*OURS, "serve", "--no-cloud", "--web.listen-address", f"127.0.0.1:{port}"),
+            *(*ours(), "serve", "--no-cloud", "--web.listen-address", f"127.0.0.1:{port}"),
             *("--path.procfs", procfs, "--path.sysfs", sysfs, "--log.level", "error"),
         ],
         port,
@@ -156,7 +198,13 @@ def node_exporter(root: Path | str = "/") -> Program:
 
 
 def floor(procfs: str = "/proc") -> Program:
-    return Program([sys.executable, str(BENCH / "floor.py"), "--path.procfs", procfs])
+    return Program(bench_command("floor", "--path.procfs", procfs))
+
+
+def rung(name: str, procfs: str = "/proc", sysfs: str = "/sys") -> Program:
+    """The daemon up to one rung of the ladder."""
+    paths = ("--path.procfs", procfs, "--path.sysfs", sysfs)
+    return Program(bench_command("ladder", "--rung", name, *paths))
 
 
 def advancing_tree(root: Path, disks: int, mounts: int, nconnect: int) -> Program:

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from cost import SIZES, directory
 from ioplateau.engine import Engine
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.measure.host import Host
@@ -25,6 +24,7 @@ from ioplateau.run.sampler import files, read_static
 from ioplateau.state import State
 from ioplateau.tell.prometheus import Exposition
 from machine import Machine, Shape
+from sizes import SIZES, directory
 from tree import Tree
 
 WARM_UP = 20  # ticks: until the rate window is full

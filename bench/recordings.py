@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ioplateau.engine import Engine, EngineSettings
-from ioplateau.judge.budgets import BudgetKey, Dimension, Kind, Verdict, Word
-from ioplateau.judge.limits import ConfiguredLimit
-from ioplateau.judge.topology import VM, Rules
+from ioplateau.limits.budgets import BudgetKey, Dimension, Kind, Verdict, Word
+from ioplateau.limits.claims import ConfiguredLimit
+from ioplateau.limits.topology import VM, Rules
 from ioplateau.run import recording
 
 MACHINES = Path(__file__).resolve().parent.parent / "tests" / "machines"

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "helpers"))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "exporter"))
 
 import recordings
-from ioplateau.judge.budgets import Kind, Word
+from ioplateau.limits.budgets import Kind, Word
 from story_book import STORIES
 from story_world import Moment, Story, told
 

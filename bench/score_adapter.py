@@ -24,10 +24,10 @@ sys.dont_write_bytecode = False
 gc.disable()
 
 from ioplateau.engine import Engine, EngineSettings
-from ioplateau.judge.budgets import Dimension, Direction, Kind, Verdict, Word
-from ioplateau.judge.clouds.discover import Facts
-from ioplateau.judge.limits import ConfiguredLimit, DiskFact
-from ioplateau.judge.topology import Rules
+from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Verdict, Word
+from ioplateau.limits.claims import ConfiguredLimit, DiskFact
+from ioplateau.limits.clouds.discover import Facts
+from ioplateau.limits.topology import Rules
 from ioplateau.measure import snapshot as sources
 from ioplateau.measure.snapshot import Snapshot, Static
 from ioplateau.state import State
@@ -205,7 +205,7 @@ def answers(state: State) -> dict[str, dict[str, Any]]:
         ends = [line.exhaustion_seconds for line in budget.limits if line.exhaustion_seconds]
         if verdict.word is not Word.THROTTLED and not ends:
             continue
-        resource = _resource(key.kind, key.name)
+        resource = resource_of(key)
         is_first = resource not in found or key.kind is Kind.VOLUME
         if verdict.word is Word.THROTTLED and is_first:
             found[resource] = _answer(verdict)
@@ -214,12 +214,13 @@ def answers(state: State) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _resource(kind: Kind, name: str) -> str:
-    if kind in LANES:
-        return LANES[kind]
-    if kind in {Kind.DISK, Kind.STRIPE}:
-        return f"{kind.value}:{name}"
-    return f"nfs:{name}"
+def resource_of(key: BudgetKey) -> str:
+    """The examiner's name of what a budget is about."""
+    if key.kind in LANES:
+        return LANES[key.kind]
+    if key.kind in {Kind.DISK, Kind.STRIPE}:
+        return f"{key.kind.value}:{key.name}"
+    return f"nfs:{key.name}"
 
 
 def _answer(verdict: Verdict) -> dict[str, Any]:

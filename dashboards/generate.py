@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from boards import disk, fleet, nfs, vm, volume
 from boards.frame import text
+
+from boards import disk, fleet, nfs, vm, volume
 
 HERE = Path(__file__).parent
 BOARDS = {

@@ -15,9 +15,9 @@ from matplotlib import pyplot as plt
 from matplotlib.patches import Patch
 
 from ioplateau.engine import EngineSettings
-from ioplateau.judge.budgets import BudgetKey, Dimension, Kind, Word
-from ioplateau.judge.limits import ConfiguredLimit
-from ioplateau.judge.topology import Rules
+from ioplateau.limits.budgets import BudgetKey, Dimension, Kind, Word
+from ioplateau.limits.claims import ConfiguredLimit
+from ioplateau.limits.topology import Rules
 from ioplateau.run.replay import states
 
 HERE = Path(__file__).parent

@@ -2,8 +2,14 @@
 
 from pathlib import Path
 
-import hypothesis
 import pytest
+
+try:
+    import hypothesis
+
+    import ioplateau  # noqa: F401
+except ImportError as error:
+    pytest.exit(f"no environment ({error}): run make first", returncode=4)
 
 HERE = Path(__file__).parent
 
@@ -22,8 +28,12 @@ hypothesis.settings.load_profile("busy")
 
 # promtool runs the rules, and openssl's programs are the other side of TLS: real peers, so both
 # belong to `make test`.
-WITH_PEERS = (HERE / "alerts", HERE / "run/test_tls.py")
-SLOW = (HERE / "test_engine_growth.py", HERE / "run/test_web.py", HERE / "test_bench_tree.py")
+WITH_PEERS = (HERE / "alerts", HERE / "web/test_tls.py")
+SLOW = (
+    HERE / "engine/test_engine_growth.py",
+    HERE / "web/test_server.py",
+    HERE / "project/test_bench_tree.py",
+)
 
 
 def pytest_collection_modifyitems(items):

@@ -6,15 +6,21 @@ cd "$(dirname "$0")/.."
 say() { echo "environment: $*" >&2; }
 
 find_uv() {
-    if command -v uv >/dev/null; then command -v uv; return; fi
-    if [ -x .cache/uv/bin/uv ]; then echo "$PWD/.cache/uv/bin/uv"; return; fi
+    if [ "$(.cache/uv/bin/uv --version 2>/dev/null | cut -d ' ' -f 2)" = "$(pinned)" ]; then
+        echo "$PWD/.cache/uv/bin/uv"
+        return
+    fi
+    if uv=$(command -v uv) && [[ "$uv" != "$PWD"/.cache/* ]]; then echo "$uv"; return; fi
     command -v python3 >/dev/null || need_debian python3
     python3 -c 'import ensurepip' 2>/dev/null || need_debian python3-venv
     say "installing uv into .cache/uv"
     python3 -m venv .cache/uv >&2
-    .cache/uv/bin/pip install --quiet 'uv>=0.8' >&2
+    .cache/uv/bin/pip install --quiet --require-hashes --requirement tools/uv.txt >&2
     echo "$PWD/.cache/uv/bin/uv"
 }
+
+# The version that tools/uv.txt names, with the hash that it must have.
+pinned() { sed -n 's/^uv==\([^ ]*\).*/\1/p' tools/uv.txt; }
 
 need_debian() {
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then

@@ -1,11 +1,19 @@
 """One disk: its rate against its limits, the queue and latency under it, and what it is."""
 
 from boards.frame import DEVICE, INSTANCE, dashboard
-from boards.house import (
+from boards.shared import (
+    burst_credit,
+    link_to_vm,
+    throttled_bands,
+    time_throttled,
+    verdict_bands,
+)
+from boards.style import (
+    TIMES,
     Json,
     any_is_bad,
-    bands,
     column,
+    more_than_ten,
     plain,
     row,
     stat,
@@ -13,7 +21,6 @@ from boards.house import (
     target,
     timeseries,
 )
-from boards.shared import WORDS, burst_credit, episodes, link_to_vm, time_throttled, verdicts
 
 BUDGET = 'instance=~"$instance",kind=~"disk|stripe",name=~"$device"'
 DEVICES = 'instance=~"$instance",device=~"$device"'
@@ -28,8 +35,9 @@ def board() -> Json:
         "A disk against its limits: rate, queue, latency, burst credit, identity.",
         [INSTANCE, DEVICE],
         [_plateau(), _requests(), _credit(), _identity()],
-        throttled=episodes(BUDGET),
-        alerts=',instance=~"$instance"',
+        throttled=f"ioplateau_budget_throttled{{{BUDGET}}}",
+        # Some alerts are of the VM as a whole: those have no name.
+        alerts='instance=~"$instance",name=~"|$device"',
     )
 
 
@@ -61,17 +69,20 @@ def _plateau() -> Json:
             "How often a limit of this disk began to hold requests back in this range.",
             "short",
             target(
-                f"max(increase(ioplateau_budget_throttle_episodes_total{{{BUDGET}}}[$__range]))",
+                "round(max(increase("
+                f"ioplateau_budget_throttle_episodes_total{{{BUDGET}}}[$__range])))",
                 "episodes",
             ),
             no_value="no limit is known",
         ),
         stat(
             "Demand",
-            "Estimated demand over the limit while throttled: 200 % means twice as much was asked for.",
-            "percentunit",
+            "While throttled: the time a request takes over its time when none waits. So many times as much "
+            "would be done at most if the same requests never waited; nobody counts what was asked for.",
+            TIMES,
             target(f"max(ioplateau_budget_demand_ratio{{{BUDGET}}})", "demand"),
             thresholds=plain(),
+            mappings=[more_than_ten()],
             no_value="not throttled",
         ),
         stat(
@@ -129,22 +140,16 @@ def _plateau() -> Json:
             w=8,
             no_value="nothing was written",
         ),
-        bands(
+        throttled_bands(
             "Throttled",
-            "Red while the limit holds requests back.",
-            target(
-                f"ioplateau_budget_throttled{{{BUDGET}}}",
-                f"{NAMED} {{{{dimension}}}} {{{{direction}}}}",
-            ),
-            h=4,
+            "Each limit that held requests back in this range; red while it does.",
+            BUDGET,
+            f"{NAMED} {{{{dimension}}}} {{{{direction}}}}",
         ),
-        bands(
-            "Verdict",
-            "What was concluded of the disk. Affected: something above it, as the VM's limit, holds it back.",
-            target(verdicts(BUDGET), NAMED),
-            values=WORDS,
-            h=4,
-            no_value="no verdict",
+        verdict_bands(
+            "Held back by another: something above the disk, as the VM's limit, holds it back.",
+            BUDGET,
+            NAMED,
         ),
     )
 
@@ -188,6 +193,7 @@ def _requests() -> Json:
             "Share of time with a request outstanding. It says not idle; it does not say full.",
             "percentunit",
             target(f"ioplateau_disk_busy_ratio{{{DEVICES}}}", WHO),
+            thresholds=plain(),
             w=8,
         ),
         timeseries(

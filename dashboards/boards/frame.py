@@ -6,13 +6,26 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from boards.house import SCHEMA_VERSION, SOURCE, WIDTH, Json, uid
+from boards.style import BOARDS, SCHEMA_VERSION, SOURCE, WIDTH, Json, uid
 
 TAG = "ioplateau"
+TITLES = {"fleet": "Fleet", "vm": "VM", "disk": "Disk", "nfs": "NFS mount", "volume": "Volume"}
 
 
-def query_variable(name: str, title: str, query: str) -> Json:
-    """A choice of label values: several or all, looked up again with the time range."""
+def query_variable(
+    name: str, title: str, query: str, *, every: bool = False, several: bool = True
+) -> Json:
+    """A choice of label values, looked up again with the time range.
+
+    several: more than one can be chosen. every: all of them until somebody chooses. Without it the first: a page on one thing must not
+    ask for every series of a fleet. Its `current` is empty, so Grafana takes the first option.
+    """
+    chosen: Json = {
+        "includeAll": True,
+        "allValue": ".+",
+        "current": {"selected": True, "text": ["All"], "value": ["$__all"]},
+    }
+    one: Json = {"includeAll": False, "current": {}}
     return {
         "type": "query",
         "name": name,
@@ -22,12 +35,10 @@ def query_variable(name: str, title: str, query: str) -> Json:
         "query": {"query": query, "refId": "StandardVariableQuery"},
         "refresh": 2,
         "sort": 1,
-        "multi": True,
-        "includeAll": True,
-        "allValue": ".+",
-        "current": {"selected": True, "text": ["All"], "value": ["$__all"]},
+        "multi": several,
         "options": [],
         "hide": 0,
+        **(chosen if every else one),
     }
 
 
@@ -43,7 +54,11 @@ DATASOURCE: Json = {
     "options": [],
     "hide": 0,
 }
-INSTANCE = query_variable("instance", "VM", "label_values(ioplateau_ticks_total, instance)")
+_VMS = "label_values(ioplateau_ticks_total, instance)"
+INSTANCE = query_variable("instance", "VM", _VMS)
+EVERY_INSTANCE = query_variable("instance", "VM", _VMS, every=True)
+# A VM without a mount would be an empty page.
+NFS_INSTANCE = query_variable("instance", "VM", "label_values(ioplateau_nfs_mount_info, instance)")
 DEVICE = query_variable(
     "device", "Disk", 'label_values(ioplateau_disk_info{instance=~"$instance"}, device)'
 )
@@ -51,7 +66,11 @@ MOUNT = query_variable(
     "mount", "Mount", 'label_values(ioplateau_nfs_mount_info{instance=~"$instance"}, mount)'
 )
 VOLUME = query_variable(
-    "volume", "Volume", "label_values(ioplateau:nfs_client_bytes:rate1m, volume)"
+    "volume",
+    "Volume",
+    "label_values(ioplateau:nfs_client_bytes:rate1m, volume)",
+    # Clients' shares are of one volume.
+    several=False,
 )
 
 
@@ -62,14 +81,14 @@ def dashboard(
     variables: Sequence[Json],
     rows: Sequence[Json],
     *,
-    throttled: str,
-    alerts: str,
+    throttled: str = "",
+    alerts: str = "",
     closed: bool = True,
 ) -> Json:
     """A whole dashboard. closed: only the first row is open.
 
-    throttled: what draws the bands of throttling over every panel; alerts: the matchers that
-    choose this dashboard's alerts.
+    throttled: series that are 1 in episodes, which are marked over every panel; alerts: matchers
+    of its alerts; both "": nothing is marked.
     """
     return {
         "uid": uid(board),
@@ -87,9 +106,9 @@ def dashboard(
         "fiscalYearStartMonth": 0,
         "liveNow": False,
         "weekStart": "",
-        "links": [_others()],
+        "links": _others(board),
         "templating": {"list": [DATASOURCE, *variables]},
-        "annotations": {"list": _annotations(throttled, alerts)},
+        "annotations": {"list": _annotations(throttled, alerts) if throttled else []},
         "panels": _placed(rows, closed=closed),
     }
 
@@ -99,41 +118,61 @@ def text(board: Json) -> str:
     return json.dumps(board, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def _others() -> Json:
+def _others(board: str) -> list[Json]:
+    """The menu: pages on one thing hand what is chosen to each other, and only the data source to the
+    fleet, which shows every VM; nor does the fleet hand "All" to a page on one thing.
+    """
+    return [
+        _menu_entry(other, TITLES[other], hands_on="fleet" not in {board, other})
+        for other in BOARDS
+        if other != board
+    ]
+
+
+def _menu_entry(board: str, title: str, *, hands_on: bool) -> Json:
     return {
-        "type": "dashboards",
-        "title": "ioplateau",
-        "tags": [TAG],
-        "asDropdown": True,
-        "includeVars": True,
+        "type": "link",
+        "title": title,
+        "url": f"/d/{uid(board)}" + ("" if hands_on else "?var-datasource=${datasource}"),
+        "includeVars": hands_on,
         "keepTime": True,
         "targetBlank": False,
-        "icon": "external link",
+        "icon": "dashboard",
         "tooltip": "",
-        "url": "",
+        "tags": [],
+        "asDropdown": False,
     }
 
 
 def _annotations(throttled: str, alerts: str) -> list[Json]:
-    firing = f'ALERTS{{alertname=~"Ioplateau.+",alertstate="firing",severity="%s"{alerts}}}'
+    """One series each: Grafana tints a region for every series, and tints add up."""
+    firing = f'alertname=~"Ioplateau.+",alertstate="firing",{alerts}'
     return [
-        _annotation("Throttled", throttled, "rgba(242, 73, 92, 0.6)", "{{kind}} {{name}}"),
-        _annotation("Critical alerts", firing % "critical", "dark-red", "{{alertname}}"),
-        _annotation("Warnings", firing % "warning", "orange", "{{alertname}}"),
+        _annotation("Throttled", f"max({throttled}) == 1", "rgba(242, 73, 92, 0.6)"),
+        _annotation(
+            "Critical alerts",
+            f'max(ALERTS{{{firing},severity="critical"}})',
+            "dark-red",
+            enable=False,
+        ),
+        _annotation(
+            "Warnings", f'max(ALERTS{{{firing},severity="warning"}})', "orange", enable=False
+        ),
     ]
 
 
-def _annotation(name: str, expr: str, color: str, title: str) -> Json:
+def _annotation(name: str, expr: str, color: str, *, enable: bool = True) -> Json:
     return {
         "name": name,
         "datasource": SOURCE,
-        "enable": True,
+        "enable": enable,
         "hide": False,
         "iconColor": color,
         "expr": expr,
-        "step": "15s",
-        "titleFormat": title,
-        "textFormat": "{{instance}} {{name}} {{dimension}} {{direction}}",
+        # Points at most so far apart are one region; at 3 h Grafana asks for one each 2 min.
+        "step": "2m",
+        "titleFormat": name,
+        "textFormat": "",
         "useValueForTime": False,
     }
 

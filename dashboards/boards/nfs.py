@@ -1,10 +1,10 @@
 """One NFS mount: where the time goes, and whether its connections share the work."""
 
-from boards.frame import INSTANCE, MOUNT, dashboard
-from boards.house import (
+from boards.frame import MOUNT, NFS_INSTANCE, dashboard
+from boards.shared import RATE, link_to_vm, throttled_bands, time_throttled, verdict_bands
+from boards.style import (
     Json,
     any_is_bad,
-    bands,
     cell,
     column,
     plain,
@@ -15,7 +15,6 @@ from boards.house import (
     timeseries,
     to,
 )
-from boards.shared import RATE, WORDS, episodes, link_to_vm, time_throttled, verdicts
 
 MOUNTS = 'instance=~"$instance",mount=~"$mount"'
 BUDGET = 'instance=~"$instance",kind=~"volume|nfs_.+",name=~"$mount"'
@@ -43,10 +42,11 @@ def board() -> Json:
         "nfs",
         "ioplateau / NFS mount",
         "An NFS mount: its volume's limit, where operations spend their time, slots, connections, TCP.",
-        [INSTANCE, MOUNT],
+        [NFS_INSTANCE, MOUNT],
         [_plateau(), _operations(), _connections(), _trouble(), _tcp(), _options()],
-        throttled=episodes(BUDGET),
-        alerts=',instance=~"$instance"',
+        throttled=f"ioplateau_budget_throttled{{{BUDGET}}}",
+        # Some alerts are of the VM as a whole: those have no name.
+        alerts='instance=~"$instance",name=~"|$mount"',
     )
 
 
@@ -136,25 +136,28 @@ def _plateau() -> Json:
             target(f"sum by (instance, mount) (ioplateau_nfs_queue_length{{{DATA}}})", WHO),
             no_value="no NFS mounts",
         ),
-        bands(
+        throttled_bands(
             "Throttled",
-            "Red while a limit of the volume, of the slots or of a single connection holds calls back.",
-            target(
-                f"ioplateau_budget_throttled{{{BUDGET}}}",
-                "{{instance}} {{name}} {{kind}} {{dimension}} {{direction}}",
-            ),
+            "Each limit of the volume, of the slots or of a single connection that held calls back in "
+            "this range; red while it does.",
+            BUDGET,
+            "{{instance}} {{name}} {{kind}} {{dimension}} {{direction}}",
             w=12,
-            h=4,
         ),
-        bands(
-            "Verdict",
-            "What was concluded. Stalled: the server does not answer, which is no limit.",
-            target(verdicts(VOLUME), "{{instance}} {{name}}"),
-            values=WORDS,
+        verdict_bands(
+            "Stalled: the server does not answer, which is no limit.",
+            VOLUME,
+            "{{instance}} {{name}}",
             w=12,
-            h=4,
-            no_value="no NFS mounts",
         ),
+    )
+
+
+def _ranked(counter: str) -> str:
+    """Rates of the ten series that grew most in the range."""
+    return (
+        f"rate({counter}{{{MOUNTS}}}{RATE}) and "
+        f"topk(10, increase({counter}{{{MOUNTS}}}[$__range] @ end()))"
     )
 
 
@@ -180,26 +183,11 @@ def _operations() -> Json:
             no_value="nothing was written",
         ),
         timeseries(
-            "Calls by operation",
-            "Every operation ever used on the mount. Many GETATTR or LOOKUP are a workload of metadata, "
-            "which limits in bytes do not count.",
-            "iops",
-            target(f"rate(ioplateau_nfs_operations_total{{{MOUNTS}}}{RATE})", each),
-            no_value="no NFS mounts",
-        ),
-        timeseries(
             "Calls waiting on the client",
             "Calls' worth of time spent waiting for a slot or the connection. Above 1 for long: more slots "
             "or more connections would help.",
             "short",
             target(f"rate(ioplateau_nfs_operation_queue_seconds_total{{{DATA}}}{RATE})", each),
-            no_value="no NFS mounts",
-        ),
-        timeseries(
-            "Calls at the server, by operation",
-            "Calls' worth of time on the wire and in the server.",
-            "short",
-            target(f"rate(ioplateau_nfs_operation_rtt_seconds_total{{{MOUNTS}}}{RATE})", each),
             no_value="no NFS mounts",
         ),
         timeseries(
@@ -210,6 +198,22 @@ def _operations() -> Json:
                 f"ioplateau_nfs_payload_bytes_per_second{{{MOUNTS}}}", f"{WHO} {{{{direction}}}}"
             ),
             mirrored=True,
+            no_value="no NFS mounts",
+        ),
+        timeseries(
+            "Calls by operation: the 10 most frequent in this range",
+            "Many GETATTR or LOOKUP are a workload of metadata, which limits in bytes do not count.",
+            "iops",
+            target(_ranked("ioplateau_nfs_operations_total"), each),
+            many=True,
+            no_value="no NFS mounts",
+        ),
+        timeseries(
+            "Calls at the server: the 10 operations with the most time in this range",
+            "Calls' worth of time on the wire and in the server.",
+            "short",
+            target(_ranked("ioplateau_nfs_operation_rtt_seconds_total"), each),
+            many=True,
             no_value="no NFS mounts",
         ),
     )
@@ -269,6 +273,7 @@ def _trouble() -> Json:
                 f"rate(ioplateau_nfs_retransmissions_total{{{MOUNTS}}}{RATE})", f"{each} sent again"
             ),
             target(f"rate(ioplateau_nfs_timeouts_total{{{MOUNTS}}}{RATE})", f"{each} timed out"),
+            at_least=1,
             w=8,
             no_value="no NFS mounts",
         ),
@@ -279,18 +284,21 @@ def _trouble() -> Json:
             "cps",
             target(f"rate(ioplateau_nfs_server_delays_total{{{MOUNTS}}}{RATE})", f"{WHO} delays"),
             target(f"rate(ioplateau_nfs_congestion_waits_total{{{MOUNTS}}}{RATE})", f"{WHO} waits"),
+            at_least=1,
             w=8,
             no_value="no NFS mounts",
         ),
         timeseries(
             "Reconnects",
-            "Connections made in this range, as the kernel counts. Growth means that connections broke.",
+            "Connections made again around each point of time, as the kernel counts. Anything above 0 "
+            "means that connections broke.",
             "short",
             target(
-                'increase(ioplateau_nfs_client_connects_total{instance=~"$instance"}[$__range]) '
+                f'increase(ioplateau_nfs_client_connects_total{{instance=~"$instance"}}{RATE}) '
                 f"{OF_MOUNT}",
                 CLIENT,
             ),
+            at_least=1,
             w=8,
             no_value="no NFS mounts",
         ),
@@ -348,6 +356,7 @@ def _tcp() -> Json:
             "TCP retransmissions per second: loss in the network, or a policer that drops.",
             "cps",
             target(_client_rate("ioplateau_nfs_tcp_retransmits_total"), CLIENT),
+            at_least=1,
             w=8,
             no_value="the kernel tells nothing of the sockets",
         ),

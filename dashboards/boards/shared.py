@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from boards.house import (
+from boards.style import (
     Json,
+    bands,
     column,
     credit_thresholds,
     label,
@@ -11,39 +12,97 @@ from boards.house import (
     share_thresholds,
     stat,
     target,
+    time_thresholds,
     timeseries,
     to,
 )
+from ioplateau.limits.budgets import Kind, Word
+from ioplateau.tell import plain
 
 RATE = "[$__rate_interval]"
-# 0 is what is left when a store was told to drop the words of the ordinary day.
-WORDS: Mapping[int, tuple[str, str]] = {
-    0: ("not kept", "transparent"),
-    1: ("idle", "transparent"),
-    2: ("healthy", "green"),
-    3: ("app_limited", "blue"),
-    4: ("latency_bound", "purple"),
-    5: ("affected", "yellow"),
-    6: ("saturated", "orange"),
-    7: ("throttled", "red"),
-    8: ("stalled", "dark-red"),
-    9: ("unknown", "text"),
+COLOURS: Mapping[Word, str] = {
+    Word.IDLE: "transparent",
+    Word.HEALTHY: "green",
+    Word.APP_LIMITED: "blue",
+    Word.LATENCY_BOUND: "purple",
+    Word.AFFECTED: "yellow",
+    Word.SATURATED: "orange",
+    Word.THROTTLED: "red",
+    Word.STALLED: "dark-red",
+    Word.UNKNOWN: "text",
+}
+# 0 is what is left when a store was told to drop the verdicts of the ordinary day.
+WORDS: Mapping[int, tuple[str, str]] = {0: ("not kept", "transparent")} | {
+    number: (plain.WORDS[word], color) for number, (word, color) in enumerate(COLOURS.items(), 1)
+}
+KINDS: Mapping[str, tuple[str, str]] = {
+    str(kind): (words, "") for kind, words in plain.KINDS.items()
+}
+
+# What a person can do, in the words of the alerts: steps with figures are on the VM's own page.
+_DISK = "A larger or faster disk, or less I/O, lifts it"
+_VM = "A larger VM size lifts it (on Azure host caching, too), a faster disk does not"
+LIFTS: Mapping[str, tuple[str, str]] = {
+    Kind.DISK: (_DISK, ""),
+    Kind.STRIPE: (_DISK, ""),
+    Kind.VM_UNCACHED: (_VM, ""),
+    Kind.VM_ULTRA: (_VM, ""),
+    Kind.VM_CACHED: ("A larger VM size or caching fewer disks lifts it", ""),
+    Kind.VM_NETWORK: (
+        "A larger VM size or less traffic lifts it; NFS writes go over it too",
+        "",
+    ),
+    Kind.VOLUME: (
+        "More quota or a higher service level of the volume lifts it, or less I/O of any of its clients",
+        "",
+    ),
+    Kind.NFS_SLOTS: ("More RPC slots or more connections (nconnect) lift it", ""),
+    Kind.NFS_CONNECTION: ("More connections (nconnect) lift it", ""),
+    Kind.CGROUP: (
+        "Its own block limit (io.max) on this machine lifts it, no size of disk or VM does",
+        "",
+    ),
 }
 
 
-def verdicts(where: str) -> str:
-    """The verdict that holds as a number: its place in WORDS."""
+def verdict_bands(what: str, where: str, legend: str, w: int = 24) -> Json:
+    """Bands of the verdicts of a few budgets; what: a sentence more on them."""
     weighed = " or ".join(
         f'{number} * ioplateau_budget_verdict{{{where},verdict="{word}"}}'
-        for number, (word, _) in WORDS.items()
-        if number
+        for number, word in enumerate(COLOURS, 1)
     )
-    return f"sum without (verdict) ({weighed})"
+    return bands(
+        "Verdict",
+        f"What was concluded. {what}",
+        target(f"sum without (verdict) ({weighed})", legend),
+        otherwise(
+            "no verdict in this range",
+            f"count_over_time(ioplateau_budget_verdict{{{where}}}[$__range] @ end())",
+        ),
+        values=WORDS,
+        w=w,
+        h=4,
+    )
 
 
-def episodes(where: str, by: str = "instance, kind, name, dimension") -> str:
-    """What marks throttled episodes on every panel of a board."""
-    return f"max by ({by}) (ioplateau_budget_throttled{{{where}}}) == 1"
+def throttled_bands(
+    title: str, what: str, where: str, legend: str, w: int = 24, h: int = 4
+) -> Json:
+    """Bands of the limits that held requests back in the range, and of no others."""
+    once = f"max_over_time(ioplateau_budget_throttled{{{where}}}[$__range] @ end()) == 1"
+    return bands(
+        title,
+        what,
+        target(f"ioplateau_budget_throttled{{{where}}} and ({once})", legend),
+        otherwise("nothing was throttled in this range", once),
+        w=w,
+        h=h,
+    )
+
+
+def otherwise(words: str, something: str) -> Json:
+    """A line with these words where an expression has nothing."""
+    return target(f"vector(0) unless on () ({something})", words)
 
 
 def link_to_vm() -> Json:
@@ -54,11 +113,12 @@ def link_to_vm() -> Json:
 def time_throttled(where: str, text: str) -> Json:
     return stat(
         "Time throttled",
-        text,
+        f"{text} Yellow from a minute on, red from seven and a half: where the alerts begin.",
         "s",
         target(
             f"max(increase(ioplateau_budget_throttled_seconds_total{{{where}}}[$__range]))", "time"
         ),
+        thresholds=time_thresholds(),
         no_value="no limit is known",
     )
 
@@ -91,7 +151,7 @@ def share_columns() -> list[Json]:
     return [
         column("Share of limit now", "percentunit", thresholds=share_thresholds(), key="A"),
         column("Highest", "percentunit", thresholds=share_thresholds(), key="B"),
-        column("Time at a limit", "s", key="C"),
+        column("Time throttled", "s", thresholds=time_thresholds(), key="C"),
     ]
 
 

@@ -1,13 +1,23 @@
 """One VM: which of its limits binds, what it is allowed, and who draws on it."""
 
 from boards.frame import INSTANCE, dashboard
-from boards.house import (
+from boards.shared import (
+    RATE,
+    burst_credit,
+    otherwise,
+    share_columns,
+    shares,
+    throttled_bands,
+    time_throttled,
+)
+from boards.style import (
     Json,
     any_is_bad,
     bands,
     cell,
     column,
     credit_thresholds,
+    plain,
     row,
     stat,
     table,
@@ -15,16 +25,10 @@ from boards.house import (
     timeseries,
     to,
 )
-from boards.shared import (
-    RATE,
-    burst_credit,
-    episodes,
-    share_columns,
-    shares,
-    time_throttled,
-)
 
 HERE = 'instance=~"$instance"'
+# Who lost time to a limit in the range.
+_LOST = f"increase(ioplateau_flow_throttled_seconds_total{{{HERE}}}[$__range] @ end()) > 0"
 LANES = 'kind=~"vm_uncached|vm_cached|vm_ultra"'
 
 
@@ -35,8 +39,8 @@ def board() -> Json:
         "What a VM is allowed, how near it is, and which limit binds.",
         [INSTANCE],
         [_glance(), _credit(), _machine(), _network(), _parts()],
-        throttled=episodes(HERE),
-        alerts=f",{HERE}",
+        throttled=f"ioplateau_budget_throttled{{{HERE}}}",
+        alerts=HERE,
     )
 
 
@@ -48,7 +52,9 @@ def _glance() -> Json:
             "What the cloud calls this VM; from its metadata service or the configuration.",
             "short",
             target(
-                f'max by (size) (ioplateau_budget_info{{{HERE},kind="vm_uncached"}})', "{{size}}"
+                f'max by (size) (ioplateau_budget_info{{{HERE},kind="vm_uncached",size!=""}}) '
+                'or on () label_replace(vector(1), "size", "unknown", "", "")',
+                "{{size}}",
             ),
             names=True,
         ),
@@ -94,37 +100,43 @@ def _glance() -> Json:
             "throughput",
             "ioplateau_budget_limit_bytes_per_second",
         ),
-        bands(
+        throttled_bands(
             "Which limit binds",
-            "A band for each limit; red while it holds requests back. Several at once: the VM's own limit "
-            "is the one to lift first, disks below it may only be waiting for it.",
-            target(
-                f"ioplateau_budget_throttled{{{HERE}}}",
-                "{{instance}} {{kind}} {{name}} {{dimension}} {{direction}}",
-            ),
+            "A band for each limit that held requests back in this range; red while it does. Several at "
+            "once: the VM's own limit is the one to lift first, disks below it may only be waiting for it.",
+            HERE,
+            "{{instance}} {{kind}} {{name}} {{dimension}} {{direction}}",
             h=8,
         ),
         timeseries(
-            "Share of each limit",
+            "Share of limit: the 10 limits nearest to being full in this range",
             "Mean share of the limit in force. Flat at 100 % with latency rising is throttling; flat "
             "elsewhere is the application's own pace.",
             "percentunit",
             target(
-                f"ioplateau_budget_utilization_ratio{{{HERE}}}",
+                _ranked(f"ioplateau_budget_utilization_ratio{{{HERE}}}"),
                 "{{instance}} {{kind}} {{name}} {{dimension}} {{direction}}",
             ),
             many=True,
             no_value="no limit is known",
         ),
         timeseries(
-            "Queue length by disk",
+            "Queue length: the 10 disks with the longest in this range",
             "Mean requests outstanding at each disk. Queues that rise while the rate above stays flat are "
             "made of requests that a limit holds back.",
             "short",
-            target(f"ioplateau_disk_queue_length{{{HERE}}}", "{{instance}} {{device}}"),
+            target(
+                _ranked(f"ioplateau_disk_queue_length{{{HERE}}}"),
+                "{{instance}} {{device}}",
+            ),
             many=True,
         ),
     )
+
+
+def _ranked(series: str) -> str:
+    """The ten with the highest mean over the range: one high second makes no plateau."""
+    return f"{series} and topk(10, avg_over_time({series}[$__range] @ end()))"
 
 
 def _against(title: str, what: str, unit: str, dimension: str, limit: str) -> Json:
@@ -167,6 +179,7 @@ def _machine() -> Json:
                 f"rate(ioplateau_pressure_io_stalled_seconds_total{{{HERE}}}{RATE})",
                 "{{instance}} all tasks wait",
             ),
+            thresholds=plain(),
             w=8,
         ),
         timeseries(
@@ -265,15 +278,33 @@ def _parts() -> Json:
             ],
             *shares("instance, name", volumes),
             target(f"count by (instance, name, origin) (ioplateau_budget_info{{{volumes}}})"),
+            w=12,
+            h=6,
             no_value="no NFS mounts",
+        ),
+        table(
+            "Control groups",
+            "Each control group that this machine itself limits (io.max), with its share of that limit.",
+            [
+                column("VM", key="instance"),
+                column("Control group", key="name"),
+                *share_columns(),
+            ],
+            *shares("instance, name", f'{HERE},kind="cgroup"'),
+            w=12,
+            h=6,
+            no_value="no control group has a limit",
         ),
         bands(
             "Who is held back by which limit",
-            "Flows (disks, mounts, interfaces) and the limit they suffered from: red where time was lost.",
+            "Disks, mounts and interfaces that lost time in this range, and the limit they lost it to: red "
+            "where time was lost.",
             target(
-                f"rate(ioplateau_flow_throttled_seconds_total{{{HERE}}}{RATE}) > bool 0",
+                f"(rate(ioplateau_flow_throttled_seconds_total{{{HERE}}}{RATE}) > bool 0) and "
+                f"({_LOST})",
                 "{{instance}} {{flow}} by {{kind}} {{name}} {{dimension}}",
             ),
-            no_value="nobody was held back",
+            otherwise("nobody was held back in this range", _LOST),
+            h=8,
         ),
     )

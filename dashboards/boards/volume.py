@@ -1,13 +1,13 @@
 """A volume over the fleet: what no single client sees, the sum of them all against the limit."""
 
 from boards.frame import VOLUME, dashboard
-from boards.house import (
+from boards.shared import link_to_vm, otherwise
+from boards.style import (
     Json,
     bands,
     cell,
     column,
     held_back_thresholds,
-    label,
     plain,
     row,
     stat,
@@ -18,6 +18,9 @@ from boards.house import (
 )
 
 HERE = 'volume=~"$volume"'
+AT_LIMIT = f"ioplateau:volume_at_limit:bool{{{HERE}}}"
+CLIENT_BYTES = f'ioplateau:nfs_client_bytes:rate1m{{{HERE},direction="total"}}'
+NAMED_CLIENT_BYTES = CLIENT_BYTES.replace("{", '{instance!="",')
 
 
 def board() -> Json:
@@ -27,12 +30,8 @@ def board() -> Json:
         "All clients of an NFS volume together, against its limit. Needs the fleet rules of alerts/.",
         [VOLUME],
         [_plateau(), _clients()],
-        throttled=(
-            "label_replace(label_replace(max by (volume, dimension) "
-            f'(ioplateau:volume_at_limit:bool{{{HERE}}}), "kind", "volume", "", ""), '
-            '"name", "$1", "volume", "(.+)") == 1'
-        ),
-        alerts=f",{HERE}",
+        throttled=AT_LIMIT,
+        alerts=HERE,
         closed=False,
     )
 
@@ -42,7 +41,7 @@ def _plateau() -> Json:
         "At its limit?",
         stat(
             "Share of limit",
-            "All clients together, over the volume's limit; the fullest of the chosen volumes.",
+            "All clients together, over the volume's limit.",
             "percentunit",
             target(f"max(ioplateau:volume_utilization:ratio{{{HERE}}})", "share"),
         ),
@@ -50,18 +49,19 @@ def _plateau() -> Json:
             "Time at the limit",
             "Share of this range in which all clients together drew 95 % or more of the limit.",
             "percentunit",
-            target(
-                f"max(avg_over_time(ioplateau:volume_at_limit:bool{{{HERE}}}[$__range]))", "share"
-            ),
+            target(f"max(avg_over_time({AT_LIMIT}[$__range]))", "share"),
             thresholds=held_back_thresholds(),
         ),
         stat(
             "Clients",
-            "VMs that mount the chosen volumes and are scraped. Clients that are not scraped are missing "
-            "in every sum here.",
+            "VMs that mount the volume and are scraped. Clients that are not scraped are missing in "
+            "every sum here.",
             "short",
-            target(f"sum(ioplateau:volume_clients:count{{{HERE}}})", "clients"),
-            no_value="no clients",
+            target(
+                "count(group by (instance) (ioplateau:nfs_mount_volume:info"
+                f"{{{HERE}}})) or vector(0)",
+                "clients",
+            ),
         ),
         stat(
             "Clients held back",
@@ -72,21 +72,22 @@ def _plateau() -> Json:
         ),
         stat(
             "Largest share",
-            "What the busiest client takes of all that the volume delivers.",
+            "What the client with most bytes takes of all bytes that the volume delivers.",
             "percentunit",
-            target(f"max(ioplateau:volume_client_share:ratio{{{HERE}}})", "share"),
+            target(f"max(sum by (instance) ({CLIENT_BYTES})) / (sum({CLIENT_BYTES}) > 0)", "share"),
             thresholds=plain(),
             no_value="no traffic",
         ),
         stat(
             "Fullest client",
-            "The client that takes most.",
+            "The client that moves most bytes.",
             "short",
             target(
-                f"topk(1, ioplateau:volume_client_share:ratio{{{HERE}}} @ end())", "{{instance}}"
+                f"topk(1, sum by (instance) ({NAMED_CLIENT_BYTES}) > 0) "
+                'or on () label_replace(vector(1), "instance", "no traffic", "", "")',
+                "{{instance}}",
             ),
             names=True,
-            no_value="no traffic",
         ),
         timeseries(
             "Throughput of all clients against the limit",
@@ -115,27 +116,29 @@ def _plateau() -> Json:
         bands(
             "At its limit",
             "Red while all clients together draw 95 % or more of the limit.",
-            target(
-                f"ioplateau:volume_at_limit:bool{{{HERE}}}",
-                "{{volume}} {{dimension}} {{direction}}",
+            target(AT_LIMIT, "{{volume}} {{dimension}} {{direction}}"),
+            otherwise(
+                "no client knows the volume's limit",
+                f"last_over_time({AT_LIMIT}[$__range] @ end())",
             ),
             h=4,
-            no_value="no client knows the volume's limit",
         ),
     )
 
 
 def _each(metric: str, more: str = "") -> str:
-    """A row for each client: what else the series are called would be columns too."""
-    return f"max by (instance, volume) ({metric}{{{HERE}{more}}})"
+    """A row for each client and where it mounts the volume: what else the series are called would
+    be columns too.
+    """
+    mounts = f"max by (instance, volume, mount) (ioplateau:nfs_mount_volume:info{{{HERE}}})"
+    return (
+        f"max by (instance, volume, mount) ({mounts} * on (instance, volume) group_left () "
+        f"max by (instance, volume) ({metric}{{{HERE}{more}}}))"
+    )
 
 
 def _clients() -> Json:
-    ranked = (
-        "topk(10, avg_over_time("
-        f'ioplateau:nfs_client_bytes:rate1m{{{HERE},direction="total"}}[$__range] @ end()))'
-    )
-    to_mount = to("nfs", "This mount", instance=label("instance"))
+    slowest = f"ioplateau:nfs_client_await_seconds:mean1m{{{HERE}}}"
     return row(
         "Who takes it",
         timeseries(
@@ -144,12 +147,12 @@ def _clients() -> Json:
             "large and the rest small: a neighbour.",
             "Bps",
             target(
-                f'ioplateau:nfs_client_bytes:rate1m{{{HERE},direction="total"}} '
-                f"and on (instance, volume) {ranked}",
+                f"{CLIENT_BYTES} and on (instance, volume) "
+                f"topk(10, avg_over_time({CLIENT_BYTES}[$__range] @ end()))",
                 "{{instance}} {{volume}}",
             ),
             many=True,
-            links=[to_mount],
+            links=[link_to_vm()],
             no_value="no clients",
         ),
         timeseries(
@@ -158,21 +161,25 @@ def _clients() -> Json:
             "alone: that client's connection, slots or network.",
             "s",
             target(
-                f"ioplateau:nfs_client_await_seconds:mean1m{{{HERE}}} and on (instance, volume) "
-                f"topk(10, max_over_time(ioplateau:nfs_client_await_seconds:mean1m{{{HERE}}}"
-                "[$__range] @ end()))",
+                f"{slowest} and on (instance, volume) "
+                f"topk(10, avg_over_time({slowest}[$__range] @ end()))",
                 "{{instance}} {{volume}}",
             ),
             many=True,
-            links=[to_mount],
+            links=[link_to_vm()],
             no_value="no calls",
         ),
         table(
             "Clients",
-            "Each client of the volume: what it takes, its share, how long a call takes, and the share of "
-            "the last five minutes in which the volume's limit held it back.",
+            "Each client of the volume and where it is mounted: what it takes, its share, how long a call "
+            "takes, and the share of the last five minutes in which the volume's limit held it back.",
             [
-                column("VM", key="instance", link=to("nfs", "This VM", instance=cell("VM"))),
+                column(
+                    "VM",
+                    key="instance",
+                    link=to("nfs", "This mount", instance=cell("VM"), mount=cell("Mount")),
+                ),
+                column("Mount", key="mount"),
                 column("Volume", key="volume"),
                 column("Share of all clients", "percentunit", key="A"),
                 column("Throughput", "Bps", key="B"),

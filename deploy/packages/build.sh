@@ -58,6 +58,7 @@ stage() { # wheel tag, directory
     install -m 755 deploy/packages/python.sh "$2/lib/python"
     install -m 755 deploy/packages/ioplateau.sh "$2/ioplateau"
     install -m 644 deploy/systemd/ioplateau.{service,socket} deploy/packages/ioplateau.default LICENSE "$2/"
+    install -m 644 deploy/packages/ioplateau.{1,bash} "$2/"
     install -m 644 deploy/systemd/{ebs,tls}.conf "$2/share/"
     install -m 644 docs/ioplateau.example.toml "$2/ioplateau.toml"
     same_times "$2"
@@ -72,8 +73,9 @@ packages() { # architecture, staged directory
 
 say "ioplateau $version, as of $(date -d "@$SOURCE_DATE_EPOCH" -Is)"
 rm -f "$dist"/*
+# Of the extras only `web`: docs/limits.md says how ec2 is installed where it is wanted.
 # An index of somebody's own (UV_INDEX_URL) must not leave a trace.
-uv export --quiet --frozen --no-dev --all-extras --no-emit-project --no-header --no-annotate \
+uv export --quiet --frozen --no-dev --extra web --no-emit-project --no-header --no-annotate \
     --output-file "$work/locked.txt" >/dev/null
 wheel
 deploy/packages/go.sh -C deploy/packages build -trimpath -o "$work/nfpm" github.com/goreleaser/nfpm/v2/cmd/nfpm
@@ -85,7 +87,7 @@ for each in "${architectures[@]}"; do
     stages+=("$work/${each%%:*}/lib")
 done
 python3 deploy/single-file/make_archive.py "$dist/ioplateau" "${stages[@]}"
-uv export --quiet --frozen --no-dev --all-extras --format cyclonedx1.5 --preview-features sbom-export |
+uv export --quiet --frozen --no-dev --extra web --format cyclonedx1.5 --preview-features sbom-export |
     python3 deploy/packages/sbom.py "$version" >"$dist/ioplateau-$version.cdx.json"
 (cd "$dist" && sha256sum -- * >SHA256SUMS)
 say "in $dist:"

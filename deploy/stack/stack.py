@@ -250,7 +250,7 @@ class _Printer(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Say nothing of requests; alerts are the news."""
+        """Say nothing of requests; only alerts are shown."""
 
 
 if __name__ == "__main__":

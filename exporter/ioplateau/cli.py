@@ -15,10 +15,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ioplateau import __version__, config
+from ioplateau import __version__, config, manual
 from ioplateau.config import ConfigurationError, Settings
+from ioplateau.run import streams
 
 if TYPE_CHECKING:
+    from ioplateau.limits.tables import Catalogue
+    from ioplateau.run.daemonaddress import DaemonAddress
+    from ioplateau.run.loop import Loop
     from ioplateau.run.settings import ServeSettings
 
 GOOD, FOUND, WRONG = 0, 1, 2
@@ -27,7 +31,8 @@ INTERRUPTED, CUT_OFF = 130, 141  # as a shell tells SIGINT and SIGPIPE
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
-    options = _parser().parse_args(arguments)
+    streams.secure()
+    options = parser().parse_args(arguments)
     try:
         settings = config.load(options, os.environ)
     except ConfigurationError as error:
@@ -57,7 +62,8 @@ def _sentence(error: OSError) -> str:
     return f"{name}{error.strerror or error}"
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """Of every command; tools/manual.py writes the man page from it."""
     parser = argparse.ArgumentParser(
         prog="ioplateau",
         description="Says when a Linux VM's storage has plateaued at a limit, and which limit.",
@@ -73,7 +79,19 @@ def _parser() -> argparse.ArgumentParser:
     top.add_argument(
         "-b", "--batch", action="store_true", help="plain text, one screen after another"
     )
+    top.add_argument("--json", action="store_true", help="a JSON object a screen, a line each")
     top.add_argument("-n", "--count", type=_count, metavar="N", help="end after N screens")
+    whose = top.add_mutually_exclusive_group()
+    whose.add_argument(
+        "--url",
+        type=_url,
+        metavar="URL",
+        help="of the daemon, like http://db-01:10049; default: that of this machine, if it answers",
+    )
+    whose.add_argument(
+        "--no-daemon", dest="alone", action="store_true", help="sample here, daemon or not"
+    )
+    _add_proofs(top)
     limits = _add(commands, "limits", _limits, "what this machine is allowed, by whom, and why")
     limits.add_argument("--json", action="store_true", help="as one JSON object")
     asked = limits.add_argument_group(
@@ -90,16 +108,33 @@ def _parser() -> argparse.ArgumentParser:
         "--request-size", action="append", metavar="BYTES", help="like 8k; may be repeated"
     )
     asked.add_argument("--controller", metavar="TYPE", help="SCSI or NVMe, where that matters")
+    asked.add_argument(
+        "--volume",
+        action="append",
+        metavar="VOLUME",
+        help="like netapp:Premium:4TiB, files:v2:1TiB, efs:elastic, filestore:zonal:2TiB",
+    )
+    asked.add_argument(
+        "--nconnect", type=_count, metavar="N", help="connections of the NFS mount; default: 1"
+    )
+    asked.add_argument(
+        "--reads",
+        action="append",
+        type=float,
+        metavar="PERCENT",
+        help="share of reads in the requests to a volume; may be repeated",
+    )
     record = _add(commands, "record", _record, "write what is read of this machine into a file")
     record.add_argument(
         "file",
         type=Path,
         metavar="FILE",
-        help="to write, like slow.jsonl.gz; a file that is there is replaced",
+        help="to write, like slow.jsonl.gz, slow.jsonl or - ; a file that is there is replaced",
     )
     record.add_argument(
         "--seconds", type=_seconds, metavar="S", help="how long; default: until interrupted"
     )
+    record.add_argument("--json", action="store_true", help="what was written, as a JSON object")
     replay = _add(commands, "replay", _replay, "judge a recording again")
     replay.add_argument("file", type=Path, metavar="FILE")
     replay.add_argument(
@@ -109,10 +144,81 @@ def _parser() -> argparse.ArgumentParser:
         help="episodes in words (default), a line of verdicts a snapshot, the last exposition",
     )
     replay.add_argument(
+        "--json", action="store_const", const="json", dest="format", help="as --format json"
+    )
+    replay.add_argument(
         "--fail-on-throttle", action="store_true", help="exit 1 if any budget was throttled"
     )
-    _add(commands, "doctor", _doctor, "what can be seen here, what is missing, how to mend it")
+    report = _add(
+        commands, "report", _report, "what happened, the figures a sizing asks for, what to change"
+    )
+    report.add_argument(
+        "recording",
+        type=Path,
+        nargs="?",
+        metavar="RECORDING",
+        help="default: what the daemon here remembers",
+    )
+    report.add_argument(
+        "--url",
+        type=_url,
+        metavar="URL",
+        help="of the daemon; default: where web.listen-address says that the one here listens",
+    )
+    _add_proofs(report)
+    report.add_argument(
+        "--since", metavar="LENGTH", help="only the last 30min, 24h, 7d; default of a daemon: 24h"
+    )
+    report.add_argument(
+        "--from", dest="began", metavar="TIME", help="like 2026-11-22T10:00, in UTC"
+    )
+    report.add_argument("--to", dest="ended", metavar="TIME", help="likewise")
+    report.add_argument(
+        "--minutes", type=_seconds, metavar="N", help="look live for so long instead"
+    )
+    report.add_argument(
+        "--format",
+        choices=("text", "markdown", "html", "json"),
+        default="text",
+        help="html: one file with plots that needs nothing else",
+    )
+    report.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="default: standard output"
+    )
+    look = _add(
+        commands, "doctor", _doctor, "what can be seen here, what is missing, how to mend it"
+    )
+    look.add_argument("--json", action="store_true", help="as one JSON object")
     return parser
+
+
+def _add_proofs(command: argparse.ArgumentParser) -> None:
+    """Files for a daemon that is not open to everybody."""
+    proofs = command.add_argument_group("for a daemon behind TLS or passwords")
+    proofs.add_argument(
+        "--ca-file",
+        metavar="FILE",
+        help="who signs its certificate (PEM); default: the system's authorities, or SSL_CERT_FILE",
+    )
+    proofs.add_argument(
+        "--password-file",
+        metavar="FILE",
+        help="of the name in the URL, https://NAME@db-01:10049; default: asked for in a terminal",
+    )
+    proofs.add_argument("--cert-file", metavar="FILE", help="a certificate to show (PEM)")
+    proofs.add_argument("--key-file", metavar="FILE", help="its key, where it is in another file")
+
+
+def _address(options: argparse.Namespace, url: str) -> DaemonAddress:
+    """Of the daemon that is asked. Raises AddressError."""
+    import getpass
+
+    from ioplateau.run.daemonaddress import Proofs, address, wants_password, with_password
+
+    proofs = Proofs(options.ca_file, options.password_file, options.cert_file, options.key_file)
+    if wants_password(url, proofs) and sys.stdin.isatty():
+        url = with_password(url, getpass.getpass("Password: "))
+    return address(url, proofs)
 
 
 def _seconds(text: str) -> float:
@@ -124,6 +230,14 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < 1e9:  # neither is nan
         raise argparse.ArgumentTypeError(f"{text!r}, want seconds above 0, like 60")
     return seconds
+
+
+def _url(text: str) -> str:
+    """Of a web server; argparse tells what is wrong with it."""
+    scheme, _, host = text.partition("://")
+    if scheme not in {"http", "https"} or not host.strip("/"):
+        raise argparse.ArgumentTypeError(f"{text!r}, want a URL like http://db-01:10049")
+    return text
 
 
 def _count(text: str) -> int:
@@ -139,14 +253,23 @@ def _add(
     run: Callable[[argparse.Namespace, Settings], int],
     text: str,
 ) -> argparse.ArgumentParser:
-    parser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-    config.add_flags(parser)
+    page = manual.PAGES[name]
+    parser = commands.add_parser(
+        name,
+        help=text,
+        description=text[0].upper() + text[1:] + ".",
+        epilog=page.epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    config.add_flags(parser, page.settings)
     parser.set_defaults(run=run)
     return parser
 
 
 def _serve(options: argparse.Namespace, settings: Settings) -> int:
-    from ioplateau.run import logs, serve
+    from ioplateau import logs
+    from ioplateau.run import cataloguefiles, serve
+    from ioplateau.run.reload import ReloadError
 
     logs.setup(settings.log)
 
@@ -154,17 +277,21 @@ def _serve(options: argparse.Namespace, settings: Settings) -> int:
         try:
             fresh = config.load(options, os.environ)
         except ConfigurationError as error:
-            raise serve.ReloadError("\n".join(error.messages)) from error
-        logs.setup(fresh.log)
-        return _serve_settings(fresh)
+            raise ReloadError("\n".join(error.messages)) from error
+        return _serve_settings(fresh, cataloguefiles.CatalogueFiles())
 
-    return serve.serve(_serve_settings(settings), reload)
+    return serve.serve(_serve_settings(settings, cataloguefiles.CatalogueFiles()), reload)
 
 
 def _top(options: argparse.Namespace, settings: Settings) -> int:
     from ioplateau.run import top
+    from ioplateau.run.daemonaddress import AddressError
+    from ioplateau.run.daemonviews import NoDaemonError
 
     title = f"{__version__}  {platform.node()}"
+    if options.json:
+        top.print_json(_serve_settings(settings), options.count, sys.stdout)
+        return GOOD
     is_plain = options.batch or not (sys.stdin.isatty() and sys.stdout.isatty())
     try:
         top.top(
@@ -173,50 +300,92 @@ def _top(options: argparse.Namespace, settings: Settings) -> int:
             batch=is_plain,
             count=options.count,
             out=sys.stdout,
+            daemon=None if options.url is None else _address(options, options.url),
+            alone=options.alone,
         )
-    except top.TerminalError as error:
+    except (top.TerminalError, NoDaemonError, AddressError) as error:
         print(f"ioplateau top: {error}", file=sys.stderr)
         return WRONG
     return GOOD
 
 
 def _limits(options: argparse.Namespace, settings: Settings) -> int:
-    if options.vm_size or options.disk or options.request_size or options.controller:
-        return _what_if(options)
-    from ioplateau.run import limits as machine
-    from ioplateau.run import sources
+    of_disks = options.disk or options.controller
+    of_volume = options.volume or options.nconnect or options.reads
+    if of_volume and (of_disks or not options.volume):
+        print(
+            "ioplateau limits: --nconnect and --reads go with --volume; "
+            "--disk and --controller do not",
+            file=sys.stderr,
+        )
+        return WRONG
+    if of_volume or of_disks or options.vm_size or options.request_size:
+        return _what_if(options, settings)
+    from ioplateau.run.limits import look
+    from ioplateau.run.machine import machine
     from ioplateau.tell import limits
 
-    found = machine.look(_serve_settings(settings), sources.sampler_for)
+    found = look(machine(_serve_settings(settings)))
     if options.json:
-        _print_json(limits.budgets_json(found.budgets, found.notices))
+        _print_json(
+            limits.budgets_json(found.budgets, found.notices, found.unseen) | _edition_json()
+        )
     else:
-        print(limits.budgets_text(found.budgets, found.notices), end="")
+        print(
+            limits.budgets_text(found.budgets, found.notices, found.unseen) + _edition_words(),
+            end="",
+        )
     return GOOD
 
 
-def _what_if(options: argparse.Namespace) -> int:
-    from ioplateau.judge.clouds.ask import QuestionError
-    from ioplateau.run.catalogue import Shelf
-    from ioplateau.tell import limits
+def _edition_words() -> str:
+    from ioplateau.run.cataloguefiles import edition
 
+    return f"catalogue of {edition().day[:7] or 'an unknown date'}\n"
+
+
+def _edition_json() -> dict[str, object]:
+    from ioplateau.run.cataloguefiles import edition
+
+    return {"catalogue_date": edition().day or None}
+
+
+def _what_if(options: argparse.Namespace, settings: Settings) -> int:
+    from ioplateau.limits.clouds.ask import QuestionError
+    from ioplateau.limits.volumes.ceiling import VolumeError
+    from ioplateau.tell import limits, volumes
+
+    catalogue, size = _catalogue(settings), options.vm_size or ""
+    requests = options.request_size or ()
     try:
-        answer = limits.whatif(
-            Shelf(),
-            options.vm_size or "",
-            options.disk or (),
-            options.request_size or (),
-            options.controller,
-        )
-    except QuestionError as error:
+        if options.volume:
+            asked = (options.volume, size, options.nconnect, requests, options.reads or ())
+            about_volume = volumes.whatif(catalogue, *asked)
+            text, value = volumes.render(about_volume), volumes.as_json(about_volume)
+        else:
+            about_disks = limits.whatif(
+                catalogue, size, options.disk or (), requests, options.controller
+            )
+            text, value = limits.render(about_disks), limits.as_json(about_disks)
+    except (QuestionError, VolumeError) as error:
         for line in str(error).splitlines():
             print(f"ioplateau limits: {line}", file=sys.stderr)
         return WRONG
     if options.json:
-        _print_json(limits.as_json(answer))
+        _print_json(value | _edition_json())
     else:
-        print(limits.render(answer), end="")
+        print(text + _edition_words(), end="")
     return GOOD
+
+
+def _catalogue(settings: Settings) -> Catalogue:
+    """The catalogue with the user's own rows; what was left out of these is told."""
+    from ioplateau.run.owncatalogue import catalogue_with, read_directory
+
+    own = read_directory(settings.catalogue_directory)
+    for words in own.complaints:
+        print(f"ioplateau: own catalogue: {words}", file=sys.stderr)
+    return catalogue_with(own)
 
 
 def _print_json(value: object) -> None:
@@ -226,58 +395,122 @@ def _print_json(value: object) -> None:
 
 
 def _record(options: argparse.Namespace, settings: Settings) -> int:
-    from ioplateau.run import record, sources
-    from ioplateau.run.clock import SystemClock
+    from ioplateau.run import record
+    from ioplateau.run.machine import machine
     from ioplateau.run.pause import Pause
 
-    clock, pause = SystemClock(), Pause()
+    pause = Pause()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: pause.end())
-    wanted = _serve_settings(settings)
-    interval = wanted.engine.interval_seconds
-    sampler = sources.sampler_for(wanted, clock)
-    count = record.record(
-        options.file,
-        sampler,
-        clock,
-        interval,
-        ticks=None if options.seconds is None else max(round(options.seconds / interval), 1) + 1,
-        wait=pause.sleep,
-        seen=record.Onlooker(wanted, sampler, clock).see,
-    )
-    print(f"{options.file}: {count} snapshots", file=sys.stderr)
+    watched = machine(_serve_settings(settings))
+    interval = watched.settings.engine.interval_seconds
+    seconds = options.seconds
+    try:
+        found = record.record(
+            options.file,
+            watched.sampler,
+            watched.clock,
+            interval,
+            ticks=None if seconds is None else max(round(seconds / interval), 1) + 1,
+            wait=pause.sleep,
+            seen=record.RecordingFollower(watched).see,
+            made=record.provenance_of(watched),
+        )
+    except record.NothingError as error:
+        print(f"ioplateau: {error}", file=sys.stderr)
+        return WRONG
+    if not found.written:
+        print(f"ioplateau: {options.file}: ended before anything was recorded", file=sys.stderr)
+        return WRONG
+    if options.json:
+        _print_json({"file": str(options.file), "snapshots": found.written})
+    else:
+        more = f", {found.left_out} left out: the disk was too slow" if found.left_out else ""
+        print(f"{options.file}: {found.written} snapshots{more}", file=sys.stderr)
     return GOOD
 
 
 def _replay(options: argparse.Namespace, settings: Settings) -> int:
     from ioplateau.run import replay
     from ioplateau.run.recording import RecordingError
+    from ioplateau.tell import plain
 
     try:
-        told = replay.replay(
+        result = replay.replay(
             options.file, _serve_settings(settings).engine, options.format, sys.stdout
         )
     except RecordingError as error:
-        print(f"ioplateau: {error}", file=sys.stderr)
+        print(f"ioplateau: {plain.printable(str(error))}", file=sys.stderr)
         return WRONG
-    return FOUND if options.fail_on_throttle and told.was_throttled else GOOD
+    if result.left_out:
+        what = f"{result.left_out} damaged lines were left out, the first: {result.why}"
+        print(f"ioplateau: {options.file}: {plain.printable(what)}", file=sys.stderr)
+    return FOUND if options.fail_on_throttle and result.was_throttled else GOOD
 
 
-def _doctor(options: argparse.Namespace, settings: Settings) -> int:  # noqa: ARG001
-    from ioplateau.run import doctor, sources
+def _report(options: argparse.Namespace, settings: Settings) -> int:
+    from ioplateau.run import report
+    from ioplateau.run.clock import SystemClock
+    from ioplateau.run.daemonaddress import AddressError
+    from ioplateau.run.daemonviews import local_url
+    from ioplateau.run.recording import RecordingError
+    from ioplateau.tell.report import document, render
 
-    findings = doctor.look(_serve_settings(settings), sources.sampler_for)
-    print(doctor.render(findings), end="")
+    wanted = _serve_settings(settings)
+    try:
+        span = report.span(options.since, options.began, options.ended, SystemClock().wall())
+        if options.recording is not None:
+            samples, source = report.of_recording(options.recording, wanted, span)
+        elif options.minutes is not None:
+            samples, source = report.live(wanted, options.minutes * 60, _ends_with_a_signal)
+        else:
+            url = options.url or local_url(wanted.web.listen_addresses)
+            samples, source = report.remembered(_address(options, url), span)
+    except (report.ReportError, RecordingError, AddressError) as error:
+        print(f"ioplateau report: {error}", file=sys.stderr)
+        return WRONG
+    if options.format == "json":
+        import json
+
+        words = json.dumps(render.as_json(samples, source), indent=2, allow_nan=False) + "\n"
+    else:
+        written = {"text": render.text, "markdown": render.markdown, "html": render.html}
+        words = written[options.format](document.document(samples, source))
+    if options.output is None:
+        sys.stdout.write(words)
+    else:
+        options.output.write_text(words, encoding="utf-8")
+    return GOOD
+
+
+def _ends_with_a_signal(loop: Loop) -> None:
+    """Ctrl-C ends the looking; what was seen by then is reported."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: loop.stop())
+
+
+def _doctor(options: argparse.Namespace, settings: Settings) -> int:
+    from ioplateau.run import doctor
+    from ioplateau.run.machine import machine
+
+    findings = doctor.look(machine(_serve_settings(settings)))
+    if options.json:
+        _print_json({"findings": [finding._asdict() for finding in findings]})
+    else:
+        print(doctor.render(findings), end="")
     return FOUND if any(finding.is_vital and not finding.is_good for finding in findings) else GOOD
 
 
-def _serve_settings(settings: Settings) -> ServeSettings:
-    """The parts of the settings that the daemon and its relatives need."""
+def _serve_settings(settings: Settings, catalogue: Catalogue | None = None) -> ServeSettings:
+    """The parts of the settings that the daemon and its relatives need.
+
+    catalogue: the catalogue; None: with the user's own rows, read now. The daemon reads these beside
+    its loop.
+    """
     from ioplateau.engine import EngineSettings
-    from ioplateau.judge.clouds.discover import Facts
-    from ioplateau.judge.topology import Rules
-    from ioplateau.run.catalogue import Shelf
-    from ioplateau.run.settings import ServeSettings
+    from ioplateau.limits.clouds.discover import Facts
+    from ioplateau.limits.topology import Rules
+    from ioplateau.run.settings import ServeSettings, VolumeQuestions
 
     return ServeSettings(
         web=settings.web,
@@ -286,7 +519,7 @@ def _serve_settings(settings: Settings) -> ServeSettings:
             rate_window_seconds=settings.sampling.rate_window_seconds,
             rules=Rules(settings.limits, settings.volumes),
             facts=Facts(settings.vm, settings.disks),
-            shelf=Shelf(),
+            catalogue=_catalogue(settings) if catalogue is None else catalogue,
             asks_cloud=settings.cloud.enabled,
             is_hidden=settings.devices.is_hidden,
         ),
@@ -295,6 +528,13 @@ def _serve_settings(settings: Settings) -> ServeSettings:
         nfs_ports=settings.nfs.ports,
         state_directory=settings.state_directory,
         refresh_seconds=settings.cloud.refresh_seconds,
+        volumes=VolumeQuestions(
+            settings.cloud.volumes_file,
+            settings.cloud.describe_volumes,
+            settings.cloud.ec2_endpoint,
+        ),
+        catalogue_directory=settings.catalogue_directory,
+        log=settings.log,
     )
 
 

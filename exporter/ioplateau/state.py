@@ -1,7 +1,8 @@
 """State: the one immutable thing that everything downstream reads.
 
-The engine makes a new one each tick; scrapes, the page, `top` and reports only look at it.
-Derived gauges are computed from the spans when somebody asks, not every tick.
+The engine makes a new one each tick; scrapes, the page, `top` and reports only look at it. What
+nobody looks at is not made: disks, mounts, clients and interfaces when they are asked for, derived
+gauges from their spans.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ioplateau.judge.budgets import (
+from ioplateau.judge.flows import FlowTick
+from ioplateau.limits.budgets import (
     Budget,
     BudgetKey,
     Dimension,
@@ -18,18 +20,25 @@ from ioplateau.judge.budgets import (
     Limit,
     Verdict,
 )
-from ioplateau.measure.delta import Span
+from ioplateau.limits.clouds.identity import Sold
+from ioplateau.limits.topology import NOTHING_SOLD, Rules
+from ioplateau.measure.delta import ReadingPair
 from ioplateau.measure.diskstats import DiskCounters
 from ioplateau.measure.ebs import EbsCounters
+from ioplateau.measure.groupnames import GroupName, PodVolume
 from ioplateau.measure.interfaces import InterfaceCounters
-from ioplateau.measure.meminfo import Memory
+from ioplateau.measure.meminfo import MemoryUse
 from ioplateau.measure.mountinfo import MountEntry
-from ioplateau.measure.mountstats import Connection, Mount
+from ioplateau.measure.mountstats import Mount, NfsConnection
 from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.pressure import Pressure
 from ioplateau.measure.procstat import CpuTicks
 from ioplateau.measure.sockets import TcpSocket
 from ioplateau.measure.sysblock import BlockDevice
+
+# Longer than this many intervals between two snapshots is a gap: the VM was paused, or nobody
+# looked. What happened in between belongs to no single tick.
+GAP_INTERVALS = 2.5
 
 
 class DiskState(NamedTuple):
@@ -37,7 +46,9 @@ class DiskState(NamedTuple):
 
     name: str
     now: DiskCounters
-    window: Span[DiskCounters] | None = None  # over the rate window; None: no unbroken story yet
+    window: ReadingPair[DiskCounters] | None = (
+        None  # over the rate window; None: not two readings in a row yet
+    )
     device: BlockDevice | None = None  # what sysfs says; None: not known
 
 
@@ -46,7 +57,7 @@ class NfsMountState(NamedTuple):
 
     mount: str  # first mount point: its label
     now: Mount
-    window: Span[Mount] | None = None
+    window: ReadingPair[Mount] | None = None
     entry: MountEntry | None = None  # mountinfo's line; None: mountinfo not known
     mount_points: tuple[str, ...] = ()
     client: ClientKey | None = None
@@ -65,8 +76,8 @@ class NfsClientState(NamedTuple):
 
     key: ClientKey
     address: str  # the server's address; "" if mountinfo is not known
-    now: tuple[Connection, ...]
-    window: Span[tuple[Connection, ...]] | None = None
+    now: tuple[NfsConnection, ...]
+    window: ReadingPair[tuple[NfsConnection, ...]] | None = None
     mounts: tuple[str, ...] = ()  # labels of its superblocks
     sockets: tuple[TcpSocket, ...] | None = None  # None: socket diagnostics not available
     slot_limit: int | None = None  # sunrpc.tcp_max_slot_table_entries, v3 and v4.0
@@ -75,7 +86,7 @@ class NfsClientState(NamedTuple):
 class InterfaceState(NamedTuple):
     name: str
     now: InterfaceCounters
-    window: Span[InterfaceCounters] | None = None
+    window: ReadingPair[InterfaceCounters] | None = None
     speed_bits_per_second: float | None = None
     up: bool | None = None
 
@@ -85,7 +96,7 @@ class MachineState(NamedTuple):
 
     pressure: Pressure | None = None
     cpu: CpuTicks | None = None
-    memory: Memory | None = None
+    memory: MemoryUse | None = None
 
 
 class LimitState(NamedTuple):
@@ -128,6 +139,30 @@ class SourceState(NamedTuple):
     last_reject: str = ""
 
 
+class Consumer(NamedTuple):
+    """A control group or a process that drew on a budget."""
+
+    name: str  # the group's path, or the process's name
+    label: str  # for a person: "postgresql.service", "pod ...", "fio (pid 4711)"
+    bytes_per_second: float
+    # Of the group: requests to the budget's devices. None: of a process nobody counts them.
+    operations_per_second: float | None = None
+    share: float | None = None  # of what all groups (all processes) drew
+    group: GroupName = GroupName()
+    # It wrote into the page cache, and the kernel's flusher does the I/O: bytes are what it dirtied.
+    by_flusher: bool = False
+
+
+class BudgetConsumers(NamedTuple):
+    """Who drew most on a budget, over the seconds before the last look; most first."""
+
+    seconds: float
+    groups: tuple[Consumer, ...] = ()
+    processes: tuple[Consumer, ...] = ()
+    volumes: tuple[PodVolume, ...] = ()  # persistent volumes of pods that lie on it
+    unseen: tuple[str, ...] = ()  # what cannot be told, and why
+
+
 class State(NamedTuple):
     """Everything known after one tick. `mono` is CLOCK_MONOTONIC, `wall` UNIX seconds."""
 
@@ -143,8 +178,17 @@ class State(NamedTuple):
     clients: Mapping[ClientKey, NfsClientState] = NO_ENTRIES
     interfaces: Mapping[str, InterfaceState] = NO_ENTRIES
     machine: MachineState = MachineState()
+    # A disk or mount is there that the machine's shape does not tell of yet, or has begun anew.
+    is_unfamiliar: bool = False
+    # What each flow did since the last tick; None: not known.
+    flows: Mapping[FlowKey, FlowTick | None] = NO_ENTRIES
     budgets: Mapping[BudgetKey, BudgetState] = NO_ENTRIES
     # Seconds in which a flow suffered from a budget's limit; a counter.
     flow_throttled_seconds: Mapping[tuple[FlowKey, BudgetKey, Dimension], float] = NO_ENTRIES
     sources: Mapping[str, SourceState] = NO_ENTRIES
+    # What the machine was sold with and what is configured: for what would lift a limit.
+    sold: Sold = NOTHING_SOLD
+    rules: Rules = Rules()
+    # Only while something is throttled, or somebody looks.
+    consumers: Mapping[BudgetKey, BudgetConsumers] = NO_ENTRIES
     notices: tuple[str, ...] = ()  # what an operator should know: unmatched configuration, ...

@@ -75,8 +75,8 @@ def labels(severity):
 def at_limit(share_of_time):
     return alert(
         labels("warning"),
-        "NFS volume 10.0.0.4:/vol1 is at its limit: its clients together draw 196MB/s of 200MB/s",
-        f"100 clients of 10.0.0.4:/vol1 together draw 196MB/s of 200MB/s, and were at the limit for "
+        "NFS volume 10.0.0.4:/vol1 is at its limit: its clients together draw 196 MB/s of 200 MB/s",
+        f"100 clients of 10.0.0.4:/vol1 together draw 196 MB/s of 200 MB/s, and were at the limit for "
         f"{share_of_time} of the last 5 minutes. vm000:10049 takes 20% of it. More quota or a higher "
         "service level lifts it, or less I/O of its largest clients.",
         BOARD,
@@ -260,10 +260,10 @@ def demanding(ratio):
 def test_a_full_volume_of_which_much_more_is_asked_is_critical(tmp_path):
     critical = alert(
         labels("critical"),
-        "NFS volume 10.0.0.4:/vol1 is at its limit, and much more is asked of it: 196MB/s of 200MB/s",
-        "100 clients of 10.0.0.4:/vol1 together draw 196MB/s of 200MB/s, and were at the limit for 100% "
-        "of the last 15 minutes, while clients ask for at least half as much again. vm000:10049 takes "
-        "20% of it.",
+        "NFS volume 10.0.0.4:/vol1 is at its limit, and its clients wait long: 196 MB/s of 200 MB/s",
+        "100 clients of 10.0.0.4:/vol1 together draw 196 MB/s of 200 MB/s, and were at the limit for 100% "
+        "of the last 15 minutes, while requests take at least half as long again as when none waits. "
+        "vm000:10049 takes 20% of it.",
         BOARD,
         "volume-at-limit",
     )

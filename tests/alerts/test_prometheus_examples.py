@@ -48,10 +48,10 @@ def kept():
 
 
 def test_what_is_sent_on_exists():
-    everything = METRICS | {record.name for record in RECORDS} | {"ALERTS"}
+    everything = METRICS | {record.name for record in RECORDS} | {"ALERTS", "ALERTS_FOR_STATE"}
     names = {name for name in everything if re.fullmatch(kept(), name)}
 
-    assert names >= {record.name for record in RECORDS} | {"ALERTS"}
+    assert names >= {record.name for record in RECORDS} | {"ALERTS", "ALERTS_FOR_STATE"}
     assert {name for name in names if name in METRICS} == {
         "ioplateau_budget_limit_operations_per_second",
         "ioplateau_budget_limit_bytes_per_second",

@@ -35,7 +35,7 @@ CASES = [
         of("disk", "sdc", "iops"),
         (IOPS_LIMIT, "500x200"),
         "Disk sdc of vm1:10049",
-        "500 operations/s",
+        "500 IOPS",
         "A larger or faster disk, or less I/O, lifts it.",
         "/d/ioplateau-disk?var-instance=vm1%3A10049&var-device=sdc",
         "disk-throttled",
@@ -45,7 +45,7 @@ CASES = [
         of("stripe", "md0", "throughput", "write"),
         (BYTES_LIMIT, "2e8x200"),
         "Disk md0 of vm1:10049",
-        "200MB/s (write)",
+        "200 MB/s (write)",
         "A larger or faster disk, or less I/O, lifts it.",
         "/d/ioplateau-disk?var-instance=vm1%3A10049&var-device=md0",
         "disk-throttled",
@@ -54,9 +54,9 @@ CASES = [
         "IoplateauVmUncachedThrottled",
         of("vm_uncached", "vm", "iops"),
         (IOPS_LIMIT, "6400x200"),
-        "vm1:10049, uncached disks together",
-        "6.4k operations/s",
-        "A larger VM size or host caching lifts it, a faster disk does not.",
+        "vm1:10049, its disks together",
+        "6400 IOPS",
+        "A larger VM size lifts it (on Azure host caching, too), a faster disk does not.",
         "/d/ioplateau-vm?var-instance=vm1%3A10049",
         "vm-throttled",
     ),
@@ -65,7 +65,7 @@ CASES = [
         of("vm_cached", "vm", "throughput"),
         (BYTES_LIMIT, "64e6x200"),
         "vm1:10049, cached disks together",
-        "64MB/s",
+        "64 MB/s",
         "A larger VM size or caching fewer disks lifts it.",
         "/d/ioplateau-vm?var-instance=vm1%3A10049",
         "vm-throttled",
@@ -75,7 +75,7 @@ CASES = [
         of("vm_network", "vm", "throughput", "write"),
         (BYTES_LIMIT, "125e6x200"),
         "vm1:10049, network",
-        "125MB/s (write)",
+        "125 MB/s (write)",
         "A larger VM size or less traffic lifts it; NFS writes go over it too.",
         "/d/ioplateau-vm?var-instance=vm1%3A10049",
         "vm-network-throttled",
@@ -85,7 +85,7 @@ CASES = [
         of("volume", "/mnt/a", "throughput"),
         (BYTES_LIMIT, "1e7x200"),
         "NFS volume 10.0.0.4:/vol1 at /mnt/a of vm1:10049",
-        "10MB/s",
+        "10 MB/s",
         "More quota or a higher service level of the volume lifts it, or less I/O of any of its clients.",
         "/d/ioplateau-nfs?var-instance=vm1%3A10049&var-mount=%2Fmnt%2Fa",
         "nfs-volume-throttled",
@@ -106,7 +106,7 @@ CASES = [
         of("nfs_connection", "/mnt/a", "throughput"),
         (BYTES_LIMIT, "2.5e8x200"),
         "A single NFS connection behind /mnt/a of vm1:10049",
-        "250MB/s",
+        "250 MB/s",
         "More connections (nconnect) lift it.",
         "/d/ioplateau-nfs?var-instance=vm1%3A10049&var-mount=%2Fmnt%2Fa",
         "nfs-connection-throttled",
@@ -117,7 +117,7 @@ CASES = [
         of("cgroup", "/system.slice/backup.service", "iops"),
         (IOPS_LIMIT, "100x200"),
         "The control group /system.slice/backup.service of vm1:10049",
-        "100 operations/s",
+        "100 IOPS",
         "Its own block limit (io.max) on this machine lifts it, no size of disk or VM does.",
         "/d/ioplateau-vm?var-instance=vm1%3A10049",
         "cgroup-throttled",
@@ -162,17 +162,17 @@ def none_of(*times):
 def firing(case, severity, words):
     labels = VM | case.budget | case.more | {"severity": severity}
     labels["scope"] = "volume" if case.budget["kind"] == "volume" else "vm"
-    how = "held back" if severity == "warning" else "held far below what is asked for"
+    how = "held back" if severity == "warning" else "held back hard"
     return alert(
         labels,
         f"{case.summary}: {how} by the {case.budget['dimension']} limit",
-        f"{case.summary} was held at its limit of {case.told} for {words} {case.advice}",
+        f"{case.summary} was held at its limit of {case.told} {words} {case.advice}",
         case.board,
         case.runbook,
     )
 
 
-WAITING = "60% of the last 5 minutes; requests wait behind it."
+WAITING = "for 60% of the last 5 minutes; requests wait behind it."
 
 
 def test_each_fires_with_its_sentence(tmp_path):
@@ -190,21 +190,25 @@ def test_each_resolves_when_the_limit_lets_go(tmp_path):
 
 
 def test_much_more_demand_for_long_is_critical(tmp_path):
-    demand = "Estimated demand: 2.3 times the limit."
-    more = "60% of the last 15 minutes, and much more is asked for."
+    demand = "Requests take about 2.3 times as long as when none waits."
+    more = "for 60% of the last 15 minutes, and requests take much longer for it."
     expected = all_of("25m", ("warning", f"{WAITING} {demand}"), ("critical", f"{more} {demand}"))
 
     assert play(tmp_path, world(growing(0.6, 30), demand=2.3), expected) == ""
 
 
 def test_for_long_but_with_little_more_demand_is_not_critical(tmp_path):
-    expected = all_of("25m", ("warning", f"{WAITING} Estimated demand: 1.4 times the limit."))
+    expected = all_of(
+        "25m", ("warning", f"{WAITING} Requests take about 1.4 times as long as when none waits.")
+    )
 
     assert play(tmp_path, world(growing(0.6, 30), demand=1.4), expected) == ""
 
 
 def test_less_than_half_of_the_time_is_not_critical(tmp_path):
-    words = WAITING.replace("60%", "49%") + " Estimated demand: 2.3 times the limit."
+    words = (
+        WAITING.replace("60%", "49%") + " Requests take about 2.3 times as long as when none waits."
+    )
 
     assert (
         play(tmp_path, world(growing(0.49, 30), demand=2.3), all_of("25m", ("warning", words)))
@@ -216,6 +220,29 @@ def test_critical_resolves_when_the_limit_lets_go(tmp_path):
     story = world(growing(0.6, 25, then_minutes=15), demand=2.3)
 
     assert play(tmp_path, story, none_of("38m")) == ""
+
+
+def learned(confidence):
+    """Every limit was found by its plateau, and nobody told it."""
+    return [
+        series("ioplateau_budget_learned_confidence_ratio", f"{confidence}x200", **case.budget)
+        for case in CASES
+    ]
+
+
+def test_a_learned_limit_warns_with_its_confidence_and_is_never_critical(tmp_path):
+    words = f"(learned from its plateau, confidence 75%) {WAITING} Requests take about 2.3 times as long as when none waits."
+    expected = all_of("25m", ("warning", words))
+    story = [*world(growing(0.6, 30), demand=2.3), *learned(0.75)]
+
+    assert play(tmp_path, story, expected) == ""
+
+
+def test_a_demand_that_is_only_known_to_be_large_is_said_so(tmp_path):
+    words = f"{WAITING} Requests take more than 10 times as long as when none waits."
+    expected = all_of("10m", ("warning", words))
+
+    assert play(tmp_path, world(growing(0.6, 20), demand=33), expected) == ""
 
 
 def test_one_lost_scrape_changes_nothing(tmp_path):
@@ -237,7 +264,7 @@ def test_credit_that_will_be_gone_soon_is_told(tmp_path):
         VM | SDA | {"severity": "warning", "scope": "vm"},
         "disk sda of vm1:10049 will have used up its burst credit in 5m 0s",
         "At the present rate the burst credit of disk sda of vm1:10049 (iops) is gone in 5m 0s; then "
-        "its limit, now 3.5k operations/s, falls to the base.",
+        "its limit, now 3500 IOPS, falls to the base.",
         "/d/ioplateau-vm?var-instance=vm1%3A10049",
         "burst-credit-low",
     )
@@ -307,3 +334,17 @@ def test_a_plateau_that_is_left_resolves(tmp_path):
     ]
 
     assert play(tmp_path, story, [expect("38m", "IoplateauLimitBelowSold")]) == ""
+
+
+def test_who_draws_most_is_named_where_it_is_told(tmp_path):
+    consumer = "ioplateau_budget_consumer_bytes_per_second"
+    told = world(growing(0.6, 20))
+    for budget in {(case.budget["kind"], case.budget["name"]) for case in CASES}:
+        of_budget = dict(zip(("kind", "name"), budget, strict=True))
+        told += [
+            series(consumer, "9e6x200", **of_budget, cgroup="/db", unit="postgresql.service"),
+            series(consumer, "1e6x200", **of_budget, cgroup="/batch"),
+        ]
+    expected = all_of("10m", ("warning", f"{WAITING} Most I/O by postgresql.service."))
+
+    assert play(tmp_path, told, expected) == ""

@@ -3,7 +3,7 @@
 from ioplateau.judge.blame import Culprit, is_apart, is_connection_bound, of_disks, waits_for_slots
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.pool import Member, Pool
-from ioplateau.judge.signals import Sense
+from ioplateau.judge.signals import WatchedFlow
 from ioplateau.judge.witness import ClientWitness
 
 
@@ -15,17 +15,17 @@ def disk(rate, wait):
 
 def pooled(*histories, stripe=False):
     """A pool whose members lived through these (rate, wait) blocks, after a calm while."""
-    senses = [Sense() for _ in histories]
+    watched_flows = [WatchedFlow() for _ in histories]
     pool = Pool(
         [
-            Member(f"sd{index}", sense, reads=True, writes=True, group=0 if stripe else index)
-            for index, sense in enumerate(senses)
+            Member(f"sd{index}", watched, reads=True, writes=True, group=0 if stripe else index)
+            for index, watched in enumerate(watched_flows)
         ]
     )
     calm = [(200.0, 0.002)] * 6
     for second, blocks in enumerate(zip(*[[*calm, *h] for h in histories], strict=True)):
-        for sense, (rate, wait) in zip(senses, blocks, strict=True):
-            sense.look(disk(rate, wait), float(second), 1.0)
+        for watched, (rate, wait) in zip(watched_flows, blocks, strict=True):
+            watched.look(disk(rate, wait), float(second), 1.0)
         pool.add_up()
         pool.weigh(1.0, set())
     return pool
@@ -86,16 +86,16 @@ def test_with_one_busy_disk_nobody_can_tell():
 def test_a_disk_that_waits_much_longer_than_its_siblings_has_a_reason_of_its_own():
     pool = pooled([(500.0, 0.1)] * 12, [(900.0, 0.02)] * 12, [(800.0, 0.02)] * 12)
 
-    assert is_apart(pool.members[0].sense, pool)
-    assert not is_apart(pool.members[1].sense, pool)
+    assert is_apart(pool.members[0].watched, pool)
+    assert not is_apart(pool.members[1].watched, pool)
 
 
 def calls(rate, rtt, queue):
-    sense = Sense()
+    watched = WatchedFlow()
     for second in range(10):
         late = second >= 6
         wait = (rtt + queue) if late else rtt
-        sense.look(
+        watched.look(
             FlowTick(
                 1.0,
                 rate,
@@ -111,25 +111,25 @@ def calls(rate, rtt, queue):
             float(second),
             1.0,
         )
-    return sense
+    return watched
 
 
 def test_calls_that_wait_on_the_client_while_the_wire_is_at_ease_lack_slots():
-    sense = calls(200.0, 0.010, 0.030)
+    watched = calls(200.0, 0.010, 0.030)
 
-    assert waits_for_slots(sense, ClientWitness(1, slot_limit=2, backlog=5.0), 2.0)
+    assert waits_for_slots(watched, ClientWitness(1, slot_limit=2, backlog=5.0), 2.0)
 
 
 def test_session_slots_show_no_backlog_only_waiting_calls():
-    sense = calls(200.0, 0.010, 0.030)
+    watched = calls(200.0, 0.010, 0.030)
 
-    assert waits_for_slots(sense, ClientWitness(1, backlog=0.0), 2.0)
+    assert waits_for_slots(watched, ClientWitness(1, backlog=0.0), 2.0)
 
 
 def test_a_wire_that_uses_few_of_its_slots_does_not_lack_them():
-    sense = calls(200.0, 0.010, 0.030)
+    watched = calls(200.0, 0.010, 0.030)
 
-    assert not waits_for_slots(sense, ClientWitness(1, slot_limit=128), 2.0)
+    assert not waits_for_slots(watched, ClientWitness(1, slot_limit=128), 2.0)
 
 
 def test_a_send_buffer_that_is_full_is_the_connections_fault():

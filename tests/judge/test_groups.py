@@ -1,6 +1,9 @@
 """Control groups: throttled by their own limit, though the disk shows no queue."""
 
-from ioplateau.judge.budgets import (
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.groups import GroupJudge
+from ioplateau.judge.witness import CgroupWitness, Witness
+from ioplateau.limits.budgets import (
     Budget,
     BudgetKey,
     Dimension,
@@ -11,9 +14,6 @@ from ioplateau.judge.budgets import (
     Origin,
     Word,
 )
-from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.groups import GroupRoom
-from ioplateau.judge.witness import CgroupWitness, Witness
 
 KEY = BudgetKey(Kind.CGROUP, "/batch")
 FLOW = FlowKey("cgroup", "/batch")
@@ -21,14 +21,14 @@ READS = Limit(Dimension.IOPS, Direction.READ, 500.0, Origin.REPORTED, "control g
 
 
 def verdicts(*rates, step=1.0):
-    room = GroupRoom()
-    room.seat({KEY: Budget(KEY, (FLOW,), (READS,))})
+    part = GroupJudge()
+    part.take_budgets({KEY: Budget(KEY, (FLOW,), (READS,))})
     said = []
     for number, rate in enumerate(rates):
         tick = None if rate is None else FlowTick(step, read_operations_per_second=rate)
         found = {}
         witness = Witness(cgroups={"/batch": CgroupWitness("vda", pressure_ratio=0.9)})
-        room.step(number * step, step, {FLOW: tick}, witness, found)
+        part.step(number * step, step, {FLOW: tick}, witness, found)
         said.append(found[KEY])
     return said
 

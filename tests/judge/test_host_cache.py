@@ -1,6 +1,8 @@
 """A host's cache: two lanes of one VM, and what misses the cache waits for the other lane."""
 
-from ioplateau.judge.budgets import (
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.judge import Judge
+from ioplateau.limits.budgets import (
     Budget,
     BudgetKey,
     Dimension,
@@ -11,8 +13,6 @@ from ioplateau.judge.budgets import (
     Origin,
     Word,
 )
-from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.judge import Judge
 
 PLAIN, CACHED = FlowKey("disk", "sda"), FlowKey("disk", "sdb")
 UNCACHED_LANE = BudgetKey(Kind.VM_UNCACHED, "vm")

@@ -4,7 +4,11 @@ import json
 
 import pytest
 
-from ioplateau.judge.budgets import (
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.judge import Judge, JudgeSettings
+from ioplateau.judge.shapes import ShapeError
+from ioplateau.judge.witness import EbsWitness, Witness
+from ioplateau.limits.budgets import (
     Budget,
     BudgetKey,
     Dimension,
@@ -15,9 +19,6 @@ from ioplateau.judge.budgets import (
     Origin,
     Word,
 )
-from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.judge import Judge, JudgeSettings
-from ioplateau.judge.witness import EbsWitness, Witness
 from story_book import SDA, STORIES
 from story_world import VM, Act, Device, Load, Story, told
 
@@ -83,7 +84,7 @@ def test_a_gap_changes_no_verdict():
 def test_throttled_since_the_moment_it_began():
     verdict = judged(Judge(), *CALM, *[tick()] * 20)
 
-    assert verdict.since == pytest.approx(107.0)
+    assert verdict.since == pytest.approx(106.0)
 
 
 @pytest.mark.parametrize("seconds", [0.1, 0.25, 0.5, 1.0, 2.0])
@@ -222,15 +223,25 @@ def test_a_restart_forgets_nothing():
 @pytest.mark.parametrize(
     "memory",
     [
-        {},
         {"disks": 7, "mounts": None},
         {"disks": {"cases": {"disk:sda": {"plateau": []}}, "senses": {"disk:sda": "?"}}},
         {"disks": {"senses": {"disk:sda": {"floors": [["a", 1, 2, 3, 4]]}}}},
+        {"mounts": {"senses": {"nfs:/a": {"floors": [], "rtt_floors": [], "typical": "x"}}}},
     ],
 )
-def test_a_damaged_memory_costs_only_itself(memory):
+def test_a_damaged_memory_is_refused_as_a_whole(memory):
     judge = Judge()
-    judge.restore(memory)
+    whole = {"disks": {"cases": {}, "senses": {}}, "mounts": {"cases": {}, "senses": {}}}
+    with pytest.raises(ShapeError):
+        judge.restore(whole | memory)
+
+    assert judge.memory() == Judge().memory()
+    assert judged(judge, *CALM, *[tick()] * 4).word is Word.THROTTLED
+
+
+def test_no_memory_is_a_memory_too():
+    judge = Judge()
+    judge.restore({})
 
     assert judged(judge, *CALM, *[tick()] * 4).word is Word.THROTTLED
 
@@ -290,3 +301,50 @@ def test_memory_does_not_grow_with_time():
     ]
 
     assert sizes[-1] <= sizes[0] * 1.2
+
+
+def test_a_large_request_counts_as_the_provider_counts_it():
+    """750 requests of 1 MiB a second are 3,000 operations of 256 KiB, which were bought."""
+    limit = Limit(Dimension.IOPS, Direction.TOTAL, 3000.0, Origin.CATALOGUE, "gp3")
+    large = tick(750.0, 0.032)._replace(read_bytes_per_second=750.0 * 2**20)
+    calm = tick(100.0, 0.005)._replace(read_bytes_per_second=100.0 * 2**20)
+    for unit, word in ((256 << 10, Word.THROTTLED), (None, Word.SATURATED)):
+        judge = Judge(JudgeSettings(learn_limits=False))
+        budgets = {SDA: Budget(SDA, (DISK,), (limit,), operation_bytes=unit)}
+        for number, each in enumerate([*[calm] * 6, *[large] * 6]):
+            verdict = judge.observe(100.0 + number, 1.0, budgets, {DISK: each})[SDA]
+
+        assert verdict.word is word
+        assert verdict.utilization == pytest.approx(1.0 if unit else 0.25)
+
+
+@pytest.mark.parametrize(("rate", "side"), [(400.0, "below"), (700.0, "above")])
+def test_a_told_limit_that_is_not_the_one_that_holds_is_said_to_be_so(rate, side):
+    verdict = judged(Judge(), *CALM, *[tick(rate, 16 / rate)] * 20)
+
+    assert verdict.word is Word.THROTTLED
+    assert (verdict.limit, verdict.origin) == (pytest.approx(rate), Origin.LEARNED)
+    assert verdict.sentence.startswith(
+        f"held at {rate:.0f} IOPS, {side} the 500 IOPS told (catalogue), by"
+    )
+
+
+def test_the_evidence_is_of_now_while_the_word_has_patience():
+    judge = Judge()
+    before = judged(judge, *[tick(100.0, 0.002)] * 12)
+    after = judged(judge, tick(140.0, 0.002), at=112.0)
+
+    assert after.word is before.word
+    assert after.sentence == before.sentence
+    assert after.evidence["operations_per_second"] == 140.0
+
+
+def test_a_level_that_was_left_while_requests_waited_speaks_against_the_next():
+    budgets = {SDA: Budget(SDA, (DISK,))}
+    judge = Judge()
+    ticks = [*CALM, *[tick(500.0, 0.032)] * 20, *[tick(470.0, 16 / 470)] * 14]
+    for number, each in enumerate(ticks):
+        verdict = judge.observe(100.0 + number, 1.0, budgets, {DISK: each})[SDA]
+
+    assert verdict.word is Word.THROTTLED
+    assert "against it: requests waited at other levels for" in verdict.sentence

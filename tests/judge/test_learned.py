@@ -5,19 +5,27 @@ import random
 
 import pytest
 
-from ioplateau.judge.budgets import Dimension
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.learned import Plateau
-from ioplateau.judge.signals import Sense
+from ioplateau.judge.signals import WatchedFlow
+from ioplateau.limits.budgets import Dimension
 
 CALM = [(100.0 + 10 * (n % 3), 0.002) for n in range(8)]
 
 
 def told(
-    blocks, plateau=None, *, allowed=True, allowed_from=0, beside_known=False, hints=(), size=4096.0
+    blocks,
+    plateau=None,
+    *,
+    allowed=True,
+    allowed_from=0,
+    beside_known=False,
+    settled=True,
+    hints=(),
+    size=4096.0,
 ):
     plateau = plateau or Plateau()
-    sense = Sense()
+    watched = WatchedFlow()
     for second, (rate, wait) in enumerate(blocks):
         tick = FlowTick(
             1.0,
@@ -27,9 +35,11 @@ def told(
             busy_ratio=1.0 if rate * wait > 1 else 0.5,
             in_flight=round(rate * wait),
         )
-        sense.look(tick, float(second), 1.0)
+        watched.look(tick, float(second), 1.0)
         may = allowed and second >= allowed_from
-        plateau.step(sense, 1.0, beside_known=beside_known, allowed=may, hints=hints)
+        plateau.step(
+            watched, 1.0, beside_known=beside_known, allowed=may, settled=settled, hints=hints
+        )
     return plateau
 
 
@@ -129,7 +139,7 @@ def test_a_limit_that_demand_reaches_slowly_is_found_although_nobody_waited_at_f
 
 
 def test_a_disk_that_was_never_seen_faster_must_stay_flat_for_longer():
-    short, long = (held(rate=4000.0, depth=32, ripple=0.009, count=n) for n in (9, 14))
+    short, long = (held(rate=4000.0, depth=32, ripple=0.009, count=n) for n in (10, 14))
 
     assert not told(short).on
     assert told(long).on
@@ -158,6 +168,26 @@ def test_a_limit_that_was_outgrown_is_forgotten():
     assert not plateau.ceilings[Dimension.IOPS]
 
 
+def test_a_limit_of_bytes_speaks_against_none_of_operations():
+    """While bytes are held, operations stand where the size of the requests puts them."""
+    plateau = told([*CALM, *held(500.0, count=20)])
+    told([*CALM, *held(400.0, count=120)], plateau, size=1048576.0)
+    told([*CALM, *held(500.0, count=20)], plateau)
+
+    assert plateau.on
+    assert plateau.dimension is Dimension.IOPS
+    assert plateau.value == pytest.approx(500.0, rel=0.01)
+
+
+def test_levels_that_wander_are_no_limit_of_operations():
+    plateau = Plateau()
+    for rate in range(500, 800, 25):
+        told(held(float(rate), count=20), plateau)
+
+    assert not plateau.met()
+    assert not plateau.on
+
+
 def test_ceilings_do_not_pile_up():
     plateau = Plateau()
     for rate in range(500, 5000, 300):
@@ -173,3 +203,33 @@ def test_learned_limits_survive_a_restart_as_json():
     assert again.on
     assert again.value == before.value
     assert again.ceilings[Dimension.IOPS][0].seconds == before.ceilings[Dimension.IOPS][0].seconds
+
+
+@pytest.mark.parametrize("rate", [0.5, 1.0, 2.0, 4.0])
+def test_a_handful_of_calls_a_second_is_no_limit_whoever_saw_it_first(rate):
+    """A daemon that starts while a server stalls has seen nothing better."""
+    assert not told([(rate, 4.0)] * 60).met()
+
+
+def test_nothing_new_is_learned_until_a_flow_was_watched_for_a_while():
+    plateau = told(held(count=20), settled=False)
+
+    assert not plateau.on
+    assert not plateau.met()
+
+
+def test_a_device_seen_with_one_request_at_a_time_is_as_slow_as_it_is():
+    # An old array, or a filer far away: N / R0 is no limit.
+    plateau = told([*[(40.0, 0.020)] * 10, *[(800.0, 0.020)] * 60])
+
+    assert not plateau.on
+    assert plateau.met() == ()
+
+
+def test_the_queue_went_and_the_rate_stayed_so_it_is_the_applications_own():
+    # Latency of two kinds, as of delayed acknowledgements or collections of garbage.
+    calm, jump = [(400.0, 0.002)] * 6, [(400.0, 0.040)] * 30
+    plateau = told([*calm, *jump, *calm, *jump])
+
+    assert not plateau.on
+    assert plateau.met() == ()

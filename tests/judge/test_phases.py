@@ -1,15 +1,18 @@
-"""A score per limit: two clean seconds begin throttling, two clean ones end it."""
+"""Known limits: two clean seconds begin throttling, one overwhelming one does, and it ends at once
+where nothing is outstanding any more.
+"""
 
 import pytest
 
-from ioplateau.judge.budgets import Burst, Dimension, Direction, Limit, Origin
 from ioplateau.judge.phases import Claim, Signs
 from ioplateau.judge.signals import Queue
 from ioplateau.judge.window import Level
+from ioplateau.limits.budgets import Burst, Dimension, Direction, Limit, Origin
 
 P10 = Limit(Dimension.IOPS, Direction.TOTAL, 500.0, Origin.CATALOGUE)
 DEEP = Signs(Queue.DEEP)
 FREE = Signs(Queue.NONE)
+OVERWHELMING = Signs(Queue.DEEP, waiting=30.0, excess=8.0)
 FLAT = Level(500.0, 0.004, 12)
 
 
@@ -28,6 +31,15 @@ def test_two_seconds_at_the_limit_with_a_queue_are():
     assert after((500.0, DEEP), (501.0, DEEP)).on
 
 
+def test_one_second_with_an_overwhelming_queue_is():
+    assert after((500.0, OVERWHELMING)).on
+
+
+def test_what_is_outstanding_at_both_ends_of_a_second_waits_whatever_the_time_of_those_done():
+    # A window's refill serves at once who came first; the others show only in the count.
+    assert after((500.0, Signs(Queue.NONE, came=14.0, left=14.0))).on
+
+
 def test_four_half_seconds_do_as_much_as_two_seconds():
     assert not after(*[(500.0, DEEP)] * 3, seconds=0.5).on
     assert after(*[(500.0, DEEP)] * 4, seconds=0.5).on
@@ -42,11 +54,11 @@ def test_a_queue_below_the_limit_is_not_this_limit():
 
 
 def test_one_odd_second_does_not_end_throttling():
-    assert after(*[(500.0, DEEP)] * 5, (430.0, FREE)).on
+    assert after(*[(500.0, DEEP)] * 5, (430.0, DEEP)).on
 
 
-def test_three_seconds_without_a_queue_do():
-    assert not after(*[(500.0, DEEP)] * 5, *[(200.0, FREE)] * 3).on
+def test_it_ends_at_once_where_nothing_is_outstanding_any_more():
+    assert not after(*[(500.0, DEEP)] * 5, (200.0, FREE)).on
 
 
 def test_limits_are_enforced_a_little_above_what_is_sold():
@@ -68,24 +80,24 @@ def test_the_burst_limit_is_tested_beside_the_base():
 
 
 def test_little_waiting_counts_when_rate_and_latency_are_both_steady():
-    locked = Signs(Queue.WEAK, FLAT, Level(0.002, 0.004, 12), excess=0.4, nominal=500.0)
-    drifting = Signs(Queue.WEAK, FLAT, Level(0.002, 0.07, 12), excess=0.4, nominal=500.0)
+    locked = Signs(Queue.WEAK, FLAT, Level(0.002, 0.004, 12), excess=0.4)
+    drifting = Signs(Queue.WEAK, FLAT, Level(0.002, 0.07, 12), excess=0.4)
 
     assert after(*[(490.0, locked)] * 4).on
     assert not after(*[(490.0, drifting)] * 30).on
 
 
-def test_gusts_are_at_the_limit_on_average():
-    gusts = Signs(Queue.DEEP, longer=((505.0, 497.0),), excess=20.0, nominal=500.0)
+def test_two_seconds_of_which_one_is_nothing_and_one_twice_the_limit_follow_its_line():
+    steep = Signs(Queue.DEEP, waiting=15.0, excess=60.0, left=16.0)
 
-    assert after((420.0, gusts), (580.0, gusts), (430.0, gusts)).on
+    assert after(*[(1000.0, steep), (0.0, steep)] * 3).on
 
 
 def test_a_limit_above_takes_the_blame_unless_this_rate_is_flat():
     pushed = Signs(Queue.DEEP, Level(500.0, 0.05, 12), elsewhere=True)
     own = Signs(Queue.DEEP, FLAT, elsewhere=True)
 
-    assert not after(*[(500.0, pushed)] * 10).on
+    assert not after(*[(450.0, pushed), (500.0, pushed), (430.0, pushed)] * 5).on
     assert after(*[(500.0, own)] * 10).on
 
 
@@ -100,4 +112,4 @@ def test_the_score_survives_a_restart():
     again.restore(before.memory())
 
     assert again.on
-    assert again.score == pytest.approx(3.0)
+    assert again.belief.seconds == pytest.approx(3.0)

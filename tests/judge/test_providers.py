@@ -1,8 +1,8 @@
 """What a provider counts itself decides alone."""
 
-from ioplateau.judge.budgets import Dimension, Direction
 from ioplateau.judge.providers import allowance_exceeded, instance_exceeded, volume_exceeded
 from ioplateau.judge.witness import EbsWitness
+from ioplateau.limits.budgets import Dimension, Direction
 
 
 def test_a_volume_names_the_dimension_it_counted_longer():

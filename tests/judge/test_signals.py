@@ -3,7 +3,7 @@
 import pytest
 
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.signals import Floors, Queue, Sense
+from ioplateau.judge.signals import Floors, Queue, WatchedFlow
 
 
 def reading(rate, wait, *, size=4096.0, write=False, busy=1.0, in_flight=1):
@@ -23,10 +23,10 @@ def reading(rate, wait, *, size=4096.0, write=False, busy=1.0, in_flight=1):
 
 
 def seen(*ticks):
-    sense = Sense()
+    watched = WatchedFlow()
     for second, tick in enumerate(ticks):
-        sense.look(tick, float(second), 1.0)
-    return sense
+        watched.look(tick, float(second), 1.0)
+    return watched
 
 
 CALM = [reading(200.0, 0.002)] * 8
@@ -90,25 +90,25 @@ def test_one_request_at_a_time_at_its_usual_latency_does_not_wait():
 
 
 def test_rate_and_latency_that_both_stand_still_betray_a_bounded_queue():
-    sense = seen(*[reading(500.0, 0.008)] * 60)
+    watched = seen(*[reading(500.0, 0.008)] * 60)
 
-    assert sense.is_bounded
-    assert sense.queue is Queue.STRONG
+    assert watched.is_bounded
+    assert watched.queue is Queue.STRONG
 
 
 def test_a_device_that_stands_still_at_its_floor_only_looks_bounded():
-    sense = seen(*[reading(4000.0, 0.001)] * 60)
+    watched = seen(*[reading(4000.0, 0.001)] * 60)
 
-    assert sense.is_bounded
-    assert sense.queue is Queue.WEAK
+    assert watched.is_bounded
+    assert watched.queue is Queue.WEAK
 
 
 def test_a_bounded_queue_a_third_above_its_floor_is_strong_within_nine_seconds():
     own_floor = [reading(1500.0, 0.0015)] * 10
-    sense = seen(*own_floor, *[reading(4000.0, 0.002)] * 9)
+    watched = seen(*own_floor, *[reading(4000.0, 0.002)] * 9)
 
-    assert sense.excess < 0.6
-    assert sense.queue is Queue.STRONG
+    assert watched.excess < 0.6
+    assert watched.queue is Queue.STRONG
 
 
 def test_the_mean_of_a_usual_size_may_tremble_within_one_class():
@@ -120,9 +120,9 @@ def test_the_mean_of_a_usual_size_may_tremble_within_one_class():
 
 
 def test_a_device_with_nothing_completing_and_requests_in_flight_stalls():
-    sense = seen(*CALM, FlowTick(1.0, in_flight=8), FlowTick(1.0, in_flight=8))
+    watched = seen(*CALM, FlowTick(1.0, in_flight=8), FlowTick(1.0, in_flight=8))
 
-    assert sense.stalled_seconds == 2.0
+    assert watched.stalled_seconds == 2.0
 
 
 def test_a_trim_storm_is_no_stall():
@@ -132,18 +132,18 @@ def test_a_trim_storm_is_no_stall():
 
 
 def test_one_block_without_rates_changes_nothing_and_two_leave_nothing_known():
-    sense = seen(*CALM)
-    sense.miss()
-    after_one = sense.operations
-    sense.miss()
+    watched = seen(*CALM)
+    watched.miss()
+    after_one = watched.operations
+    watched.miss()
 
     assert after_one == 200.0
-    assert sense.operations == 0.0
-    assert not sense.known
+    assert watched.operations == 0.0
+    assert not watched.known
 
 
 def test_floors_survive_a_restart():
-    before, after = seen(*CALM), Sense()
+    before, after = seen(*CALM), WatchedFlow()
     after.restore(before.memory(), 100.0)
     after.look(reading(1000.0, 0.004), 101.0, 1.0)
 
@@ -159,3 +159,15 @@ def test_writes_past_a_hosts_read_cache_are_not_held_against_the_cache():
         floor, _ = floors.observe(True, 8192.0, 0.0012, 6.0 + second)
 
     assert floor == pytest.approx(0.0012, rel=0.01)
+
+
+def test_a_floor_rests_on_a_guess_until_one_request_at_a_time_was_seen():
+    floors = Floors()
+    floor, _ = floors.observe(False, 4096, 0.02, 0.0)
+    assert floors.is_guess(floor)
+
+    for second in range(1, 5):
+        floor, _ = floors.observe(False, 4096, 0.02, float(second), alone=True)
+
+    assert floor > 0.015
+    assert not floors.is_guess(floor)

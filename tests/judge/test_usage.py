@@ -2,7 +2,9 @@
 
 import pytest
 
-from ioplateau.judge.budgets import (
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.usage import FlowClock, Meter, WindowPeak, drawn, is_throttled_at
+from ioplateau.limits.budgets import (
     Budget,
     BudgetKey,
     Dimension,
@@ -12,8 +14,6 @@ from ioplateau.judge.budgets import (
     Verdict,
     Word,
 )
-from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.usage import FlowClock, Meter, WindowPeak, drawn, is_throttled_at
 
 SDA, SDB = FlowKey("disk", "sda"), FlowKey("disk", "sdb")
 VM = BudgetKey(Kind.VM_UNCACHED, "vm")

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from ioplateau.judge.budgets import FlowKey
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.window import Blocks, Recent, beats, echo, is_straight, joined, level, regime
+from ioplateau.limits.budgets import FlowKey
 
 SDA = FlowKey("disk", "sda")
 

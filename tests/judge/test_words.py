@@ -2,7 +2,9 @@
 
 import pytest
 
-from ioplateau.judge.budgets import (
+from ioplateau.judge.rulings import asked_ratio
+from ioplateau.judge.words import duration, rate, sentence
+from ioplateau.limits.budgets import (
     BudgetKey,
     Dimension,
     Direction,
@@ -11,7 +13,6 @@ from ioplateau.judge.budgets import (
     Verdict,
     Word,
 )
-from ioplateau.judge.words import duration, rate, sentence
 
 SDC = BudgetKey(Kind.DISK, "sdc")
 HELD = Verdict(
@@ -22,7 +23,6 @@ HELD = Verdict(
     Direction.TOTAL,
     500.0,
     Origin.CATALOGUE,
-    demand=2.3,
     evidence={
         "level": 500.0,
         "waiting": 16.0,
@@ -31,6 +31,7 @@ HELD = Verdict(
         "flat_ratio": 0.004,
         "source": "P10",
         "phase": "base",
+        "asked_ratio": 1.4,
     },
 )
 
@@ -38,8 +39,30 @@ HELD = Verdict(
 def test_a_throttled_disk_is_told_with_every_proof():
     assert sentence(HELD, 143.0) == (
         "held at 500 IOPS by its disk limit (500 IOPS, catalogue, P10): 16 requests wait, "
-        "31 ms instead of 2.0 ms, flat within 0.4% for 43 s; demand about 2.3 times the limit"
+        "31 ms instead of 2.0 ms, flat within 0.4% for 43 s; at least 1.4 times what it gives in a "
+        "second was asked for"
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (1.04, "for 43 s"),
+        (1.06, "; at least 1.1 times what it gives in a second was asked for"),
+        (3.0, "; at least 3.0 times what it gives in a second was asked for"),
+        (3.1, "; more than 3 times what it gives in a second was asked for"),
+        (63.56, "; more than 3 times what it gives in a second was asked for"),
+    ],
+)
+def test_what_was_asked_for_is_told_as_far_as_it_is_certain(asked, told):
+    verdict = HELD._replace(evidence={**HELD.evidence, "asked_ratio": asked})
+
+    assert sentence(verdict, 143.0).endswith(told)
+
+
+def test_what_was_asked_for_is_no_guess_of_what_a_longer_queue_would_do():
+    # 16 requests at a time, 500 a second, a floor of 2 ms: Little's law backwards says 16 times.
+    assert asked_ratio(waiting=15.0, operations_per_second=500.0) == 1.03
 
 
 @pytest.mark.parametrize("word", Word)
@@ -75,7 +98,17 @@ def test_slots_blame_the_client_and_not_the_server():
 def test_an_affected_budget_names_who_holds_it():
     verdict = Verdict(SDC, Word.AFFECTED, 0.0, parent=BudgetKey(Kind.VM_UNCACHED, "vm"))
 
-    assert sentence(verdict, 1.0) == ("waits because of the VM's limit for uncached disks")
+    assert sentence(verdict, 1.0) == "waits because of the VM's limit for all disks"
+
+
+@pytest.mark.parametrize("lane", ["uncached disks", "EBS volumes"])
+def test_the_vms_limit_over_its_disks_has_the_words_of_its_cloud(lane):
+    key = BudgetKey(Kind.VM_UNCACHED, "vm")
+    affected = Verdict(SDC, Word.AFFECTED, 0.0, parent=key)
+    held = HELD._replace(key=key)
+
+    assert sentence(affected, 1.0, lane) == f"waits because of the VM's limit for {lane}"
+    assert f"by the VM's limit for {lane} (" in sentence(held, 143.0, lane)
 
 
 def test_numbers_carry_their_units():
@@ -85,3 +118,10 @@ def test_numbers_carry_their_units():
     assert duration(0.031) == "31 ms"
     assert duration(43.0) == "43 s"
     assert duration(720.0) == "12 min"
+
+
+def test_a_floor_that_nobody_saw_is_called_a_guess():
+    guessed = HELD._replace(evidence={**HELD.evidence, "floor": "guess"})
+
+    assert "31 ms instead of 2.0 ms (a guess)" in sentence(guessed, 143.0)
+    assert "guess" not in sentence(HELD, 143.0)

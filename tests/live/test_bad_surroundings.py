@@ -51,7 +51,7 @@ def test_a_state_directory_that_cannot_be_written_is_said_at_the_start_and_it_go
     small_disk, tmp_path
 ):
     directory = small_disk("ro")
-    said = [line for line in log_with_state(directory, tmp_path) if "state" in line]
+    said = [line for line in log_with_state(directory, tmp_path) if 'msg="state' in line]
 
     assert len(said) == 1
     assert "state cannot be kept, a restart will forget it" in said[0]

@@ -13,13 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from cloud_machines import OS_DISK, azure_answer, data_disk
+from cloud_machines import OS_DISK, azure_answer, data_disk, gce_answer
 from live_daemon import IOPLATEAU, Exposition, read_exposition
-from machine_tree import MachineTree, azure_vm, nitro_instance
+from machine_tree import MachineTree, azure_vm, gce_vm, nitro_instance
 
 pytestmark = pytest.mark.live
 
-IMDS = Path(__file__).parent.parent / "imds.py"
+IMDS = Path(__file__).parent.parent / "helpers" / "imds.py"
+MIB = 1 << 20
+VOLUMES = """<DescribeVolumesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><volumeSet>
+<item><volumeId>vol-0123456789abcdef0</volumeId><size>8</size><volumeType>gp3</volumeType>
+<iops>3000</iops><throughput>125</throughput></item>
+<item><volumeId>vol-0123456789abcdef1</volumeId><size>500</size><volumeType>io2</volumeType>
+<iops>10000</iops></item></volumeSet></DescribeVolumesResponse>"""
 QUICK = (
     "[cloud]\nrefresh_seconds = 1\n[sampling]\ninterval_seconds = 0.2\nrate_window_seconds = 1\n"
 )
@@ -133,6 +139,17 @@ def limits(found, kind, name):
     return (
         *found.values("ioplateau_budget_limit_operations_per_second", kind=kind, name=name),
         *found.values("ioplateau_budget_limit_bytes_per_second", kind=kind, name=name),
+    )
+
+
+def directed(found, kind, name):
+    """Reads and writes a second, MiB/s read and written."""
+    return tuple(
+        round(
+            found.value(f"ioplateau_budget_limit_{unit}", kind=kind, name=name, direction=way) / by
+        )
+        for unit, by in (("operations_per_second", 1), ("bytes_per_second", MIB))
+        for way in ("read", "write")
     )
 
 
@@ -268,6 +285,99 @@ def test_an_ec2_instance_is_asked_with_a_token(machine, tmp_path):
     assert described(found, "disk", "nvme1n1")["sku"] == "gp3"
     assert asked[0][1:] == ["PUT", "/latest/api/token", "200"]
     assert {status for _, _, _, status in asked} == {"200"}
+
+
+FAMILIES = {
+    # Instance type: operations and megabits with credit, as in ebs-optimized.html.
+    "m7i.large": (40_000, 10_000),
+    "r8g.xlarge": (40_000, 10_000),
+    "c7gn.8xlarge": (80_000, 20_000),
+    "t3.micro": (11_800, 2085),
+    "i7ie.3xlarge": (40_000, 10_000),
+    "g6e.48xlarge": (240_000, 60_000),
+    "x2iedn.xlarge": (65_000, 20_000),
+    "hpc7a.96xlarge": (11_000, 2085),
+}
+
+
+def test_one_ec2_type_of_each_family_has_its_limits(machine, tmp_path):
+    machine.serve_metadata("aws")
+    machine.serve(nitro_instance(tmp_path), QUICK)
+    for name, (operations, megabits) in FAMILIES.items():
+        machine.say("type", name)
+        wanted = (name, operations, megabits * 1e6 / 8)
+        machine.wait_until(
+            lambda found, wanted=wanted: (
+                (
+                    described(found, "vm_uncached", "vm").get("size"),
+                    *limits(found, "vm_uncached", "vm"),
+                )
+                == wanted
+            )
+        )
+
+    assert {status for _, _, _, status in machine.asked()} == {"200"}
+
+
+def test_ebs_volumes_types_are_asked_of_the_ec2_api_once(machine, tmp_path):
+    machine.say("volumes.xml", VOLUMES)
+    machine.serve_metadata("aws")
+    toml = QUICK.replace(
+        "[cloud]\n",
+        '[cloud]\ndescribe_volumes = true\nec2_endpoint = "http://169.254.169.254/ec2"\n',
+    )
+    machine.serve(nitro_instance(tmp_path), toml)
+    found = machine.wait_until(knows("disk", "nvme1n1", 10_000, 2560 * MIB))
+    asked = len(machine.asked())
+    machine.wait_until(lambda _: len(machine.asked()) > asked + 3)
+    doctor = machine.run(IOPLATEAU, "doctor", *nitro_instance(tmp_path / "other").flags)
+
+    assert described(found, "disk", "nvme1n1") | {"sku": "io2", "origin": "reported"} == (
+        described(found, "disk", "nvme1n1")
+    )
+    assert limits(found, "disk", "nvme0n1") == (3000, 125 * MIB)
+    assert sum("DescribeVolumes" in path for _, _, path, _ in machine.asked()) == 1
+    assert "the-secret" not in machine.log.read_text()
+    assert "nvme0n1, nvme1n1 were sold as is told by nobody" in doctor.stdout
+
+
+COMPUTE_ENGINE = {
+    # Machine type and disk type: reads and writes a second, MiB/s; what the data disk of 500 GiB
+    # and the VM may do, as in compute/docs/disks/performance.
+    ("n2-standard-8", "PERSISTENT-BALANCED"): ((6000, 6000, 280, 280), (15_000, 15_000, 800, 800)),
+    ("e2-standard-16", "PERSISTENT-STANDARD"): ((375, 750, 60, 60), (7500, 15_000, 1200, 400)),
+    ("c2-standard-30", "PERSISTENT-SSD"): ((21_000, 21_000, 480, 480), (15_000, 8000, 600, 480)),
+    ("c3-standard-22", "PERSISTENT-SSD"): ((21_000, 21_000, 480, 480), (25_000, 25_000, 800, 800)),
+    ("m1-ultramem-80", "PERSISTENT-SSD"): (
+        (21_000, 21_000, 480, 480),
+        (70_000, 70_000, 1200, 1200),
+    ),
+    ("a2-highgpu-1g", "PERSISTENT-BALANCED"): ((6000, 6000, 280, 280), (15_000, 15_000, 800, 800)),
+}
+
+
+def test_one_machine_type_of_each_of_google_clouds_families_has_its_limits(machine, tmp_path):
+    def tell(name, kind):
+        # One disk of the type: two have the sum of both together.
+        machine.say("disks.json", gce_answer(("data", kind)))
+        machine.say("type", name)
+
+    first = next(iter(COMPUTE_ENGINE))
+    tell(*first)
+    machine.serve_metadata("gcp")
+    machine.serve(gce_vm(tmp_path), QUICK)
+    for (name, kind), (disk, vm) in COMPUTE_ENGINE.items():
+        tell(name, kind)
+        machine.wait_until(
+            lambda found, disk=disk, vm=vm: (
+                (directed(found, "disk", "sdb"), directed(found, "vm_uncached", "vm")) == (disk, vm)
+            )
+        )
+    found = machine.scrape()
+
+    assert described(found, "vm_uncached", "vm")["size"] == "a2-highgpu-1g"
+    assert described(found, "disk", "sdb")["sku"] == "pd-balanced"
+    assert {status for _, _, _, status in machine.asked()} == {"200"}
 
 
 def test_doctor_and_limits_ask_once_and_tell(machine, tmp_path):

@@ -108,4 +108,4 @@ def test_the_volume_shows_its_sum_and_limit_and_its_alert_fires_once(tmp_path, c
     assert clients == []
     sentence = heard[-1]["alerts"][0]["annotations"]["description"]
     assert sentence.startswith("200 clients of 10.77.0.1:/export/a together draw ")
-    assert "GB/s of 1.95GB/s" in sentence
+    assert "MB/s of 1950 MB/s" in sentence

@@ -7,7 +7,7 @@ throttled_disk.py names. What is counted are ticks, of those at which the disk s
 
 import pytest
 
-from limit_matrix import BELOW, CELLS, Told, table, watch
+from limit_matrix import BELOW, CELLS, Observed, table, watch
 
 pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.timeout(600)]
 
@@ -18,7 +18,7 @@ STANDS = {True: "known", False: "unknown"}
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+def observed(tmp_path_factory: pytest.TempPathFactory) -> Observed:
     found = watch(tmp_path_factory.mktemp("matrix"))
     print(table(found))  # with -s, or beside a failure
     return found
@@ -26,8 +26,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
 
 @pytest.mark.parametrize("known", STANDS, ids=STANDS.get)
 @pytest.mark.parametrize("cell", CELLS, ids=str)
-def test_at_its_limit_the_disk_is_found_throttled_and_stays_so(told, cell, known):
-    story = told.at[cell, known]
+def test_at_its_limit_the_disk_is_found_throttled_and_stays_so(observed, cell, known):
+    story = observed.at[cell, known]
 
     assert story.ticks_until_flagged is not None
     assert story.ticks_until_flagged <= (TICKS_KNOWN if known else TICKS_UNKNOWN)
@@ -42,18 +42,18 @@ def test_at_its_limit_the_disk_is_found_throttled_and_stays_so(told, cell, known
 
 @pytest.mark.parametrize("known", STANDS, ids=STANDS.get)
 @pytest.mark.parametrize("cell", CELLS, ids=str)
-def test_below_its_limit_it_is_not_throttled_before_or_after(told, cell, known):
-    for story in (told.below[cell, known], told.after[cell, known]):
-        assert len(story.glances) >= 5
+def test_below_its_limit_it_is_not_throttled_before_or_after(observed, cell, known):
+    for story in (observed.below[cell, known], observed.after[cell, known]):
         assert story.fio_rate == pytest.approx(BELOW * cell.limit, rel=0.15)
-        assert [now for now in story.glances if now.throttled] == []
+        assert len(story.below_limit) >= 3
+        assert [now for now in story.below_limit if now.throttled] == []
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=str)
-def test_the_daemon_counts_what_fio_counts(told, cell):
+def test_the_daemon_counts_what_fio_counts(observed, cell):
     # What is written twice before it is written back reaches the disk once.
     tolerance = 0.1 if cell.is_buffered else 0.01
 
-    for phase in (told.below, told.at, told.after):
+    for phase in (observed.below, observed.at, observed.after):
         story = phase[cell, True]
         assert story.done == pytest.approx(story.fio_done, rel=tolerance)

@@ -66,6 +66,7 @@ def test_the_deb_stays_in_its_own_places(architecture):
     files = files_of_deb(architecture)
     own = re.compile(
         r"/(usr/lib/ioplateau/.*|usr/share/ioplateau/.*|usr/share/doc/ioplateau/.*|usr/bin/ioplateau"
+        r"|usr/share/man/man1/ioplateau\.1|usr/share/bash-completion/completions/ioplateau"
         r"|usr/lib/systemd/system/ioplateau\.(service|socket)|etc/ioplateau/.*|etc/default/ioplateau)"
     )
 
@@ -130,7 +131,7 @@ def root(tmp_path) -> Iterator[Path]:
         _mount(image() / "root.ext4", lower, upper, merged)
         yield merged
     finally:
-        for place in (merged / "proc", merged / "dev", merged, lower, upper):
+        for place in (merged / "proc", merged / "dev", merged / "sys", merged, lower, upper):
             subprocess.run(["umount", "--recursive", place], capture_output=True)
         shutil.rmtree(merged, ignore_errors=True)
 
@@ -140,7 +141,9 @@ def _mount(source: Path, lower: Path, upper: Path, merged: Path) -> None:
     layers = f"lowerdir={lower},upperdir={upper}/files,workdir={upper}/work"
     subprocess.run(["mount", "-t", "overlay", "overlay", "-o", layers, merged], check=True)
     subprocess.run(["mount", "-t", "proc", "proc", merged / "proc"], check=True)
-    subprocess.run(["mount", "--bind", "/dev", merged / "dev"], check=True)
+    # Without /sys nobody knows what the disks are, and doctor says so.
+    for place in ("dev", "sys"):
+        subprocess.run(["mount", "--bind", f"/{place}", merged / place], check=True)
 
 
 def test_rpm_installs_runs_upgrades_and_removes_it(root):

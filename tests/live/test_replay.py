@@ -6,8 +6,8 @@ from io import BytesIO
 import pytest
 
 from ioplateau.engine import Engine, EngineSettings
-from ioplateau.judge.limits import ConfiguredLimit
-from ioplateau.judge.topology import Rules
+from ioplateau.limits.claims import ConfiguredLimit
+from ioplateau.limits.topology import Rules
 from ioplateau.measure.host import Host
 from ioplateau.run import recording
 from ioplateau.run.clock import SystemClock
@@ -35,7 +35,6 @@ def test_a_recording_of_this_machine_replays_to_what_was_told_live(tmp_path):
         live.append(told(engine.observe(snapshot)))
         writer.write(snapshot)
         time.sleep(SETTINGS.interval_seconds)
-    writer.close()
     path = tmp_path / "machine.jsonl.gz"
     path.write_bytes(file.getvalue())
     _, snapshots = recording.read(path)

@@ -386,7 +386,8 @@ def test_no_source_is_lost_to_the_sandbox(life: Life):
 
 
 def test_it_reaches_the_metadata_service_and_nothing_else(life: Life):
-    reached = dict(line.split() for line in life.said["knock"].splitlines() if line.count(".") == 3)
+    lines = (line.split() for line in life.said["knock"].splitlines() if line.count(".") == 3)
+    reached = dict(words for words in lines if len(words) == 2)  # the kernel's own may be between
 
     assert reached == {
         "10.77.0.1": "denied",

@@ -1,106 +1,71 @@
-"""The live screen on this machine: in a terminal, and as text while a disk is really throttled."""
+"""The live screen while a disk is really throttled: in terminals of some kinds, and as text."""
 
+import contextlib
 import os
-import pty
 import re
-import select
-import signal
 import subprocess
-import time
 
 import pytest
 
-from live_daemon import IOPLATEAU
+from live_daemon import IOPLATEAU, running_daemon
+from terminals import Terminal
 from throttled_disk import ThrottledDisk
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 
-TERMINAL = {**os.environ, "TERM": "xterm-256color", "LINES": "40", "COLUMNS": "120"}
-LEFT_THE_SCREEN = b"\x1b[?1049l"
+# Size, environment, and whether it shows what a daemon found or samples by itself.
+TERMINALS = {
+    "80x24": ((24, 80), {}, True),
+    "80x24, C": ((24, 80), {"LANG": "C"}, False),
+    "200x50": ((50, 200), {}, False),
+    "200x50, C, no colours": ((50, 200), {"LANG": "", "LC_ALL": "C", "NO_COLOR": "1"}, True),
+}
 
 
-class Terminal:
-    """A pseudo-terminal with `ioplateau top` in it."""
-
-    def __init__(self, *words: str) -> None:
-        self.master, slave = pty.openpty()
-        self.process = subprocess.Popen(
-            [IOPLATEAU, "top", "--no-cloud", *words],
-            env=TERMINAL,
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            close_fds=True,
+def test_each_terminal_shows_the_throttled_disk_with_its_limit_and_its_rates(tmp_path):
+    with contextlib.ExitStack() as stack:
+        disk = stack.enter_context(ThrottledDisk(read_iops=500))
+        limits = f'[[limit]]\ndisk = "{disk.name}"\niops = 500\n'
+        daemon = stack.enter_context(running_daemon(limits, tmp_path, ["--no-cloud"]))
+        alone = ("--no-daemon", f"--config.file={tmp_path}/ioplateau.toml")
+        shown = {
+            name: stack.enter_context(
+                Terminal(
+                    *("top", "--no-cloud"),
+                    *((f"--url={daemon.url}",) if attached else alone),
+                    size=size,
+                    environ=environ,
+                )
+            )
+            for name, (size, environ, attached) in TERMINALS.items()
+        }
+        disk.load(depth=16, seconds=120)  # ends with the disk
+        row = re.compile(
+            rf"^{disk.name} +throttled +\d+s +\d+% 500 IOPS +\d+ +[\d.]+ +[\d.]+ms +\d",
+            re.MULTILINE,
         )
-        os.close(slave)
-        self.seen = b""
+        for name, top in shown.items():
+            words = ["throttled", "held at"]
+            words += ["daemon at 127.0.0.1"] if TERMINALS[name][2] else []
+            words += ["ioplateau.toml limit[0]"] if name.startswith("200x50") else []
 
-    def read_until(self, words: bytes) -> None:
-        """Read what is drawn. Raises TimeoutError."""
-        deadline = time.monotonic() + 60
-        while words not in self.seen:
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{words!r} was not drawn: {self.seen[-2000:]!r}")
-            if select.select([self.master], [], [], 0.5)[0]:
-                try:
-                    self.seen += os.read(self.master, 65536)
-                except OSError:  # the other end is closed
-                    if words not in self.seen:
-                        raise TimeoutError(f"it ended: {self.seen[-2000:]!r}") from None
+            is_red = "NO_COLOR" not in TERMINALS[name][1]
 
-    def ended(self) -> int:
-        try:
-            return self.process.wait(timeout=30)
-        finally:
-            self.process.kill()
-            os.close(self.master)
+            # A screen may be read while it is half drawn: all of it must hold at once.
+            def holds(t, words=words, is_red=is_red):
+                told = all(word in t.text for word in words) and "throttled" in t.lines[1]
+                return told and row.search(t.text) and ("red" in t.colours()) is is_red
 
-
-@pytest.fixture
-def terminal():
-    opened = []
-
-    def open_terminal(*words: str) -> Terminal:
-        opened.append(Terminal(*words))
-        return opened[-1]
-
-    yield open_terminal
-    for one in opened:
-        one.process.kill()
-        one.process.wait()
-
-
-def test_it_draws_this_machine_and_ends_with_q(terminal):
-    top = terminal()
-    top.read_until(b"idle")  # of the many loop devices, if of nothing else
-    os.write(top.master, b"q")
-    top.read_until(LEFT_THE_SCREEN)
-
-    assert b"ioplateau" in top.seen
-    assert top.ended() == 0
-
-
-def test_sigterm_gives_the_terminal_back(terminal):
-    top = terminal()
-    top.read_until(b"ioplateau")
-    top.process.send_signal(signal.SIGTERM)
-    top.read_until(LEFT_THE_SCREEN)
-
-    assert top.ended() == 128 + signal.SIGTERM
-
-
-def test_a_terminal_that_cannot_be_drawn_on_is_told():
-    done = subprocess.run(
-        ["script", "-qec", f"{IOPLATEAU} top --no-cloud", "/dev/null"],
-        env={**TERMINAL, "TERM": "nonsense"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-
-    assert done.returncode == 2
-    assert "cannot be drawn on" in done.stdout
-    assert "--batch" in done.stdout
+            top.wait_until(holds, f"{disk.name} throttled ({name})")
+            assert top.text.isascii() is ("C" in name)
+            top.press(f"/{disk.name}\r")
+            top.wait_for(f"filter {disk.name}")
+            top.press("\r")
+            top.wait_for("configured: ioplateau.toml limit[0]")
+            top.wait_for("share of its limit, the last")
+            top.wait_for("#" if "C" in name else "█")
+            top.press("qq")
+            assert top.wait_for_end() == 0
 
 
 def test_without_a_terminal_it_is_plain_text_and_names_the_throttled_disk(tmp_path):
@@ -109,7 +74,14 @@ def test_without_a_terminal_it_is_plain_text_and_names_the_throttled_disk(tmp_pa
         config.write_text(f'[[limit]]\ndisk = "{disk.name}"\niops = 500\n')
         disk.load(depth=16, seconds=120)  # ends with the disk
         done = subprocess.run(
-            [IOPLATEAU, "top", "--no-cloud", "--count=20", f"--config.file={config}"],
+            [
+                IOPLATEAU,
+                "top",
+                "--no-cloud",
+                "--no-daemon",
+                "--count=20",
+                f"--config.file={config}",
+            ],
             env={**os.environ, "COLUMNS": "160"},
             capture_output=True,
             text=True,

@@ -28,8 +28,8 @@ from live_daemon import IOPLATEAU, free_port
 
 sys.path.append(str(PROJECT / "bench"))
 
-from cost import SIZES, directory
 from process import advancing_tree
+from sizes import SIZES, directory
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 

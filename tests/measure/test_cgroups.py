@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioplateau.measure.cgroups import limited, parse, read
+from ioplateau.measure.cgroups import (
+    MOST_GROUPS,
+    MOST_LIMITED,
+    Limited,
+    limited,
+    notices,
+    parse,
+    read,
+    require,
+)
 from ioplateau.measure.host import Host
 
 
@@ -62,15 +71,15 @@ def test_a_group_whose_limits_are_all_max_is_none(tmp_path):
         "254:0 rbps=max wbps=max riops=max wiops=max\n"
     )
 
-    assert limited(Host(tmp_path)) == []
+    assert limited(Host(tmp_path)) == Limited()
 
 
 def test_a_machine_without_cgroups_has_none(tmp_path):
-    assert limited(Host(tmp_path)) == []
+    assert limited(Host(tmp_path)) == Limited()
 
 
 def test_a_group_that_is_gone_is_left_out(v2):
-    assert read(v2, ["/sys/fs/cgroup/system.slice/gone"]) == []
+    assert read(v2, Limited(("/sys/fs/cgroup/system.slice/gone",))) == []
 
 
 def test_what_was_read_is_json(v2):
@@ -96,3 +105,80 @@ def test_almost_right_limits_are_read_or_left(text):
     groups, _ = parse([{"path": "/a", "files": {"io.max": text}}])
 
     assert all(isinstance(group.device[0], int) for group in groups)
+
+
+def with_limit(root, path, text="254:0 riops=500\n"):
+    group = root / "sys/fs/cgroup" / path
+    group.mkdir(parents=True, exist_ok=True)
+    (group / "io.max").write_text(text)
+
+
+def test_thousands_of_empty_groups_of_one_slice_hide_no_others_limit(tmp_path):
+    for number in range(MOST_GROUPS):
+        (tmp_path / f"sys/fs/cgroup/z.slice/{number}").mkdir(parents=True)
+    with_limit(tmp_path, "a.slice/b.slice/c.service")
+    with_limit(tmp_path, "z.slice")
+    found = limited(Host(tmp_path))
+
+    root = "/sys/fs/cgroup"
+    assert set(found.places) == {f"{root}/a.slice/b.slice/c.service", f"{root}/z.slice"}
+    assert found.notices == (
+        (
+            "control groups: of more than 5000 only 5000 were looked at for limits; "
+            "below /sys/fs/cgroup/z.slice there are others"
+        ),
+    )
+
+
+def test_many_limited_groups_of_one_slice_hide_no_others_limit(tmp_path):
+    for number in range(MOST_LIMITED + 6):
+        with_limit(tmp_path, f"a.slice/{number:02}.service")
+    with_limit(tmp_path, "z.slice/deep/deeper/db.service")
+    found = limited(Host(tmp_path))
+
+    assert len(found.places) == MOST_LIMITED
+    assert "/sys/fs/cgroup/z.slice/deep/deeper/db.service" in found.places
+    assert found.notices == (
+        (
+            "control groups: 71 have limits, 64 are followed; "
+            "left out: /sys/fs/cgroup/a.slice/63.service and 6 more"
+        ),
+    )
+
+
+def test_what_is_left_out_travels_with_what_was_read(tmp_path):
+    for number in range(MOST_LIMITED + 1):
+        with_limit(tmp_path, f"{number:02}.service")
+    host = Host(tmp_path)
+    found = limited(host)
+    blob = json.loads(json.dumps(read(host, found)))
+    groups, rejects = parse(blob)
+
+    assert len(groups) == MOST_LIMITED
+    assert not rejects
+    assert notices(blob) == found.notices != ()
+
+
+def test_upper_groups_come_before_lower_ones(tmp_path):
+    with_limit(tmp_path, "a/deep/deeper")
+    with_limit(tmp_path, "a/wide")
+
+    assert [place.rpartition("/")[2] for place in limited(Host(tmp_path)).places] == [
+        "wide",
+        "deeper",
+    ]
+
+
+def test_a_machine_without_a_hierarchy_that_has_block_limits_is_no_machine_without_limits(tmp_path):
+    host, groups = Host(tmp_path), tmp_path / "sys/fs/cgroup"
+    with pytest.raises(FileNotFoundError, match="sys/fs/cgroup'"):
+        require(host)
+    (groups / "memory").mkdir(parents=True)
+    with pytest.raises(FileNotFoundError, match="sys/fs/cgroup/blkio'"):
+        require(host)
+
+    (groups / "blkio").mkdir()
+    require(host)
+    (groups / "blkio").rmdir()
+    (groups / "cgroup.controllers").write_text("cpu io memory\n")
+    require(host)

@@ -129,7 +129,8 @@ def test_what_is_no_nvme_device_raises_an_oserror(path):
     [
         ("nvme0n1", "/dev/nvme0"),
         ("nvme12n3", "/dev/nvme12"),
-        ("nvme0c1n1", "/dev/nvme0"),
+        ("nvme0c1n1", "/dev/nvme1"),
+        ("nvme3c12n2", "/dev/nvme12"),
         ("nvme0n1p1", ""),
         ("sda", ""),
         ("", ""),

@@ -3,6 +3,7 @@
 import json
 import socket
 import threading
+import tracemalloc
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,8 +12,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from cloud_machines import OS_DISK, azure_answer, data_disk
-from ioplateau.judge.clouds import aws, azure, gcp
-from ioplateau.measure.linklocal import Answer, Request, Silence, ask
+from ioplateau.limits.clouds.aws import metadata as aws
+from ioplateau.limits.clouds.azure import metadata as azure
+from ioplateau.limits.clouds.gcp import metadata as gcp
+from ioplateau.measure.linklocal import NoAnswer, ServiceAnswer, ServiceRequest, ask
 from ioplateau.measure.metadata import LINK_LOCAL, Document, Fetcher, Token
 
 AZURE = azure_answer(data_disk("0", "a"), os_disk=OS_DISK)
@@ -371,14 +374,14 @@ def raw(speak):
 
 
 def question(base):
-    return Request(base, "GET", "/x")
+    return ServiceRequest(base, "GET", "/x")
 
 
 def test_a_server_that_says_nothing_costs_no_more_than_its_time():
     with raw(lambda _, stop: stop.wait(10)) as base:
         found = ask(question(base), wait_seconds=0.05)
 
-    assert found == Silence(f"{base}: no byte for 0.05 s")
+    assert found == NoAnswer(f"{base}: no byte for 0.05 s")
 
 
 @pytest.mark.parametrize(
@@ -393,7 +396,7 @@ def test_a_server_that_trickles_is_cut_off_in_the_end(head):
     with raw(trickle) as base:
         found = ask(question(base), wait_seconds=0.2, whole_seconds=0.3)
 
-    assert isinstance(found, Silence)
+    assert isinstance(found, NoAnswer)
     assert "no whole answer within 0.3 s" in found.why
 
 
@@ -403,8 +406,8 @@ def test_an_answer_beyond_the_size_limit_is_refused_and_not_kept():
         found = ask(question(service.base), size_limit=4999)
         whole = ask(question(service.base), size_limit=5000)
 
-    assert found == Silence("/x: more than 4,999 bytes", is_away=False)
-    assert whole == Answer(200, big)
+    assert found == NoAnswer("/x: more than 4,999 bytes", is_away=False)
+    assert whole == ServiceAnswer(200, big)
 
 
 def test_an_endless_answer_is_refused():
@@ -416,7 +419,33 @@ def test_an_endless_answer_is_refused():
     with raw(flood) as base:
         found = ask(question(base), size_limit=100_000)
 
-    assert found == Silence("/x: more than 100,000 bytes", is_away=False)
+    assert found == NoAnswer("/x: more than 100,000 bytes", is_away=False)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"Transfer-Encoding: chunked\r\n\r\n-1\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFF\r\n",
+        b"Content-Length: 99999999999\r\n\r\n",
+        b"",
+    ],
+    ids=["chunk of -1", "large chunk", "large body", "endless head"],
+)
+def test_whatever_length_an_answer_claims_no_more_than_the_cap_is_read(head):
+    def flood(line, stop):
+        line.sendall(b"HTTP/1.1 200 OK\r\n" + head)
+        while not stop.is_set():
+            line.sendall(b"x" * 4095 + b"\n")
+
+    with raw(flood) as base:
+        tracemalloc.start()
+        found = ask(question(base), size_limit=100_000, whole_seconds=60.0)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+
+    assert isinstance(found, NoAnswer)
+    assert peak < 3 << 20
 
 
 @pytest.mark.parametrize(
@@ -436,7 +465,7 @@ def test_what_is_no_answer_is_silence(said):
     with raw(lambda line, _: line.sendall(said)) as base:
         found = ask(question(base))
 
-    assert isinstance(found, Silence)
+    assert isinstance(found, NoAnswer)
     assert found.why
 
 
@@ -445,7 +474,7 @@ def test_a_chunked_answer_is_read():
     with raw(lambda line, _: line.sendall(said)) as base:
         found = ask(question(base))
 
-    assert found == Answer(200, "abcde")
+    assert found == ServiceAnswer(200, "abcde")
 
 
 def test_bytes_that_are_no_text_are_marked():
@@ -453,14 +482,14 @@ def test_bytes_that_are_no_text_are_marked():
     with raw(lambda line, _: line.sendall(said)) as base:
         found = ask(question(base))
 
-    assert found == Answer(200, "a\ufffd")
+    assert found == ServiceAnswer(200, "a\ufffd")
 
 
 def test_a_redirection_is_not_followed():
     with serving(lambda *_: (302, ""), headers={"Location": "http://127.0.0.1:1/"}) as service:
         found = ask(question(service.base))
 
-    assert found == Answer(302)
+    assert found == ServiceAnswer(302)
     assert len(service.asked) == 1
 
 
@@ -470,7 +499,7 @@ def test_a_proxy_of_the_environment_is_not_asked(monkeypatch):
     with serving(lambda *_: (200, "direct")) as service:
         found = ask(question(service.base))
 
-    assert found == Answer(200, "direct")
+    assert found == ServiceAnswer(200, "direct")
 
 
 def test_nobody_but_the_link_local_address_is_asked():
@@ -482,14 +511,14 @@ def test_an_ec2_machine_is_also_asked_over_ipv6_where_ipv4_is_silent():
     bases = []
     for now in (0.0, 20.0, 60.0):
         bases.append(fetcher.next(now).base)
-        fetcher.take(now, Silence("no answer"))
+        fetcher.take(now, NoAnswer("no answer"))
 
     assert bases == [LINK_LOCAL, "http://[fd00:ec2::254]", LINK_LOCAL]
 
 
 def test_azure_is_never_asked_over_the_address_of_ec2():
     fetcher = Fetcher(azure.wanted())
-    fetcher.take(0.0, Silence("no answer")) if fetcher.next(0.0) else None
+    fetcher.take(0.0, NoAnswer("no answer")) if fetcher.next(0.0) else None
 
     assert fetcher.next(1000.0).base == LINK_LOCAL
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ioplateau.measure import mountstats
-from ioplateau.measure.mountstats import Connection, Mount, Operation
+from ioplateau.measure.mountstats import Mount, NfsConnection, Operation
 from nfs_texts import IDLE_READ, ODD, READINGS, TWO_CONNECTIONS, kept, record
 
 
@@ -73,7 +73,7 @@ def test_udp_has_no_connects_and_old_kernels_no_slots():
     (old,) = mounts("odd-transports")["/mnt/udp", 0].connections
     (new,) = mounts("odd-transports")["/mnt/udp13", 0].connections
 
-    assert old == Connection(
+    assert old == NfsConnection(
         "udp", 719, 1, None, None, None, 300, 299, 1, 900, 40, None, None, None
     )
     assert (new.max_slots, new.sending_sum, new.pending_sum) == (7, 80, 700)
@@ -83,8 +83,8 @@ def test_tcp_has_ten_or_thirteen_numbers_and_more_are_ignored():
     (old,) = mounts("odd-transports")["/mnt/old", 0].connections
     (new,) = mounts("odd-transports")["/mnt/new", 0].connections
 
-    assert old == Connection("tcp", 832, 1, 1, 0, 11, 3000, 2998, 0, 9000, 12, None, None, None)
-    assert new == Connection("tcp", 832, 1, 1, 0, 11, 3000, 2998, 0, 9000, 12, 6, 30, 2000)
+    assert old == NfsConnection("tcp", 832, 1, 1, 0, 11, 3000, 2998, 0, 9000, 12, None, None, None)
+    assert new == NfsConnection("tcp", 832, 1, 1, 0, 11, 3000, 2998, 0, 9000, 12, 6, 30, 2000)
 
 
 def test_rdma_has_no_slots_whatever_its_other_columns():
@@ -97,14 +97,14 @@ def test_rdma_has_no_slots_whatever_its_other_columns():
 def test_local_has_no_port():
     (connection,) = mounts("odd-transports")["/mnt/local", 0].connections
 
-    assert connection == Connection("local", None, 1, 1, 0, 5, 40, 39, 0, 80, 3, 2, 4, 60)
+    assert connection == NfsConnection("local", None, 1, 1, 0, 5, 40, 39, 0, 80, 3, 2, 4, 60)
 
 
 def test_an_unknown_kind_is_read_like_tcp_where_it_fits_and_else_left_out():
     table = mountstats.parse(kept("odd-transports"))
     (connection,) = mounts("odd-transports")["/mnt/other", 0].connections
 
-    assert connection == Connection("quic", 4433, 1, 1, 0, 5, 40, 39, 0, 80, 3, 2, 4, 60)
+    assert connection == NfsConnection("quic", 4433, 1, 1, 0, 5, 40, 39, 0, 80, 3, 2, 4, 60)
     assert len(table.rejects) == 1
     assert "3 numbers after 'smoke'" in table.rejects[0]
 
@@ -298,6 +298,35 @@ def test_an_operation_used_first_takes_its_place_in_the_order():
     )
 
     assert list(after.mounts[0].operations) == ["NULL", "READ", "WRITE"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "GETATTR: 8 8 0 900 900 1 2 3 0",
+        "GETATTR: 8  8 0 900 900 1 2 3 0",
+        "GETATTR: 8 8 0 900 900 1 2 3 ",
+        "GETATTR: 8 8 0  900 1 2 3 0",
+        "GETATTR:8 8 0 900 900 1 2 3 0",
+        "GETATTR: 0 8 0 900 900 1 2 3 0",
+        "GETATTR: 0 0 0 0 0 0 0 0 0",
+        "GETATTR: 8 8 0 900 900 1 2 -3 0",
+        "GETATTR: 8 8 0 900 900 1 2 18446744073709551615 0",
+        "GETATTR: 8 8 0 900 900 1 2 99999999999999999999 0",
+        "GETATTR: 8 8 0 900 900 1 2 3",
+        "GETATTR: 8 8 0 900 900 1 2 3 0 5",
+        "GET1ATTR: 8 8 0 900 900 1 2 3 0",
+        "5 GETATTR: 8 8 0 900 900 1 2 3 0",
+    ],
+)
+def test_a_line_that_changed_is_read_as_if_it_were_the_first(line):
+    rows = (f"READ: {IDLE_READ}", "GETATTR: 7 7 0 800 800 1 1 1 0", "WRITE: 0 0 0 0 0 0 0 0 0")
+    before = mountstats.parse(record(operations=rows))
+    after = record(operations=(rows[0].replace("100 100", "101 101"), line, rows[2]))
+    found = mountstats.parse(after, before)
+
+    assert found == mountstats.parse(after)
+    assert dict(found.mounts[0].operations) == dict(mountstats.parse(after).mounts[0].operations)
 
 
 def test_records_that_moved_are_found_again():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from almost_right import damaged_line, damaged_text
-from ioplateau.measure import mountstats
+from ioplateau.measure import mountstats, nfslines
+from ioplateau.measure.mountstats import parse
 from nfs_texts import READINGS, kept, record
 
 READS = "READ: 100 100 0 20000 400000 50 300 400 0"
@@ -83,6 +85,43 @@ def test_the_last_reading_never_changes_what_is_made_of_noise(pieces, data):
     assert mountstats.parse(text, last) == mountstats.parse(text)
 
 
+def xprt(*numbers: object, kind: str = "tcp") -> bytes:
+    return f"\txprt:\t{kind} {' '.join(map(str, numbers))}\n".encode()
+
+
+LINES = st.lists(
+    st.sampled_from(
+        (
+            xprt(*range(13)),
+            xprt(*range(20, 33)),
+            xprt(*range(10)),
+            xprt(*range(15)),
+            xprt(*range(12), 10**18),
+            xprt(*range(12), 2**64),
+            xprt(*range(12), -5),
+            xprt(*range(12), "x"),
+            xprt(*range(13), kind="rdma"),
+            b"\txprt:\ttcp\n",
+            b"\tnothing\n",
+        )
+    ),
+    max_size=4,
+).map(b"".join)
+
+
+@given(LINES | LINES.flatmap(damaged_text))
+def test_all_connections_at_once_are_those_of_each_line(text):
+    found = nfslines.tcp_connections(text)
+
+    if found is not None:
+        lines = [line for line in text.split(b"\n") if line.startswith(b"\txprt:")]
+        assert found == tuple(nfslines.connection(line) for line in lines)
+
+
+def test_lines_of_tcp_are_read_at_once():
+    assert len(nfslines.tcp_connections(xprt(*range(13)) * 8) or ()) == 8
+
+
 @given(damaged_line(READS.encode()))
 def test_a_damaged_line_costs_no_other_operation(line):
     rows = (READS.replace("READ", "GETATTR"), ZERO.replace("WRITE", "X"), ZERO)
@@ -121,3 +160,42 @@ def test_mounts_that_come_go_and_move_change_nothing(first, second, count):
     now = text(second[:count], 11)
 
     assert mountstats.parse(now, last) == mountstats.parse(now)
+
+
+NEXT = record(header="device fs:/next mounted on /next with fstype nfs4 statvers=1.1")
+HOSTILE = (
+    "\ndevice x:/ mounted on /x with fstype nfs4 statvers=1.1",
+    "\nno device mounted on /x with fstype nfs4 statvers=1.1",
+    "\n\ndevice x:/ mounted on /x with fstype tmpfs\n",
+    "FreeBSD 14\ndevice mounted on nothing\n\tage:\t1\n",
+    "\n\tper-op statistics\n\t READ: 1 1 1 1 1 1 1 1\n\n",
+    "\n\tRPC iostats version: 1.1  p/v: 9/9 (nfs)\n\txprt:\ttcp 0 0 2 0 9 1 1 0 1 0 9 1 1",
+    "\n\tevents:\t1 2 3\n\tbytes:\t9 9 9 9 9 9 9 9",
+    "',domain='',date='0,0'\n\ndevice x:/ mounted on /x with fstype tmpfs\n",
+)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_server_that_names_itself_like_a_record_hides_nothing(name):
+    def named(by):
+        line = f"\timpl_id:\tname='{by}',domain='d',date='17,0'\n".encode()
+        return record().replace(b"\tcaps:", line + b"\tcaps:", 1)
+
+    plain, hostile = parse(named("server") + NEXT), parse(named(name) + NEXT)
+    again = parse(named(name).replace(b"4096 8192", b"5000 9000") + NEXT, hostile)
+
+    assert hostile.mounts == plain.mounts
+    assert not hostile.rejects
+    assert again.mounts == (
+        plain.mounts[0]._replace(bytes=(0, 0, 0, 0, 5000, 9000, 1, 2)),
+        NEXT_MOUNT,
+    )
+
+
+NEXT_MOUNT = parse(NEXT).mounts[0]
+
+
+def test_words_that_a_server_never_closes_end_with_their_record():
+    open_end = record().replace(b"\tcaps:", b"\timpl_id:\tname='x\n\tcaps:", 1)
+
+    assert [mount.mount_point for mount in parse(open_end + NEXT).mounts] == ["/mnt/vol", "/next"]

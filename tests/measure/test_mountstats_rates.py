@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from ioplateau.measure import mountstats
-from ioplateau.measure.mountstats import Connection, Mount, MountRates
+from ioplateau.measure.mountstats import Mount, MountRates, NfsConnection
 from nfs_texts import kept, record
 
-CONNECTION = Connection("tcp", 0, 0, 1, 0, 0, 1000, 990, 0, 5000, 70, 9, 300, 4000)
+CONNECTION = NfsConnection("tcp", 0, 0, 1, 0, 0, 1000, 990, 0, 5000, 70, 9, 300, 4000)
 
 
 def mount(*operations: str, age: int = 100, octets: str = "0 0 0 0 0 0 0 0") -> Mount:
@@ -20,7 +20,7 @@ def between(before: Mount, after: Mount, elapsed_seconds: float = 2.0) -> MountR
     return rates
 
 
-def sent(**changes: int) -> Connection:
+def sent(**changes: int) -> NfsConnection:
     """CONNECTION with some counters further on."""
     return CONNECTION._replace(
         **{name: getattr(CONNECTION, name) + by for name, by in changes.items()}

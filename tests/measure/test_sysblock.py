@@ -140,7 +140,9 @@ def test_a_device_that_has_gone_costs_only_itself(machine):
 def test_missing_attributes_are_absent_and_not_empty(machine):
     machine.add(f"{SCSI}/block/sda", **{"device/model": " \n"})
 
-    assert machine.read("sda").block == {"sda": {"size": "2048", "dev": "8:0"}}
+    assert machine.read("sda").block == {
+        "sda": {"size": "2048", "dev": "8:0", "link": f"../../{SCSI}/block/sda"}
+    }
 
 
 def test_a_virtio_disk_is_asked_for_its_serial_number_once(machine):
@@ -253,3 +255,44 @@ def test_whatever_a_recording_says_of_a_device_it_is_parsed(block):
 
     assert devices.keys() == block.keys()
     assert all(isinstance(sysblock.identity(device), str) for device in devices.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "kind"),
+    [
+        ("vda", "devices/pci0000:00/0000:00:02.0/virtio1/block/vda", "disk"),
+        ("sdb", "devices/platform/host2/session1/target2:0:0/2:0:0:0/block/sdb", "network"),
+        ("sdc", "devices/pci0000:00/0000:00:03.0/host3/session9/target3:0:0/block/sdc", "network"),
+        ("rbd0", "devices/rbd/0/block/rbd0", "network"),
+        ("nvme1n1", "devices/virtual/nvme-fabrics/ctl/nvme1/nvme1n1", "network"),
+        ("nvme0n1", "devices/virtual/nvme-subsystem/nvme-subsys0/nvme0n1", "disk"),
+        ("zd0", "devices/virtual/block/zd0", "virtual"),
+        ("drbd1", "devices/virtual/block/drbd1", "virtual"),
+        ("whatever0", "devices/virtual/block/whatever0", "virtual"),
+        ("loop0", "devices/virtual/block/loop0", "loop"),
+        ("dm-0", "devices/virtual/block/dm-0", "dm"),
+        ("dasda", "devices/css0/0.0.0190/0.0.0190/block/dasda", "disk"),
+    ],
+)
+def test_the_place_in_sysfs_tells_what_is_a_disk_of_this_machine(machine, name, place, kind):
+    machine.add(place)
+
+    assert machine.device(name).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("transport", "kind"),
+    [("pcie", "disk"), ("apple-nvme", "disk"), ("tcp", "network"), ("rdma", "network")],
+)
+def test_the_transport_of_an_nvme_controller_tells_whose_disk_it_is(machine, transport, kind):
+    machine.add("devices/pci0000:00/nvme/nvme0/nvme0n1", **{"device/transport": transport + "\n"})
+
+    assert machine.device("nvme0n1").kind == kind
+
+
+def test_a_hidden_path_says_so(machine):
+    machine.add("devices/pci0000:00/nvme/nvme0/nvme0c0n1", hidden="1\n")
+    machine.add("devices/virtual/nvme-subsystem/nvme-subsys0/nvme0n1", hidden="0\n")
+
+    assert machine.device("nvme0c0n1").hidden
+    assert not machine.device("nvme0n1").hidden

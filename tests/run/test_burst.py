@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from ioplateau.engine import Engine, EngineSettings
-from ioplateau.judge.budgets import BudgetKey, Direction, Kind
-from ioplateau.judge.limits import ConfiguredLimit
-from ioplateau.judge.topology import Rules
+from ioplateau.limits.budgets import BudgetKey, Direction, Kind
+from ioplateau.limits.claims import ConfiguredLimit
+from ioplateau.limits.topology import Rules
 from ioplateau.run import recording, replay
 from live_daemon import read_exposition
 

@@ -4,6 +4,7 @@ import pytest
 
 from ioplateau.engine import EngineSettings
 from ioplateau.run import doctor
+from ioplateau.run.machine import machine as machine_of
 from ioplateau.run.sampler import Sampler, SamplerSettings, files
 from ioplateau.run.settings import PathSettings, ServeSettings
 from nfs_texts import entry, mounted
@@ -28,7 +29,7 @@ def report(machine):
         host = settings.paths.host()
         return Sampler(host, clock, files(host), SamplerSettings())
 
-    findings = doctor.look(settings, sampler_for)
+    findings = doctor.look(machine_of(settings, sampler_for=sampler_for))
     return {finding.subject: finding for finding in findings}, doctor.render(findings)
 
 
@@ -37,7 +38,9 @@ def test_an_empty_machine_is_told_what_is_vital(tmp_path):
 
     assert found["disks"].is_vital
     assert not found["disks"].is_good
-    assert "MISSING  disks: /proc/diskstats: No such file or directory" in text
+    where = f"{tmp_path}/proc/diskstats: no such file or directory"
+    assert f"MISSING  disks: cannot see the disks: {where}" in text
+    assert "ok" not in text
 
 
 def test_what_is_there_is_good(machine):
@@ -57,7 +60,8 @@ def test_what_is_read_seldom_and_fails_says_why(machine):
     (machine / "proc/stat").unlink()
     found, _ = report(machine)
 
-    assert found["CPU steal and iowait"].what == "/proc/stat: No such file or directory"
+    what = found["CPU steal and iowait"].what
+    assert what.endswith(f"{machine}/proc/stat: no such file or directory")
 
 
 def test_a_machine_without_sysfs_is_told(machine):

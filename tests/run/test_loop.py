@@ -141,6 +141,28 @@ def test_a_state_is_not_shown_for_long_when_all_ticks_fail(clock):
     assert running.state is None
 
 
+def test_ticks_that_fail_every_other_time_are_said_once(clock, caplog):
+    caplog.set_level(logging.ERROR)
+    engine = Brittle(lambda count: count % 2)
+    loop(clock, Sampler(clock, seconds=0.001), engine).run(ticks=20)
+
+    assert [record.getMessage() for record in caplog.records] == ["a tick failed"]
+
+
+def test_the_age_is_that_of_the_last_tick_that_came_to_something(clock):
+    engine = Brittle(lambda count: count > 1)
+    running = loop(clock, Sampler(clock, seconds=0.001), engine)
+    before = running.age_seconds
+    running.run(ticks=1)
+    clock.now += 5.0
+    fresh = running.age_seconds
+    running.tick()
+
+    assert before == 0.0
+    assert fresh == pytest.approx(5.0)
+    assert running.age_seconds == pytest.approx(5.001)
+
+
 def test_a_failure_after_a_tick_stops_nothing(clock):
     def after_tick(state, snapshot):
         raise OSError("the disk is full")

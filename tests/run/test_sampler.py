@@ -46,7 +46,8 @@ def test_a_snapshot_holds_the_text_of_every_source_with_its_own_time(machine):
 def test_a_missing_source_is_a_reason_and_costs_only_itself(machine):
     snapshot = sampler(machine).take()
 
-    assert snapshot.failed["/proc/pressure/io"] == "/proc/pressure/io: No such file or directory"
+    why = f"{machine}/proc/pressure/io: No such file or directory"
+    assert snapshot.failed["/proc/pressure/io"] == why
     assert snapshot.texts[DISKSTATS] == LINE
 
 
@@ -101,29 +102,64 @@ def test_a_source_that_answers_again_is_read_again(machine):
     assert seen == b"late"
 
 
-def test_sources_that_hang_at_once_cost_only_themselves(machine):
-    gate = threading.Event()
+def test_what_the_kernel_answers_from_memory_is_read_by_the_thread_that_asks(machine):
+    readers = []
     host = Host(machine)
-    hanging = tuple(Source(f"/hangs{number}", gate.wait) for number in range(4))
+    read = host.read
+    sources = [
+        Source(
+            source.name,
+            lambda name=source.name: readers.append(threading.get_ident()) or read(name),
+            is_prompt=source.is_prompt,
+        )
+        for source in files(host)
+    ]
+    sampling = Sampler(host, SystemClock(), sources)
+    sampling.take()
+    first, readers[:] = set(readers), []
+    sampling.take()
+
+    assert threading.get_ident() not in first  # opening a file may hang
+    assert set(readers) == {threading.get_ident()}
+
+
+def test_a_pipe_is_never_read_by_the_thread_that_asks(machine):
+    piped = machine / "proc/self/mountstats"
+    piped.unlink()
+    os.mkfifo(piped)
+    host = Host(machine)
+    descriptor = os.open(piped, os.O_RDWR)  # so that it can be opened, and says nothing
+    reader = Sampler(host, SystemClock(), settings=SamplerSettings(answer_seconds=0.1))
+    seen = [reader.take() for _ in range(3)]
+    os.close(descriptor)
+
+    assert all(MOUNTSTATS not in snapshot.texts for snapshot in seen)
+    assert all(snapshot.texts[DISKSTATS] == LINE for snapshot in seen)
+
+
+def test_sources_that_hang_at_once_cost_only_themselves(machine):
+    release = threading.Event()
+    host = Host(machine)
+    hanging = tuple(Source(f"/hangs{number}", release.wait) for number in range(4))
     settings = SamplerSettings(answer_seconds=0.2)
     snapshot = Sampler(host, SystemClock(), (*hanging, *files(host)), settings).take()
-    gate.set()
+    release.set()
 
     assert set(snapshot.failed) >= {source.name for source in hanging}
     assert snapshot.texts[DISKSTATS] == LINE
 
 
 def test_a_source_that_hangs_keeps_one_thread_however_long(machine):
-    gate = threading.Event()
+    release = threading.Event()
     host = Host(machine)
-    sources = (Source("/hangs", gate.wait), *files(host))
+    sources = (Source("/hangs", release.wait), *files(host))
     reader = Sampler(host, SystemClock(), sources, SamplerSettings(answer_seconds=0.05))
     reader.take()
     threads = threading.active_count()
     for _ in range(300):
         reader.take()
     again = threading.active_count()
-    gate.set()
+    release.set()
 
     assert again <= threads + 1  # the reader that took over, at most
 
@@ -195,7 +231,7 @@ def test_a_mount_table_that_cannot_be_read_is_a_reason(machine):
     (machine / "proc/self/mountinfo").unlink()
     snapshot = sampler(machine).take()
 
-    assert snapshot.failed[MOUNTINFO] == f"{MOUNTINFO}: No such file or directory"
+    assert snapshot.failed[MOUNTINFO] == f"{machine}{MOUNTINFO}: No such file or directory"
     assert snapshot.static.mountinfo is None
 
 

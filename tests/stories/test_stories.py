@@ -6,8 +6,8 @@ from itertools import groupby
 import pytest
 
 import story_book
-from ioplateau.judge.budgets import BudgetKey, Kind, Word
-from score_door import recordings, score
+from ioplateau.limits.budgets import BudgetKey, Kind, Word
+from scoring import recordings, score
 
 BY_NAME = {story.name: story for story in story_book.STORIES}
 FREE = [name for name, story in BY_NAME.items() if not any(act.binds for act in story.acts)]

@@ -2,7 +2,7 @@
 
 import json
 
-from ioplateau.judge.budgets import (
+from ioplateau.limits.budgets import (
     Budget,
     BudgetKey,
     Burst,
@@ -13,10 +13,10 @@ from ioplateau.judge.budgets import (
     Limit,
     Origin,
 )
-from ioplateau.run.catalogue import Shelf
+from ioplateau.run.cataloguefiles import CatalogueFiles
 from ioplateau.tell import limits
 
-SHELF = Shelf()
+CATALOGUE = CatalogueFiles()
 
 
 def budgets():
@@ -71,7 +71,7 @@ def test_the_json_of_the_budgets_has_the_same_facts():
 
 
 def test_a_what_if_says_what_binds_first_and_from_which_request_size_on():
-    text = limits.render(limits.whatif(SHELF, "DS1", ["P30"], ["8k"]))
+    text = limits.render(limits.whatif(CATALOGUE, "DS1", ["P30"], ["8k"]))
 
     assert text == (
         "Standard_DS1\n"
@@ -91,7 +91,7 @@ def test_a_what_if_says_what_binds_first_and_from_which_request_size_on():
 
 
 def test_the_json_of_a_what_if_can_be_read_by_a_program():
-    found = limits.as_json(limits.whatif(SHELF, "Standard_DS13", ["4xP30"], ["8k", "1M"]))
+    found = limits.as_json(limits.whatif(CATALOGUE, "Standard_DS13", ["4xP30"], ["8k", "1M"]))
     found = json.loads(json.dumps(found, allow_nan=False))
     small, large = found["cases"]
 
@@ -110,7 +110,9 @@ def test_the_json_of_a_what_if_can_be_read_by_a_program():
 
 
 def test_a_cached_disk_is_answered_with_hits_and_with_misses():
-    text = limits.render(limits.whatif(SHELF, "Standard_D8s_v3", ["P30:ReadOnly", "P30"], ["8k"]))
+    text = limits.render(
+        limits.whatif(CATALOGUE, "Standard_D8s_v3", ["P30:ReadOnly", "P30"], ["8k"])
+    )
 
     assert "reads, all answered by the host's cache, first to bind:" in text
     assert "reads that miss the host's cache, and writes through it, first to bind:" in text

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 import states
-from ioplateau.judge.budgets import Dimension, Direction, Kind, Origin, Word
+from ioplateau.limits.budgets import Dimension, Direction, Kind, Origin, Word
 from ioplateau.tell import prometheus
 from ioplateau.tell.prometheus import TABLES
 from ioplateau.tell.rows import UNITS
@@ -24,6 +24,8 @@ CONTRACT = [
     "budget_throttled",
     "budget_throttled_seconds_total",
     "budget_throttle_episodes_total",
+    "budget_throttled_since_timestamp_seconds",
+    "budget_learned_confidence_ratio",
     "budget_burst_credit_ratio",
     "budget_burst_exhaustion_seconds",
     "budget_demand_ratio",
@@ -393,6 +395,46 @@ def test_what_was_learned_was_promised_by_nobody():
     learned = states.limit(Dimension.IOPS, throttled=True, origin=Origin.LEARNED)
 
     assert not any("held_ratio{" in line for line in lines(with_budget(Kind.DISK, "sda", learned)))
+
+
+HELD_DISK = '{dimension="iops",direction="total",kind="disk",name="sda"}'
+
+
+def throttled_disk(origin=Origin.CONFIGURED, **verdict):
+    held = states.limit(Dimension.IOPS, throttled=True, origin=origin)
+    free = states.limit(Dimension.THROUGHPUT)
+    return with_budget(
+        Kind.DISK, "sda", held, free, word=Word.THROTTLED, since=870.4, origin=origin, **verdict
+    )
+
+
+def test_a_limit_that_holds_says_since_when_on_the_wall_clock():
+    state = throttled_disk()
+
+    series = f"ioplateau_budget_throttled_since_timestamp_seconds{HELD_DISK}"
+    assert value(state, series) == round(state.wall - state.mono + 870.4)
+    assert sum("since_timestamp_seconds{" in line for line in lines(state)) == 1
+
+
+def test_a_limit_that_does_not_hold_has_no_beginning():
+    state = with_budget(Kind.DISK, "sda", states.limit(Dimension.IOPS))
+
+    assert not any("since_timestamp_seconds{" in line for line in lines(state))
+
+
+@pytest.mark.parametrize(
+    ("origin", "evidence", "told"),
+    [
+        (Origin.LEARNED, {"confidence": 0.75}, 0.75),
+        (Origin.LEARNED, {}, 0.0),
+        (Origin.CONFIGURED, {"confidence": 0.75}, None),
+        (Origin.REPORTED, {}, None),
+    ],
+)
+def test_a_learned_limit_that_holds_says_how_sure_it_is(origin, evidence, told):
+    state = throttled_disk(origin, evidence=evidence)
+
+    assert value(state, f"ioplateau_budget_learned_confidence_ratio{HELD_DISK}") == told
 
 
 def test_exactly_one_verdict_holds():

@@ -5,14 +5,18 @@ from html.parser import HTMLParser
 import pytest
 
 import states
-from ioplateau.judge.budgets import Dimension, Kind, Word
-from ioplateau.tell import page
+from ioplateau.history import Episode, Series
+from ioplateau.limits.budgets import Dimension, Direction, Kind, Origin, Word
+from ioplateau.tell import page, view
+from ioplateau.tell.page import Around
+
+WALL = 1_700_000_000
 
 
 class Reader(HTMLParser):
     """What a browser would see: texts, tags, links, and tags left open."""
 
-    VOID = frozenset({"meta", "br"})
+    VOID = frozenset({"meta", "br", "link"})
 
     def __init__(self):
         super().__init__()
@@ -31,15 +35,39 @@ class Reader(HTMLParser):
         self.texts.append(data)
 
 
-def read(state, **options):
+def read(state, around=Around(), past=page.no_past, episodes=()):  # noqa: B008
     reader = Reader()
-    reader.feed(page.page(state, **options).decode())
+    reader.feed(page.page(view.of(state), around, past, episodes).decode())
     reader.close()
     return reader
 
 
-def words(state, **options):
-    return " ".join("".join(read(state, **options).texts).split())
+def words(state, *told, **options):
+    return " ".join(" ".join(read(state, *told, **options).texts).split())
+
+
+def past(budget, dimension, direction):
+    """A minute at the limit, the queue full."""
+    at = tuple(range(WALL - 60, WALL))
+    return Series(
+        budget.kind,
+        budget.name,
+        dimension,
+        direction,
+        1,
+        at,
+        rate=(500.0,) * 60,
+        limit=(500.0,) * 60,
+        share=(1.0,) * 60,
+        queue_length=(16.0,) * 30 + (None,) * 10 + (8.0,) * 20,
+        await_seconds=(0.032,) * 60,
+    )
+
+
+def episode(name="sda", **changes):
+    values = {"ended": WALL - 100.0, "dimension": Dimension.IOPS, "limit": 500.0}
+    values |= {"direction": Direction.TOTAL, "origin": Origin.CONFIGURED, "peak_share": 1.01}
+    return Episode(Kind.DISK, name, Word.THROTTLED, WALL - 700.0, **(values | changes))
 
 
 def throttled():
@@ -82,7 +110,7 @@ def test_the_worst_comes_first():
 def test_a_healthy_machine_says_so():
     healthy = states.budget(Kind.DISK, "sda", states.limit())
 
-    assert "Nothing throttled Budgets" in words(states.state(budgets=states.by_key(healthy)))
+    assert words(states.state(budgets=states.by_key(healthy))).startswith("Nothing throttled ")
 
 
 def test_an_unknown_limit_is_called_unknown():
@@ -116,15 +144,16 @@ def test_failing_sources_and_notices_are_told():
     )
 
     said = words(state)
-    assert "mountstats: /proc/self/mountstats: Permission denied" in said
+    assert "cannot see the NFS mounts: /proc/self/mountstats: permission denied" in said
     assert "config.toml limit[1]: no disk matches sdz" in said
     assert "diskstats:" not in said
 
 
 def test_links_lead_on():
-    links = read(states.state(), links=(("/metrics", "Metrics"), ("/-/healthy", "Healthy"))).links
+    links = (("/metrics", "Metrics"), ("/-/healthy", "Healthy"))
+    found = read(states.state(), Around(links=links)).links
 
-    assert links == ["/metrics", "/-/healthy"]
+    assert found == ["page.css", "icon.svg", "/metrics", "/-/healthy"]
 
 
 @pytest.mark.parametrize(
@@ -138,18 +167,127 @@ def test_a_hostile_name_is_text_wherever_it_stands(name):
         budgets=states.by_key(hostile),
         sources={name: states.SourceState(name, up=False, why=name)},
         notices=(name,),
+        disks={name: states.disk(name, before={"reads": 0})},
     )
+    around = Around(host=name, version=name, links=((name, name),))
 
-    reader = read(state, version=name, links=((name, name),))
+    reader = read(state, around, past, (episode(name, drew_most=name),))
 
-    assert not {"script", "img"} & set(reader.tags)
-    assert "".join(reader.texts).count(name.replace("\udcff", "\\xff")) == 10
+    assert reader.tags.count("script") == 1  # page.js
+    assert "img" not in reader.tags
+    assert "".join(reader.texts).count(name.replace("\udcff", "\\xff")) >= 13
 
 
 @pytest.mark.parametrize("state", [None, states.state(), states.full()])
-def test_the_page_is_well_formed_and_stands_alone(state):
-    reader = read(state)
+def test_the_page_is_well_formed_and_loads_nothing_from_elsewhere(state):
+    reader = read(state, past=past)
 
     assert reader.open == []
-    assert "script" not in reader.tags
-    assert "link" not in reader.tags
+    assert [link for link in reader.links if "//" in link and "/runbooks/" not in link] == []
+    assert "style" not in reader.tags  # the policy forbids it
+
+
+def test_which_machine_when_and_for_how_long():
+    sold = states.State._field_defaults["sold"]
+    sold = sold._replace(
+        identity=sold.identity._replace(cloud="azure", vm_size="Standard_D8s_v3", region="westus")
+    )
+
+    said = words(states.state(sold=sold), Around(host="db-01", watched_seconds=7800.0))
+
+    assert "db-01 · azure Standard_D8s_v3, westus" in said
+    assert "watched for 2 h 10 min" in said
+    assert "2023-11-14" in said
+
+
+def test_a_throttled_budget_has_its_past_drawn_and_told():
+    state = states.state(budgets=states.by_key(throttled()))
+    reader = read(state, past=past)
+    said = " ".join(reader.texts)
+
+    assert reader.tags.count("svg") == 3
+    assert "500 IOPS now, 500 IOPS at most; limit 500 IOPS" in said
+    assert "8 now, 16 at most" in said
+    assert "32 ms now, 32 ms at most" in said
+    assert any(link.endswith("/runbooks/disk-throttled.md") for link in reader.links)
+
+
+def test_every_runbook_that_is_named_is_there():
+    from pathlib import Path
+
+    from ioplateau.tell import page_budgets
+
+    books = Path(__file__).parents[2] / "docs/runbooks"
+    named = {*page_budgets.RUNBOOK_OF.values(), "nfs-server-not-answering"}
+
+    assert [name for name in named if not (books / f"{name}.md").exists()] == []
+    assert set(page_budgets.RUNBOOK_OF) == set(Kind)
+
+
+def test_what_was_held_lately_is_told_when_it_is_over():
+    idle = states.budget(Kind.DISK, "sda", states.limit(), word=Word.IDLE)
+    other = states.budget(Kind.DISK, "sdb", states.limit(), word=Word.IDLE)
+    state = states.state(budgets=states.by_key(idle, other))
+
+    reader = read(state, past=past, episodes=(episode(),))
+    said = " ".join(" ".join(reader.texts).split())
+
+    assert "Last: sda (disk) throttled for 10 min until" in said
+    assert "1 min 40 s ago" in said
+    assert reader.tags.count("article") == 1
+    assert "1 more idle or not yet known" in said
+    assert "500 IOPS (configured)" in said
+    assert "101 %" in said
+
+
+def test_an_episode_that_goes_on_says_so():
+    state = states.state(budgets=states.by_key(throttled()))
+
+    said = words(state, episodes=(episode(ended=None, drew_most="postgresql.service"),))
+
+    assert "11 min 40 s, goes on" in said
+    assert "postgresql.service" in said
+    assert "Last:" not in said
+
+
+def test_tables_have_captions_and_heads_for_those_who_hear_them():
+    state = states.state(disks={"sda": states.disk("sda", before={"reads": 0})})
+    text = page.page(view.of(state), Around()).decode()
+
+    assert "<caption>Disks, over the rate window</caption>" in text
+    assert '<th scope="row">sda</th>' in text
+    assert '<th scope="col">r_await</th>' in text
+
+
+def test_the_fragment_is_the_content_of_the_page():
+    seen = view.of(states.full())
+    whole, part = page.page(seen, Around()), page.fragment(seen, Around())
+
+    assert part in whole
+    assert part.startswith(b"<main ")
+
+
+def test_the_drawing_has_gaps_where_nothing_is_known():
+    state = states.state(budgets=states.by_key(throttled()))
+    text = page.page(view.of(state), Around(), past).decode()
+    queue = text.split("requests in the queue")[1]
+    line = queue.split('class="line"')[0].rsplit(' d="', 1)[1]
+
+    assert line.count("M") == 2
+
+
+def test_a_machine_of_many_budgets_has_the_worst_drawn_and_the_rest_listed():
+    reader = read(states.state(budgets=states.by_key(*many(100))), past=past)
+    said = " ".join(reader.texts)
+
+    assert reader.tags.count("svg") == 3 * 12
+    assert reader.tags.count("article") == 60
+    assert "40 more, less near to a limit" in said
+    assert "sd99" in said
+
+
+def many(count):
+    return [
+        states.budget(Kind.DISK, f"sd{number:02}", states.limit(), word=Word.SATURATED)
+        for number in range(count)
+    ]

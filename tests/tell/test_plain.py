@@ -1,8 +1,10 @@
 """Numbers as people say them."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ioplateau.judge.budgets import Dimension, Direction, Kind, Word
+from ioplateau.limits.budgets import Dimension, Direction, Kind, Word
 from ioplateau.tell import plain
 
 
@@ -96,6 +98,35 @@ def test_every_kind_and_every_verdict_has_words():
     assert set(plain.WORDS) == set(Word)
 
 
+def test_which_disks_a_vms_limit_is_of_is_said_where_it_is_known():
+    assert plain.kind(Kind.VM_UNCACHED, "uncached disks") == "VM, uncached disks"
+    assert plain.kind(Kind.VM_UNCACHED) == "VM, disks"
+    assert plain.kind(Kind.DISK, "uncached disks") == "disk"
+
+
 def test_a_byte_that_is_no_text_is_shown_by_its_number():
     assert plain.valid("/mnt/\udcff/ä") == "/mnt/\\xff/ä"
     assert plain.valid("\ud800") == "\N{REPLACEMENT CHARACTER}"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("/mnt/data", "/mnt/data"),
+        ("/mnt/Daten-Träger", "/mnt/Daten-Träger"),
+        ("\x1b[2J\x07", r"\x1b[2J\x07"),
+        ("a\nb\rc\td", r"a\nb\rc\td"),
+        ("\x9b31m", r"\x9b31m"),
+        ("\u202egnp.exe", r"\u202egnp.exe"),
+        ("a\u2028b", r"a\u2028b"),
+        ("\udcff", r"\xff"),
+        ("\ud800", "\N{REPLACEMENT CHARACTER}"),
+    ],
+)
+def test_nothing_speaks_to_the_terminal_or_begins_a_line(value, shown):
+    assert plain.printable(value) == shown
+
+
+@given(st.text())
+def test_whatever_a_name_holds_it_is_one_printable_line(value):
+    assert plain.printable(value).isprintable()

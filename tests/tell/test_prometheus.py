@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
 import states
+from exposition_peer import StateCollector
 from ioplateau.engine import Engine
-from ioplateau.judge.budgets import BudgetKey, Dimension, FlowKey, Kind
+from ioplateau.limits.budgets import BudgetKey, Dimension, FlowKey, Kind
 from ioplateau.run import recording
 from ioplateau.tell import prometheus
 from ioplateau.tell.rows import Scene
@@ -104,7 +105,7 @@ def test_every_byte_is_what_the_library_would_have_written(openmetrics_wanted):
 
     ours = prometheus.render(state, itself, openmetrics=openmetrics_wanted, per_connection=True)
 
-    collector = prometheus.StateCollector(scene_of(state, itself))
+    collector = StateCollector(scene_of(state, itself))
     library = generate_openmetrics if openmetrics_wanted else generate_latest
     assert ours == library(collector)
 
@@ -114,7 +115,7 @@ def test_no_label_and_no_number_makes_a_difference_to_the_library(name, number):
     disk = states.disk(name, read_milliseconds=number % 2**32, reads=number)
     state = states.state(disks={name: disk})
 
-    assert prometheus.render(state) == generate_latest(prometheus.StateCollector(scene_of(state)))
+    assert prometheus.render(state) == generate_latest(StateCollector(scene_of(state)))
 
 
 def test_quotes_backslashes_and_newlines_in_a_path_survive_the_way_to_prometheus():
@@ -176,15 +177,6 @@ def test_openmetrics_parses_and_ends():
     assert body.endswith("# EOF\n")
 
 
-def test_the_exposition_registers_without_being_collected():
-    asked = []
-    registry = CollectorRegistry()
-
-    registry.register(prometheus.StateCollector(lambda: asked.append(1)))
-
-    assert asked == []
-
-
 def test_a_throttled_flow_names_the_budget_it_suffers_from():
     flow, budget = FlowKey("disk", "sda"), BudgetKey(Kind.VM_UNCACHED, "vm")
 
@@ -230,6 +222,39 @@ def test_prometheus_gets_openmetrics():
 
     assert is_openmetrics
     assert content_type.startswith("application/openmetrics-text; version=1.0.0")
+
+
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [
+        ('text/plain;version="0.0.4"', "text/plain; version=0.0.4; charset=utf-8"),
+        ("text/plain;version=1.0.0rc1", "text/plain; version=0.0.4; charset=utf-8"),
+        ("text/plain;version=abc", "text/plain; version=0.0.4; charset=utf-8"),
+        ("application/openmetrics-text;version=abc", "text/plain; version=0.0.4; charset=utf-8"),
+        (f"text/plain;version={'9' * 5000}", "text/plain; version=0.0.4; charset=utf-8"),
+        (
+            'application/openmetrics-text;version="1.0.0"',
+            "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores",
+        ),
+    ],
+)
+def test_versions_in_quotes_and_versions_that_are_none_are_no_error(accept, content_type):
+    assert prometheus.negotiate(accept)[0] == content_type
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [*("text/plain", "application/openmetrics-text", ";", ",", "version", "=", '"', "1"),
+             *(".", "0", "rc1", "q=0.5", " ", "escaping", "*/*", "-", "\u0663")]
+        )
+    ).map("".join)
+)  # fmt: skip
+def test_whatever_is_accepted_gets_one_of_our_formats(accept):
+    content_type, is_openmetrics = prometheus.negotiate(accept)
+
+    assert content_type.startswith(("text/plain; version=", "application/openmetrics-text; "))
+    assert is_openmetrics == content_type.startswith("application")
 
 
 @pytest.mark.parametrize("accept", ["", "*/*", "text/html", "nonsense;;,=;q", "text/plain"])

@@ -3,7 +3,7 @@
 import json
 
 import states
-from ioplateau.judge.budgets import Dimension, Direction, Kind, Origin, Word
+from ioplateau.limits.budgets import Dimension, Direction, Kind, Origin, Word
 from ioplateau.tell import verdicts
 
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Any, TypeAlias
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
 SHOWN_CHARACTERS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """What a key wants. accept: a TOML value to a setting, or ValueError; read: text of a
     flag or the environment to a TOML value, or ValueError.
     """
@@ -27,12 +25,12 @@ class Check:
     read: Callable[[str], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A [table] of keys, or a [[table]] that may be repeated."""
+class Section(NamedTuple):
+    """A [table] of keys, or a [[table]] that may be repeated. called: other words for its keys."""
 
     keys: Mapping[str, Check]
     is_repeated: bool = False
+    called: Mapping[str, str] = MappingProxyType({})
 
 
 Table: TypeAlias = Mapping[str, Section]
@@ -89,7 +87,9 @@ def _one(name: str, path: str, found: Any, table: Table, problems: list[str]) ->
     for key, value in found.items():
         wish = keys.get(key)
         if wish is None:
-            problems.append(f"{path}.{_key(key)}: {_unknown(key, value, keys, table)}")
+            meant = table[name].called.get(key.lower())
+            hint = f'; did you mean "{meant}"?' if meant in keys else ""
+            problems.append(f"{path}.{_key(key)}: {_unknown(key, value, keys, table, hint)}")
             continue
         try:
             values[key] = wish.accept(value)
@@ -99,11 +99,13 @@ def _one(name: str, path: str, found: Any, table: Table, problems: list[str]) ->
     return values
 
 
-def _unknown(key: str, found: Any, here: Iterable[str], table: Table) -> str:
-    return f"unknown key (found {_shown(found)}); {_nearest(key, list(here), table)}"
+def _unknown(key: str, found: Any, here: Iterable[str], table: Table, hint: str = "") -> str:
+    return f"unknown key (found {_shown(found)}){hint or f'; {_nearest(key, list(here), table)}'}"
 
 
 def _nearest(key: str, here: list[str], table: Table) -> str:
+    from difflib import get_close_matches  # only who has made a mistake needs it
+
     # Written in the wrong section, or at the top, where TOML puts what precedes a section.
     elsewhere = {leaf: f"{name}.{leaf}" for name, one in table.items() for leaf in one.keys}
     for known, spelled, cutoff in (

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from argparse import SUPPRESS
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from ioplateau.config.checker import Values, read
 from ioplateau.config.table import TABLE
-from ioplateau.run.logs import FORMATS, LEVELS
+from ioplateau.logs import FORMATS, LEVELS
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(NamedTuple):
     """--`name` and its environment variable, which set `section`.`key`."""
 
     name: str
@@ -53,19 +52,24 @@ FLAGS = (
 )  # fmt: skip
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Give `parser` the flags; `load` takes the namespace it parses into."""
-    group = parser.add_argument_group("settings (each also as IOPLATEAU_... in the environment)")
+def add_flags(parser: argparse.ArgumentParser, shown: Collection[str] = ()) -> None:
+    """Give `parser` the flags; `load` takes the namespace it parses into.
+
+    shown: names of those that its help lists, empty: all. Each is taken by every command, so that
+    one environment and one set of flags serve all of them.
+    """
+    group = parser.add_argument_group("settings (each also by the variable that is named)")
     for flag in (CONFIG_FILE, *FLAGS):
+        help_text = f"{flag.help} {flag.variable}" if not shown or flag.name in shown else SUPPRESS
         # Values stay text: what is wrong with them is told together with the file's errors.
         if flag.is_switch:
             group.add_argument(
-                f"--{flag.name}", dest=flag.place, action="store_true", default=None, help=flag.help
+                f"--{flag.name}", dest=flag.place, action="store_true", default=None, help=help_text
             )
         else:
             action = "append" if flag.is_repeated else "store"
             group.add_argument(
-                f"--{flag.name}", dest=flag.place, metavar="...", action=action, help=flag.help
+                f"--{flag.name}", dest=flag.place, metavar="...", action=action, help=help_text
             )
 
 

@@ -23,10 +23,11 @@ from ioplateau.config.settings import (
     Settings,
 )
 from ioplateau.config.table import TABLE
-from ioplateau.judge.budgets import Direction
-from ioplateau.judge.limits import ConfiguredLimit, DiskFact, VmFact, VolumeFact
-from ioplateau.run.logs import LogSettings
-from ioplateau.run.settings import PathSettings, WebSettings
+from ioplateau.limits.budgets import Direction
+from ioplateau.limits.claims import ConfiguredLimit, DiskFact, VmFact, VolumeFact
+from ioplateau.logs import LogSettings
+from ioplateau.run.settings import PathSettings
+from ioplateau.web.settings import WebSettings
 
 # More is no configuration, but a wrong file name.
 MOST_BYTES = 1 << 20
@@ -106,6 +107,7 @@ def _made(values: Values, name: str, file: str | None, environ: Mapping[str, str
         nfs=NfsSettings(**accepted(values["nfs"])),
         cloud=CloudSettings(**accepted(values["cloud"])),
         state_directory=values["state"].get("directory") or _systemd_directory(environ),
+        catalogue_directory=values["limits"].get("catalogue"),
         limits=tuple(
             ConfiguredLimit(**_with_direction(entry), source=f"{name} limit[{number}]")
             for number, entry in enumerate(values["limit"])
@@ -130,4 +132,5 @@ def _with_direction(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def _systemd_directory(environ: Mapping[str, str]) -> str | None:
     # StateDirectory= of the unit: systemd.exec(5); several are separated by colons.
+    # https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html
     return environ.get("STATE_DIRECTORY", "").partition(":")[0] or None

@@ -7,13 +7,13 @@ from typing import Any, TypeAlias
 
 from ioplateau.config.checker import Values
 from ioplateau.config.settings import Settings
-from ioplateau.judge.budgets import Direction
-from ioplateau.run.settings import WebSettings
+from ioplateau.limits.budgets import Direction
+from ioplateau.limits.clouds import registry
+from ioplateau.web.settings import WebSettings
 
 LIMIT_SELECTORS = ("disk", "lun", "serial", "vm", "mount", "volume")
 DISK_SELECTORS = ("disk", "lun", "serial")
 VOLUME_SELECTORS = ("mount", "volume")
-NETAPP_LEVELS = ("Standard", "Premium", "Ultra", "Flexible")
 
 Entry: TypeAlias = Mapping[str, Any]
 
@@ -82,13 +82,18 @@ def _disk(entry: Entry) -> Iterator[str]:
 
 def _volume(entry: Entry) -> Iterator[str]:
     yield from _one_selector(entry, VOLUME_SELECTORS)
-    if not entry.keys() & {"quota_gib", "iops", "bytes_per_second"}:
+    levels = registry.services().get(entry.get("service", registry.DEFAULT_SERVICE), ())
+    # Of a service without levels in the table, its own kind of level may be enough: EFS' mode.
+    enough = {"quota_gib", "iops", "bytes_per_second"} | (
+        {"service_level"} if not levels else set()
+    )
+    if not entry.keys() & enough:
         yield "nothing to compute a limit from, want quota_gib or bytes_per_second or iops"
-    if entry.get("service", "azure_netapp_files") != "azure_netapp_files":
+    if not levels:
         return
     level = entry.get("service_level")
-    if level is not None and level not in NETAPP_LEVELS:
-        yield f'service_level is "{level}", want one of {", ".join(NETAPP_LEVELS)}'
+    if level is not None and level not in levels:
+        yield f'service_level is "{level}", want one of {", ".join(levels)}'
     if "quota_gib" in entry and level is None and "bytes_per_second" not in entry:
         yield "quota_gib without service_level, want the level: the limit is quota times its rate"
 

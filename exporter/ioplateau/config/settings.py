@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
-from ioplateau.judge.limits import ConfiguredLimit, DiskFact, VmFact, VolumeFact
-from ioplateau.run.logs import LogSettings
-from ioplateau.run.settings import PathSettings, WebSettings
+from ioplateau.limits.claims import ConfiguredLimit, DiskFact, VmFact, VolumeFact
+from ioplateau.logs import LogSettings
+from ioplateau.run.settings import PathSettings
+from ioplateau.web.settings import WebSettings
 
 
-@dataclass(frozen=True, slots=True)
-class SamplingSettings:
+class SamplingSettings(NamedTuple):
     """How often we look, and what the derived gauges cover."""
 
     # A cloud enforces its limits over about a second; see docs/how-it-decides.md.
@@ -20,8 +20,7 @@ class SamplingSettings:
     rate_window_seconds: float = 15.0
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceSettings:
+class DeviceSettings(NamedTuple):
     """Which block devices are followed: shell patterns of kernel names, include wins.
 
     RAM disks, floppies and optical drives are no storage anyone is throttled on; zram is
@@ -39,18 +38,20 @@ class DeviceSettings:
         return any(fnmatchcase(name, pattern) for pattern in self.exclude)
 
 
-@dataclass(frozen=True, slots=True)
-class CloudSettings:
+class CloudSettings(NamedTuple):
     """enabled: ask the cloud's metadata service, where the DMI names a cloud. refresh_seconds:
     within so long an attached disk or a changed tier is noticed; a question each is cheap.
+    volumes_file, describe_volumes, ec2_endpoint: as run.settings.VolumeQuestions.
     """
 
     enabled: bool = True
     refresh_seconds: float = 300.0
+    volumes_file: str | None = None
+    describe_volumes: bool = False
+    ec2_endpoint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class NfsSettings:
+class NfsSettings(NamedTuple):
     """ports: of NFS servers, to find our sockets by. per_connection: a set of series for each
     connection; off, since it multiplies by nconnect and by mounts.
     """
@@ -59,18 +60,18 @@ class NfsSettings:
     per_connection: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """The whole tree; the defaults are those of an empty file."""
 
-    web: WebSettings = field(default_factory=WebSettings)
-    log: LogSettings = field(default_factory=LogSettings)
-    sampling: SamplingSettings = field(default_factory=SamplingSettings)
-    paths: PathSettings = field(default_factory=PathSettings)
-    devices: DeviceSettings = field(default_factory=DeviceSettings)
-    nfs: NfsSettings = field(default_factory=NfsSettings)
-    cloud: CloudSettings = field(default_factory=CloudSettings)
+    web: WebSettings = WebSettings()
+    log: LogSettings = LogSettings()
+    sampling: SamplingSettings = SamplingSettings()
+    paths: PathSettings = PathSettings()
+    devices: DeviceSettings = DeviceSettings()
+    nfs: NfsSettings = NfsSettings()
+    cloud: CloudSettings = CloudSettings()
     state_directory: str | None = None  # None: nothing outlives a restart
+    catalogue_directory: str | None = None  # a user's own rows
     limits: tuple[ConfiguredLimit, ...] = ()
     vm: VmFact | None = None
     disks: tuple[DiskFact, ...] = ()

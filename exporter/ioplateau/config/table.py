@@ -19,9 +19,10 @@ from ioplateau.config.checker import (
     text,
     whole,
 )
-from ioplateau.judge.budgets import Direction
-from ioplateau.run.listen import split_address
-from ioplateau.run.logs import FORMATS, LEVELS
+from ioplateau.limits.budgets import Direction
+from ioplateau.limits.clouds import registry
+from ioplateau.logs import FORMATS, LEVELS
+from ioplateau.web.listen import split_address
 
 # The daemon's other pages.
 OWN_PATHS = ("/-/healthy", "/-/ready", "/-/reload")
@@ -48,8 +49,24 @@ def _page_check() -> Check:
 
 _PLACE = text("an absolute path", r"/[^\x00-\x1f\x7f]*")
 _PATTERN = text("a name or shell pattern")
+
+
+def _device_check() -> Check:
+    """Names as the kernel has them; what people type has /dev before it."""
+
+    def accept(value: Any) -> str:
+        name = str(_PATTERN.accept(value)).removeprefix("/dev/mapper/").removeprefix("/dev/")
+        if "/" in name:  # /dev/disk/by-id/... is another name, which changes with udev's rules
+            raise ValueError
+        return name
+
+    return Check(
+        'a name or shell pattern of a device, like "sdc", "/dev/sdc" or "vg-data"', accept, str
+    )
+
+
 _SELECTORS: Mapping[str, Check] = {
-    "disk": _PATTERN,
+    "disk": _device_check(),
     "lun": whole(0, 65535),
     "serial": _PATTERN,
     "vm": choice("uncached", "cached", "ultra", "network"),
@@ -63,6 +80,16 @@ _BYTES = above_zero("bytes a second")
 def _selectors(*names: str) -> dict[str, Check]:
     return {name: _SELECTORS[name] for name in names}
 
+
+# What people call it elsewhere.
+_CALLED: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("mbps", "mb_per_second", "mibps", "throughput", "bandwidth", "bps"), "bytes_per_second"
+    ),
+    "operations_per_second": "iops",
+    "name": "disk",
+    "device": "disk",
+}
 
 TABLE: Mapping[str, Section] = {
     "web": Section({
@@ -80,8 +107,15 @@ TABLE: Mapping[str, Section] = {
         "rate_window_seconds": number(1, 300, "seconds"),
     }),
     "path": Section({"rootfs": _PLACE, "procfs": _PLACE, "sysfs": _PLACE}),
-    "cloud": Section({"enabled": boolean(), "refresh_seconds": number(1, 86_400, "seconds")}),
+    "cloud": Section({
+        "enabled": boolean(),
+        "refresh_seconds": number(1, 86_400, "seconds"),
+        "volumes_file": _PLACE,
+        "describe_volumes": boolean(),
+        "ec2_endpoint": text(),
+    }),
     "state": Section({"directory": _PLACE}),
+    "limits": Section({"catalogue": _PLACE}),
     "device": Section({
         "include": several(_PATTERN, empty=True),
         "exclude": several(_PATTERN, empty=True),
@@ -99,7 +133,7 @@ TABLE: Mapping[str, Section] = {
         "burst_bytes_per_second": _BYTES,
         "burst_seconds": above_zero("seconds"),
         "direction": choice(*Direction),
-    }, is_repeated=True),
+    }, is_repeated=True, called=_CALLED),
     "disk": Section({
         **_selectors("disk", "lun", "serial"),
         "sku": text(),
@@ -110,14 +144,14 @@ TABLE: Mapping[str, Section] = {
         "bytes_per_second": _BYTES,
         "on_demand_burst": boolean(),
         "performance_plus": boolean(),
-    }, is_repeated=True),
+    }, is_repeated=True, called={**_CALLED, "type": "sku", "size": "size_gib"}),
     "volume": Section({
         **_selectors("mount", "volume"),
-        "service": choice("azure_netapp_files", "azure_files"),
+        "service": choice(*registry.services()),
         "service_level": text(),
         "quota_gib": above_zero("GiB"),
         "iops": _IOPS,
         "bytes_per_second": _BYTES,
         "large": boolean(),
-    }, is_repeated=True),
+    }, is_repeated=True, called={**_CALLED, "level": "service_level", "size": "quota_gib"}),
 }  # fmt: skip

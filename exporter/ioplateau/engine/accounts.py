@@ -6,33 +6,32 @@ What is counted here survives missed scrapes and, through `memory`, restarts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from ioplateau.judge.budgets import (
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.usage import FlowClock, Meter, WindowMean, drawn, is_throttled_at
+from ioplateau.limits.budgets import (
     Budget,
     BudgetKey,
     Dimension,
     Direction,
     FlowKey,
-    Kind,
     Limit,
     Origin,
     Verdict,
     Word,
 )
-from ioplateau.judge.credits import (
-    Bucket,
+from ioplateau.limits.claims import doubt, settle
+from ioplateau.limits.credits import (
+    CreditBucket,
     away,
     exhaustion_seconds,
     filled,
     fitted,
-    from_json,
+    is_sound,
     observe,
-    to_json,
 )
-from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.limits import doubt, settle
-from ioplateau.judge.usage import FlowClock, Meter, WindowMean, drawn, is_throttled_at
+from ioplateau.saved import Count, Rate, Seconds, as_row, read, wrong
 from ioplateau.state import LimitState
 
 # "At the present rate": a burst should show within seconds, one odd tick should not.
@@ -42,6 +41,65 @@ RESTORED_WINDOW_SECONDS = 15.0
 
 # Budgets that are no more, of which what was counted is kept.
 MOST_ABSENT = 200
+
+
+@as_row
+class SavedMeter(NamedTuple):
+    """For how long, and how often, a limit held."""
+
+    key: BudgetKey
+    dimension: Dimension
+    direction: Direction
+    throttled_seconds: Seconds
+    episodes: Count
+
+
+@as_row
+class SavedLevel(NamedTuple):
+    """A limit that was learned."""
+
+    key: BudgetKey
+    dimension: Dimension
+    direction: Direction
+    value: Rate
+
+
+@as_row
+class SavedCredit(NamedTuple):
+    """The bucket of a limit."""
+
+    key: BudgetKey
+    dimension: Dimension
+    direction: Direction
+    bucket: CreditBucket
+
+
+@as_row
+class SavedSeconds(NamedTuple):
+    """For how long a flow suffered from a budget."""
+
+    flow: FlowKey
+    key: BudgetKey
+    dimension: Dimension
+    seconds: Seconds
+
+
+class SavedAccounts(NamedTuple):
+    """What of the accounts survives a restart."""
+
+    meters: tuple[SavedMeter, ...] = ()
+    learned: tuple[SavedLevel, ...] = ()
+    credits: tuple[SavedCredit, ...] = ()
+    flows: tuple[SavedSeconds, ...] = ()
+
+
+def saved_accounts(value: object, where: str) -> SavedAccounts:
+    """From JSON values. Raises ShapeError where anything is wrong."""
+    found = read(SavedAccounts, value, where)
+    for place, credit in enumerate(found.credits):
+        if not is_sound(credit.bucket):
+            raise wrong(f"{where}.credits[{place}]", "numbers that do not agree", "a bucket")
+    return found
 
 
 Place = tuple[BudgetKey, Dimension, Direction]
@@ -54,7 +112,7 @@ class Accounts:
     def __init__(self) -> None:
         self._meters: dict[Place, Meter] = {}
         self._learned: dict[BudgetKey, dict[tuple[Dimension, Direction], Limit]] = {}
-        self._buckets: dict[Place, Bucket] = {}
+        self._buckets: dict[Place, CreditBucket] = {}
         self._paces: dict[Place, WindowMean] = {}
         self._words: dict[Place, str] = {}  # the last correction of each bucket
         self._clock = FlowClock()
@@ -63,7 +121,9 @@ class Accounts:
 
     @property
     def flow_seconds(self) -> Mapping[tuple[FlowKey, BudgetKey, Dimension], float]:
-        return {key: told for key, told in self._clock.seconds.items() if key[1] in self._budgets}
+        return {
+            key: seconds for key, seconds in self._clock.seconds.items() if key[1] in self._budgets
+        }
 
     @property
     def corrections(self) -> tuple[str, ...]:
@@ -181,7 +241,7 @@ class Accounts:
         rate: float | None,
         elapsed: float | None,
         throttled: bool,
-    ) -> Bucket | None:
+    ) -> CreditBucket | None:
         """The bucket after this tick; None: this limit has no credit, or of unknown size."""
         bucket = self._buckets.get(place)
         bucket = filled(limit) if bucket is None else fitted(bucket, limit)
@@ -235,51 +295,42 @@ class Accounts:
         )
         return tuple(f"{key.kind} {key.name}: {words}" for key, words in found if words)
 
-    def memory(self) -> dict[str, Any]:
-        """JSON values of all that must survive a restart."""
-        return {
-            "meters": [
-                [*map(str, _flat(place)), meter.throttled_seconds, meter.episodes]
+    def memory(self) -> SavedAccounts:
+        """All that must survive a restart."""
+        return SavedAccounts(
+            meters=tuple(
+                SavedMeter(*place, meter.throttled_seconds, meter.episodes)
                 for place, meter in self._meters.items()
                 if meter.episodes
-            ],
-            "flows": [
-                [*flow, *map(str, key), str(dimension), seconds]
-                for (flow, key, dimension), seconds in self._clock.seconds.items()
-            ],
-            "learned": [
-                [*map(str, (*key, *way)), limit.value]
+            ),
+            learned=tuple(
+                SavedLevel(key, *way, limit.value)
                 for key, learned in self._learned.items()
                 for way, limit in learned.items()
-            ],
-            "credits": [
-                [*map(str, _flat(place)), to_json(bucket)]
+            ),
+            # How long a bucket's model has been contradicted is not carried over.
+            credits=tuple(
+                SavedCredit(*place, bucket._replace(held_seconds=0.0, above_seconds=0.0))
                 for place, bucket in self._buckets.items()
-            ],
-        }
+            ),
+            flows=tuple(
+                SavedSeconds(flow, key, dimension, seconds)
+                for (flow, key, dimension), seconds in self._clock.seconds.items()
+            ),
+        )
 
-    def restore(self, memory: Mapping[str, Any], away_seconds: float) -> None:
-        """Take back what `memory` gave, `away_seconds` ago. Lines that make no sense are left out."""
-        for line in memory.get("meters", ()):
-            if (place := _place(line)) is not None and len(line) == 6:
-                meter = self._meters[place] = Meter(RESTORED_WINDOW_SECONDS)
-                meter.throttled_seconds, meter.episodes = _seconds(line[4]), int(line[5])
-        for line in memory.get("learned", ()):
-            if (place := _place(line)) is not None:
-                observed = _observed(place[1], place[2], float(line[4]))
-                self._learned.setdefault(place[0], {})[place[1:]] = observed
-        for line in memory.get("credits", ()):
-            bucket = from_json(line[4]) if len(line) == 5 else None
-            if (place := _place(line)) is not None and bucket is not None:
-                self._buckets[place] = away(bucket, away_seconds)
-        for line in memory.get("flows", ()):
-            if len(line) == 6 and line[2] in set(Kind) and line[4] in set(Dimension):
-                key = (
-                    FlowKey(line[0], line[1]),
-                    BudgetKey(Kind(line[2]), line[3]),
-                    Dimension(line[4]),
-                )
-                self._clock.seconds[key] = _seconds(line[5])
+    def restore(self, saved: SavedAccounts, away_seconds: float) -> None:
+        """Take back what `memory` gave, `away_seconds` ago."""
+        for key, dimension, direction, seconds, episodes in saved.meters:
+            meter = self._meters[key, dimension, direction] = Meter(RESTORED_WINDOW_SECONDS)
+            meter.throttled_seconds, meter.episodes = seconds, episodes
+        for key, dimension, direction, value in saved.learned:
+            observed = _observed(dimension, direction, value)
+            self._learned.setdefault(key, {})[dimension, direction] = observed
+        for key, dimension, direction, bucket in saved.credits:
+            self._buckets[key, dimension, direction] = away(bucket, away_seconds)
+        for flow, key, dimension, seconds in saved.flows:
+            self._clock.seconds[flow, key, dimension] = seconds
         self._restored = {*self._learned, *(place[0] for place in self._buckets)}
 
 
@@ -289,33 +340,13 @@ def _drop_oldest(book: dict[K, Any], is_absent: Callable[[K], bool]) -> None:
         del book[key]
 
 
-def _seconds(value: Any) -> float:
-    seconds = float(value)
-    if not 0 <= seconds < float("inf"):
-        raise ValueError(f"{value} seconds, want 0 or more")
-    return seconds
-
-
 def _observed(dimension: Dimension, direction: Direction, value: float) -> Limit:
     return Limit(dimension, direction, value, Origin.LEARNED, "plateau observed")
 
 
-def _in_force(limit: Limit, bucket: Bucket | None) -> float:
+def _in_force(limit: Limit, bucket: CreditBucket | None) -> float:
     """The limit now: burst while there is credit, or where bursting is never out of it."""
     if bucket is not None:
         return bucket.limit_in_force
     # A burst whose bucket nobody knows cannot be counted on; one without a bucket is on demand.
     return limit.value
-
-
-def _flat(place: Place) -> tuple[str, str, str, str]:
-    key, dimension, direction = place
-    return key.kind, key.name, dimension, direction
-
-
-def _place(line: Any) -> Place | None:
-    try:
-        kind, name, dimension, direction = line[:4]
-        return BudgetKey(Kind(kind), name), Dimension(dimension), Direction(direction)
-    except (ValueError, TypeError):
-        return None

@@ -3,68 +3,95 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
+from ioplateau.engine.follower import Follower, Moment, Outcome
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.judge import ticks
-from ioplateau.judge.budgets import FlowKey
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.stacks import is_remote_disk
-from ioplateau.measure import sysblock
-from ioplateau.measure.delta import History
+from ioplateau.limits.budgets import FlowKey
+from ioplateau.limits.stacks import is_remote_disk
+from ioplateau.measure import diskstats, multipath, sysblock
+from ioplateau.measure.asked import Asked
+from ioplateau.measure.delta import Readings, window
 from ioplateau.measure.diskstats import DiskCounters, DiskTable
 from ioplateau.measure.snapshot import Static
 from ioplateau.measure.sysblock import BlockDevice
 from ioplateau.state import DiskState
 
 
-class Disks:
+class _Flow(NamedTuple):
+    """A disk that is followed."""
+
+    name: str
+    key: FlowKey
+    history: Readings[DiskCounters]
+    is_shown: bool
+
+
+class Disks(Follower):
     """Remembers each block device between ticks."""
 
     def __init__(self, settings: EngineSettings) -> None:
         self.settings = settings
         self.table: DiskTable | None = None
+        self._is_blind = False  # the source failed: what the windows hold is old
         self.devices: Mapping[str, BlockDevice] = {}
         self.names: tuple[str, ...] = ()
-        self._flows: tuple[tuple[str, FlowKey], ...] = ()  # of the names
+        self._flows: tuple[_Flow, ...] = ()  # of the names
         # Followed, since they draw on the VM like any other, and not shown.
         self.hidden: frozenset[str] = frozenset()
         self._static: Static | None = None
         self._taken: EngineSettings | None = None
         self._seen: tuple[str, ...] = ()
-        self._histories: dict[str, History[DiskCounters]] = {}
+        # Whether some disk is new, or its counters have just begun: it may be another one than
+        # what is known of the machine tells.
+        self.is_strange = self._has_unknown = False
         self._known: dict[str, BlockDevice] = {}  # as they were told last
+        self._described: Mapping[
+            str, BlockDevice
+        ] = {}  # what sysfs says, paths of multipath and all
+        self._heads: Mapping[str, str] = {}  # of each path of native multipath, its disk
+        self._paths: dict[str, tuple[str, ...]] = {}  # of each such disk, its paths
+        self._counting: dict[str, tuple[str, ...]] = {}  # and whose counters were its own last
 
-    def observe(
-        self,
-        at: float,
-        table: DiskTable | None,
-        static: Static,
-        *,
-        gap: bool,
-        flows: dict[FlowKey, FlowTick | None],
-    ) -> None:
+    def parse(self, said: bytes) -> DiskTable:
+        return diskstats.parse(said, self.table)
+
+    def follow(self, found: DiskTable | None, moment: Moment) -> Outcome:
+        table, at, gap = found, moment.at, moment.is_broken
+        self._is_blind = table is None
         if table is None:
-            flows.update((flow, None) for _, flow in self._flows)
-            return
-        self._learn_names(table, static)
+            self.is_strange = any(flow.is_shown for flow in self._flows)
+            return Outcome({flow.key: None for flow in self._flows})
+        self._learn_names(table, moment.static)
         self.table = table
-        for name, flow in self._flows:
-            flows[flow] = self._follow(at, name, table.disks[name], gap=gap)
+        self.is_strange = self._has_unknown
+        disks = table.disks
+        flows: dict[FlowKey, FlowTick | None] = {}
+        for flow in self._flows:
+            name, key, history, is_shown = flow
+            if name in self._paths:
+                tick = self._follow_paths(at, flow, table, gap=gap)
+            else:
+                tick = _follow(at, history, disks[name], gap=gap)
+            flows[key] = tick
+            if tick is None and is_shown:
+                self.is_strange = True
+        return Outcome(flows)
 
-    def _follow(self, at: float, name: str, now: DiskCounters, *, gap: bool) -> FlowTick | None:
-        history = self._histories.get(name)
-        if history is None:
-            history = self._histories[name] = History(self.settings.rate_window_seconds)
-        last = history.last
-        if last is None or gap or at <= last[0]:
-            history.restart(at, now)
-            return None
-        tick = ticks.of_disk(last[1], now, at - last[0])
-        if tick is None:  # not one story
-            history.restart(at, now)
-        else:
-            history.push(at, now)
-        return tick
+    def _follow_paths(
+        self, at: float, flow: _Flow, table: DiskTable, *, gap: bool
+    ) -> FlowTick | None:
+        """A disk of several paths, counted once, by whoever counts on this kernel."""
+        name = flow.name
+        head, paths = table.disks[name], [table.disks[path] for path in self._paths[name]]
+        counted = multipath.counting(head, paths, self.devices.get(name))
+        names = tuple([one.name for one in counted])
+        is_same = self._counting.get(name, names) == names
+        self._counting[name] = names
+        now = multipath.together(head, counted)
+        return _follow(at, flow.history, now, gap=gap or not is_same)
 
     def _learn_names(self, table: DiskTable, static: Static) -> None:
         seen = tuple(table.disks)
@@ -72,7 +99,9 @@ class Disks:
         if seen == self._seen and static is self._static and settings is self._taken:
             return
         if static is not self._static:
-            self.devices = sysblock.parse(static)
+            self._described = sysblock.parse(static)
+            self.devices = multipath.described(self._described)
+        self._heads = multipath.paths(dict.fromkeys((*seen, *self._described)), self._described)
         self._seen, self._static, self._taken = seen, static, settings
         names = tuple(name for name in seen if self._is_flow(name, table.disks[name], static))
         swapped = [name for name in names if self._is_swapped(name)]
@@ -83,10 +112,28 @@ class Disks:
             self._seen = ()
         if names != self.names:
             self.names = names
-            self._flows = tuple((name, FlowKey("disk", name)) for name in names)
+        self._paths = {
+            head: tuple(path for path in seen if self._heads.get(path) == head)
+            for head in self._heads.values()
+            if head in names
+        }
+        self._counting = {
+            head: last for head, last in self._counting.items() if head in self._paths
+        }
         self.hidden = frozenset(name for name in names if self._is_hidden(name))
-        for gone in self._histories.keys() - set(names):
-            del self._histories[gone]
+        before = {flow.name: flow for flow in self._flows}
+        self._flows = tuple(
+            _Flow(
+                name,
+                before[name].key if name in before else FlowKey("disk", name),
+                before[name].history if name in before else Readings(settings.rate_window_seconds),
+                name not in self.hidden,
+            )
+            for name in names
+        )
+        self._has_unknown = any(
+            flow.is_shown and flow.name not in self.devices for flow in self._flows
+        )
         self._known = {
             name: device
             for name in names
@@ -99,10 +146,13 @@ class Disks:
         return before is not None and now is not None and sysblock.is_swapped(before, now)
 
     def _is_flow(self, name: str, disk: DiskCounters, static: Static) -> bool:
-        if name in static.partitions or _is_partition_name(name, self._seen):
+        if name in static.partitions or name in self._heads:
             return False
         device = self.devices.get(name)
-        if device is not None and device.partition_of:
+        if device is None or not device.kind:
+            if _is_partition_name(name, self._seen):
+                return False
+        elif device.partition_of or device.kind == "partition":
             return False
         size = device.size_bytes if device is not None else None
         if size == 0 and disk.reads == 0 and disk.writes == 0:
@@ -118,7 +168,10 @@ class Disks:
     def numbers(self) -> dict[tuple[int, int], str]:
         """Kernel names by major and minor number."""
         table = self.table
-        return {} if table is None else {disk.device: name for name, disk in table.disks.items()}
+        if table is None:
+            return {}
+        heads = self._heads
+        return {disk.device: heads.get(name, name) for name, disk in table.disks.items()}
 
     def with_partitions(self) -> dict[str, BlockDevice | None]:
         """Every flow, and the partitions that stacked devices are made of."""
@@ -127,22 +180,46 @@ class Disks:
         }
         return found | {name: self.devices.get(name) for name in self.names}
 
-    def states(self) -> dict[str, DiskState]:
-        found = {}
-        for name in self.names:
-            history = self._histories.get(name)
-            if name not in self.hidden and history is not None and history.last is not None:
-                found[name] = DiskState(
-                    name, history.last[1], history.window, self.devices.get(name)
+    def states(self) -> Mapping[str, DiskState]:
+        """As of now, made when somebody asks."""
+        read = [(flow.name, flow.history.timed) for flow in self._flows if flow.is_shown]
+        devices, is_blind = self.devices, self._is_blind
+        return Asked(
+            lambda: {
+                name: DiskState(
+                    name, readings[-1][1], None if is_blind else window(readings), devices.get(name)
                 )
-        return found
+                for name, readings in read
+                if readings
+            }
+        )
+
+
+def _follow(
+    at: float, history: Readings[DiskCounters], now: DiskCounters, *, gap: bool
+) -> FlowTick | None:
+    readings = history.timed
+    if gap or not readings or at <= readings[-1][0]:
+        history.restart(at, now)
+        return None
+    before_at, before = readings[-1]
+    tick = ticks.of_disk(before, now, at - before_at)
+    if tick is None:  # another device, or its counters were reset
+        history.restart(at, now)
+    else:
+        history.push(at, now)
+    return tick
 
 
 def _is_partition_name(name: str, names: Sequence[str]) -> bool:
-    """Where sysfs is not known: sda1 beside sda, nvme0n1p2 beside nvme0n1."""
+    """Where sysfs is not known: sda1 beside sda, nvme0n1p2 beside nvme0n1. Any driver's: the name
+    of a disk that ends in a digit gets a "p" (block/partitions/core.c add_partition()).
+
+    https://github.com/torvalds/linux/blob/v6.1/block/partitions/core.c
+    """
     stem = name.rstrip("0123456789")
     if stem == name:
         return False
     if stem.endswith("p") and stem[:-1] in names and stem[:-1][-1:].isdigit():
         return True
-    return stem in names and name.startswith(("sd", "vd", "xvd", "hd"))
+    return stem in names

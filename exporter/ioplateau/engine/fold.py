@@ -5,58 +5,38 @@ kernel text -> counters -> rates -> held against limits -> what we found
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from ioplateau.engine.accounts import Accounts
-from ioplateau.engine.disks import Disks
-from ioplateau.engine.groups import Groups
-from ioplateau.engine.hearsay import Hearsay
-from ioplateau.engine.interfaces import Interfaces
-from ioplateau.engine.nfs import Nfs
-from ioplateau.engine.providers import Providers
+from ioplateau import saved
+from ioplateau.engine import accounts, surroundings
+from ioplateau.engine.accounts import Accounts, SavedAccounts
+from ioplateau.engine.consumers import Devices, devices_of_disk, devices_of_mount
 from ioplateau.engine.settings import EngineSettings
-from ioplateau.judge import topology
-from ioplateau.judge.budgets import Budget, BudgetKey, FlowKey, Kind, Verdict
-from ioplateau.judge.clouds import discover
-from ioplateau.judge.clouds.identity import Sold
+from ioplateau.engine.sources import SOURCES, Followed, Followers
+from ioplateau.judge import judge as judging
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.judge import Judge
-from ioplateau.judge.topology import Topology
+from ioplateau.limits import topology
+from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey, Kind, Verdict
+from ioplateau.limits.clouds import discover
+from ioplateau.limits.clouds.identity import Sold
+from ioplateau.limits.topology import Topology
 from ioplateau.measure import (
-    cgroups,
-    diskstats,
     interfaces,
-    meminfo,
-    mountstats,
-    pressure,
-    procstat,
-    sockets,
 )
-from ioplateau.measure.reading import FormatError
 from ioplateau.measure.snapshot import (
-    DISKSTATS,
-    MEMINFO,
-    MOUNTINFO,
-    MOUNTSTATS,
-    NETDEV,
-    PRESSURE,
-    STAT,
     Snapshot,
     Static,
 )
-from ioplateau.measure.sockets import TcpSocket
-from ioplateau.state import BudgetState, MachineState, SourceState, State
-
-T = TypeVar("T")
-
-# Longer than this many intervals between two snapshots is a gap: the VM was paused, or nobody
-# looked. What happened in between is not one tick's story.
-GAP_INTERVALS = 2.5
+from ioplateau.state import GAP_INTERVALS, BudgetState, MachineState, State
 
 
-class _Read(Protocol):
-    def __call__(self, name: str, path: str, parse: Callable[[bytes], T]) -> T | None: ...
+class SavedEngine(NamedTuple):
+    """What `Engine.memory` gives; each part checks its own."""
+
+    judge: Mapping[str, Any]
+    accounts: Mapping[str, Any]
 
 
 class Engine:
@@ -67,21 +47,17 @@ class Engine:
         self._judge = judge or Judge()
         self._last: Snapshot | None = None
         self._ticks = 0
-        self._sources: dict[str, SourceState] = {}
-        self._arrived: dict[str, float] = {}
-        self._machine = MachineState()
-        self._disks = Disks(self._settings)
-        self._nfs = Nfs(self._settings)
-        self._nics = Interfaces(self._settings)
-        self._groups = Groups()
-        self._providers = Providers()
-        self._tcp: tuple[TcpSocket, ...] | None = None
+        self._follow = follow = Followers(self._settings)
+        self._sources = [Followed(source, source.follower(follow)) for source in SOURCES]
+        self._disks, self._nfs, self._nics = follow.disks, follow.nfs, follow.nics
+        self._groups, self._providers = follow.groups, follow.providers
+        self._consumers, self._witnesses = follow.consumers, follow.witnesses
         self._topology: Topology | None = None
         self._drawn_from: tuple[object, ...] = ()
         self._last_sold = topology.NOTHING_SOLD
         self._sold_by: tuple[object, ...] = ()
         self._accounts = Accounts()
-        self._hearsay = Hearsay()
+        self._told: Mapping[BudgetKey, BudgetState] = {}  # by the last tick
 
     def configure(self, settings: EngineSettings) -> None:
         """Take new settings from the next tick on; nothing measured is lost."""
@@ -94,9 +70,9 @@ class Engine:
         elapsed = self._elapsed(snapshot)
         flows = self._measure(snapshot, gap=elapsed is None)
         budgets = self._layout(snapshot).budgets
-        witness = self._hearsay.witness(
-            self._nfs.news(self._tcp, _slot_limit(snapshot.static)),
-            self._machine.memory,
+        witness = self._witnesses.witness(
+            self._nfs.client_readings(self._follow.sockets.known, _slot_limit(snapshot.static)),
+            self._follow.memory.value,
             self._groups.witnesses,
             self._providers,
         )
@@ -120,143 +96,18 @@ class Engine:
         return elapsed
 
     def _measure(self, snapshot: Snapshot, *, gap: bool) -> dict[FlowKey, FlowTick | None]:
+        """What every flow did since the last tick, source by source."""
         flows: dict[FlowKey, FlowTick | None] = {}
-        static = snapshot.static
-        read = self._reader(snapshot)
-
-        disks = read("diskstats", DISKSTATS, lambda text: diskstats.parse(text, self._disks.table))
-        at, late = self._arrival(snapshot, DISKSTATS)
-        self._disks.observe(at, disks, static, gap=gap or late, flows=flows)
-
-        mounts = read("mountstats", MOUNTSTATS, lambda t: mountstats.parse(t, self._nfs.table))
-        self._observe_mount_table(snapshot)
-        at, late = self._arrival(snapshot, MOUNTSTATS)
-        self._nfs.observe(at, mounts, gap=gap or late, flows=flows)
-
-        nics = read("netdev", NETDEV, lambda text: interfaces.parse(text, self._nics.table))
-        at, late = self._arrival(snapshot, NETDEV)
-        self._nics.observe(at, nics, gap=gap or late, flows=flows)
-
-        last, texts, failed = self._machine, snapshot.texts, snapshot.failed
-
-        def latest(name: str, path: str, parse: Callable[[bytes], T], before: T | None) -> T | None:
-            # What was not due this tick still holds; what failed does not.
-            was_due = path in texts or path in failed
-            return read(name, path, parse) if was_due else before
-
-        self._machine = MachineState(
-            latest("pressure", PRESSURE, pressure.parse, last.pressure),
-            latest("stat", STAT, procstat.parse, last.cpu),
-            latest("meminfo", MEMINFO, meminfo.parse, last.memory),
-        )
-        self._observe_tcp(snapshot)
-        self._observe_shape(snapshot)
-        self._observe_groups(snapshot, gap=gap, flows=flows)
-        self._observe_providers(snapshot, gap=gap)
+        interval = self._settings.interval_seconds
+        for source in self._sources:
+            flows.update(source.take(snapshot, interval, gap=gap))
         return flows
 
-    def _arrival(self, snapshot: Snapshot, name: str) -> tuple[float, bool]:
-        """When a source was read, and whether a gap lies before it: it may have been away while
-        the others were not.
-        """
-        at = snapshot.read_at(name)
-        before = self._arrived.get(name, at)
-        if name in snapshot.texts or name in snapshot.blobs:
-            self._arrived[name] = at
-        return at, at - before > GAP_INTERVALS * self._settings.interval_seconds
-
-    def _reader(self, snapshot: Snapshot) -> _Read:
-        """A function that reads one source and books how it fared; None: nothing to be had."""
-
-        def read(name: str, path: str, parse: Callable[[bytes], T]) -> T | None:
-            text = snapshot.texts.get(path)
-            if text is None:
-                why = snapshot.failed.get(path)
-                if why is not None:
-                    self._book(snapshot, name, path, why)
-                return None
-            try:
-                value = parse(text)
-            except FormatError as error:
-                self._book(snapshot, name, path, str(error))
-                return None
-            except Exception as error:  # a defect in one parser must not blind us to the rest
-                self._book(snapshot, name, path, f"{path}: {type(error).__name__}: {error}")
-                return None
-            self._book(snapshot, name, path, "", getattr(value, "rejects", ()))
-            return value
-
-        return read
-
-    def _book(
-        self, snapshot: Snapshot, name: str, path: str, why: str, rejects: Sequence[str] = ()
-    ) -> None:
-        before = self._sources.get(name) or SourceState(name, up=True)
-        seconds = snapshot.took.get(path, 0.0)
-        if before.up and not (why or seconds or rejects) and name in self._sources:
-            return  # nothing new
-        self._sources[name] = SourceState(
-            name,
-            not why,
-            why,
-            before.seconds + seconds,
-            before.rejects + len(rejects),
-            rejects[-1] if rejects else before.last_reject,
-        )
-
-    def _observe_mount_table(self, snapshot: Snapshot) -> None:
-        rejects = self._nfs.read_mounts(snapshot.static.mountinfo)
-        if (why := snapshot.failed.get(MOUNTINFO)) is not None or rejects is not None:
-            self._book(snapshot, "mountinfo", MOUNTINFO, why or "", rejects or ())
-        elif MOUNTINFO in snapshot.took:
-            self._book(snapshot, "mountinfo", MOUNTINFO, "")
-
-    def _observe_shape(self, snapshot: Snapshot) -> None:
-        """Sources that are not followed: only how they fare."""
-        for name in ("interfaces", "sysfs"):
-            why = snapshot.failed.get(name)
-            before = self._sources.get(name)
-            if why is not None:
-                self._book(snapshot, name, name, why)
-            elif name in snapshot.took or (name == "sysfs" and before and not before.up):
-                self._book(snapshot, name, name, "")
-
-    def _observe_tcp(self, snapshot: Snapshot) -> None:
-        blob = snapshot.blobs.get("tcp")
-        if blob is not None:
-            found, rejects = sockets.parse(blob)
-            self._tcp = found
-            self._hearsay.hear_sockets(snapshot.read_at("tcp"), found)
-            self._book(snapshot, "sockets", "tcp", "", rejects)
-        elif (why := snapshot.failed.get("tcp")) is not None:
-            self._tcp = None
-            self._book(snapshot, "sockets", "tcp", why)
-
-    def _observe_groups(
-        self, snapshot: Snapshot, *, gap: bool, flows: dict[FlowKey, FlowTick | None]
-    ) -> None:
-        blob = snapshot.blobs.get("cgroups")
-        if blob is None:
-            if (why := snapshot.failed.get("cgroups")) is not None:
-                self._book(snapshot, "cgroups", "cgroups", why)
-            return
-        found, rejects = cgroups.parse(blob)
-        self._book(snapshot, "cgroups", "cgroups", "", rejects)
-        at, late = self._arrival(snapshot, "cgroups")
-        self._groups.observe(at, found, self._disks.numbers, gap=gap or late, flows=flows)
-
-    def _observe_providers(self, snapshot: Snapshot, *, gap: bool) -> None:
-        for name, hear in (
-            ("ebs", self._providers.hear_volumes),
-            ("allowances", self._providers.hear_interfaces),
-        ):
-            blob, why = snapshot.blobs.get(name), snapshot.failed.get(name)
-            if blob is not None:
-                rejects = hear(snapshot.read_at(name), blob, gap=gap)
-                self._book(snapshot, name, name, "", rejects)
-            elif why is not None:
-                hear(snapshot.mono, {}, gap=True)  # what it said before holds no longer
-                self._book(snapshot, name, name, why)
+    def _devices_of(self, flow: FlowKey) -> Devices | None:
+        """The block devices or the file system of a disk or mount, for who draws on it."""
+        if flow.kind == "disk" and self._last is not None:
+            return devices_of_disk(flow.name, self._disks.numbers, self._last.static)
+        return devices_of_mount(self._nfs.entry_of(flow.name)) if flow.kind == "nfs" else None
 
     def _layout(self, snapshot: Snapshot) -> Topology:
         """Who draws on what; made anew when the machine's shape or the settings changed."""
@@ -277,7 +128,7 @@ class Engine:
                 self._nfs.flows(_slot_limit(static)),
                 interfaces.outward(self._nics.names, static.files),
                 settings.rules,
-                settings.shelf,
+                settings.catalogue,
                 self._sold(static),
                 self._groups.flows,
             )
@@ -296,7 +147,7 @@ class Engine:
             identity = discover.identify(
                 cloud, static.documents, self._disks.devices, static.files, settings.facts
             )
-            self._last_sold = discover.sold(identity, settings.shelf)
+            self._last_sold = discover.sold(identity, settings.catalogue)
             self._sold_by = told_by
         return self._last_sold
 
@@ -322,19 +173,30 @@ class Engine:
             clients=self._nfs.client_states(_slot_limit(snapshot.static)),
             interfaces=self._nics.states(snapshot.blobs.get("interfaces")),
             allowances=self._providers.interfaces,
-            machine=self._machine,
+            machine=MachineState(
+                self._follow.pressure.value, self._follow.cpu.value, self._follow.memory.value
+            ),
+            is_unfamiliar=self._disks.is_strange or self._nfs.is_strange,
+            flows=flows,
             budgets=self._budget_states(snapshot.mono, elapsed, flows, verdicts),
             flow_throttled_seconds={
                 key: seconds
                 for key, seconds in self._accounts.flow_seconds.items()
                 if not (key[0].name in hidden and key[0].kind == "disk")
             },
-            sources=dict(self._sources),
+            sources={each.state.name: each.state for each in self._sources if each.state},
+            sold=self._last_sold,
+            rules=self._settings.rules,
+            consumers=self._consumers.by_budget(
+                snapshot.mono, layout.budgets, self._devices_of, snapshot.static.mountinfo
+            ),
             notices=(
+                *surroundings.notices(snapshot.static.files),
                 *layout.notices,
                 *self._accounts.corrections,
                 *self._accounts.doubts(layout.budgets),
                 *self._providers.notices,
+                *self._groups.notices,
             ),
         )
 
@@ -347,13 +209,22 @@ class Engine:
     ) -> dict[BudgetKey, BudgetState]:
         assert self._topology is not None
         hidden, window = self._disks.hidden, self._settings.rate_window_seconds
-        found = {}
+        before, found = self._told, {}
         for key, budget in self._topology.budgets.items():
-            if key.name in hidden and key.kind is Kind.DISK:
+            if hidden and key.name in hidden and key.kind is Kind.DISK:
                 continue
-            verdict = verdicts[key]
+            verdict, last = verdicts[key], before.get(key)
+            if (
+                last is not None
+                and not last.limits
+                and last.verdict is verdict
+                and last.budget is budget
+            ):
+                found[key] = last  # no limit, and nothing new
+                continue
             limits = self._accounts.book(budget, at, elapsed, flows, verdict, window)
             found[key] = BudgetState(budget, verdict, limits)
+        self._told = found
         return found
 
     def budgets(self) -> tuple[Budget, ...]:
@@ -365,14 +236,22 @@ class Engine:
 
     def memory(self) -> dict[str, Any]:
         """JSON values of all that must survive a restart."""
-        return {"judge": self._judge.memory(), "accounts": self._accounts.memory()}
+        return {"judge": self._judge.memory(), "accounts": saved.write(self._accounts.memory())}
 
     def restore(self, memory: Mapping[str, Any], away_seconds: float) -> None:
-        """Take back what `memory` gave, `away_seconds` ago. Raises ValueError and the like for
-        what is no memory of ours.
+        """Take back what `memory` gave, `away_seconds` ago. Raises ShapeError for what is no memory
+        of ours, and then is as it was.
         """
-        self._judge.restore(memory["judge"])
-        self._accounts.restore(memory["accounts"], away_seconds)
+        of_judge, of_accounts = understood(memory)
+        self._judge.restore(of_judge)
+        self._accounts.restore(of_accounts, away_seconds)
+
+
+def understood(memory: Mapping[str, Any]) -> tuple[Mapping[str, Any], SavedAccounts]:
+    """The parts of what `Engine.memory` gave, all of it checked. Raises ShapeError."""
+    found = saved.read(SavedEngine, memory, "memory")
+    judging.MEMORY(found.judge, "memory.judge")
+    return found.judge, accounts.saved_accounts(found.accounts, "memory.accounts")
 
 
 def _slot_limit(static: Static) -> int | None:

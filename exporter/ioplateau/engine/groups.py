@@ -5,37 +5,51 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ioplateau.judge.budgets import FlowKey
+from ioplateau.engine.disks import Disks
+from ioplateau.engine.follower import NOTHING, Follower, Moment, Outcome
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.topology import GroupFlow
 from ioplateau.judge.witness import CgroupWitness
+from ioplateau.limits.budgets import FlowKey
+from ioplateau.limits.topology import GroupFlow
+from ioplateau.measure import cgroups
 from ioplateau.measure.cgroups import GroupCounters
 
 
-class _Reading(NamedTuple):
+class _GroupReading(NamedTuple):
     at: float
     counters: GroupCounters
 
 
-class Groups:
+class GroupTable(NamedTuple):
+    """Every group with a limit. notices: what an operator should know of those left out."""
+
+    groups: tuple[GroupCounters, ...]
+    rejects: tuple[str, ...]
+    notices: tuple[str, ...]
+
+
+class Groups(Follower):
     """Remembers each limited group between ticks."""
 
-    def __init__(self) -> None:
+    def __init__(self, disks: Disks) -> None:
+        self._disks = disks
         self.flows: tuple[GroupFlow, ...] = ()
         self.witnesses: Mapping[str, CgroupWitness] = {}
-        self._before: dict[str, _Reading] = {}
+        self.notices: tuple[str, ...] = ()
+        self._before: dict[str, _GroupReading] = {}
 
-    def observe(
-        self,
-        at: float,
-        groups: tuple[GroupCounters, ...],
-        devices: Mapping[tuple[int, int], str],
-        *,
-        gap: bool,
-        flows: dict[FlowKey, FlowTick | None],
-    ) -> None:
-        """One reading of every limited group. devices: kernel names by number."""
-        now = {_label(group, groups): _Reading(at, group) for group in groups}
+    def parse(self, said: object) -> GroupTable:
+        return GroupTable(*cgroups.parse(said), cgroups.notices(said))
+
+    def follow(self, found: GroupTable | None, moment: Moment) -> Outcome:
+        """One reading of every limited group; without one the last still holds."""
+        if found is None:
+            return NOTHING
+        self.notices = found.notices
+        groups, at, gap = found.groups, moment.at, moment.is_broken
+        devices = self._disks.numbers if groups else {}
+        flows: dict[FlowKey, FlowTick | None] = {}
+        now = {_label(group, groups): _GroupReading(at, group) for group in groups}
         witnesses = {}
         for label, reading in now.items():
             before = None if gap else self._before.get(label)
@@ -46,7 +60,7 @@ class Groups:
                 pressure_ratio=_pressure(before, reading) if before is not None else None,
             )
         self._before, self.witnesses = now, witnesses
-        found = tuple(
+        followed = tuple(
             GroupFlow(
                 label,
                 devices.get(reading.counters.device, ""),
@@ -57,8 +71,9 @@ class Groups:
             )
             for label, reading in now.items()
         )
-        if found != self.flows:  # the same object means that nothing changed
-            self.flows = found
+        if followed != self.flows:  # the same object means that nothing changed
+            self.flows = followed
+        return Outcome(flows)
 
 
 def _label(group: GroupCounters, groups: tuple[GroupCounters, ...]) -> str:
@@ -66,7 +81,7 @@ def _label(group: GroupCounters, groups: tuple[GroupCounters, ...]) -> str:
     return group.path if is_alone else f"{group.path} {group.device[0]}:{group.device[1]}"
 
 
-def _tick(before: _Reading, now: _Reading) -> FlowTick | None:
+def _tick(before: _GroupReading, now: _GroupReading) -> FlowTick | None:
     elapsed = now.at - before.at
     old, new = before.counters, now.counters
     growth = (
@@ -81,7 +96,7 @@ def _tick(before: _Reading, now: _Reading) -> FlowTick | None:
     return FlowTick(elapsed, reads, writes, read_bytes, write_bytes)
 
 
-def _pressure(before: _Reading, now: _Reading) -> float | None:
+def _pressure(before: _GroupReading, now: _GroupReading) -> float | None:
     old, new = before.counters.pressure_microseconds, now.counters.pressure_microseconds
     if old is None or new is None or new < old or now.at <= before.at:
         return None

@@ -5,77 +5,87 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ioplateau.engine.follower import Follower, Moment, Outcome
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.judge import ticks
-from ioplateau.judge.budgets import FlowKey
 from ioplateau.judge.flows import FlowTick
-from ioplateau.measure.delta import History
+from ioplateau.limits.budgets import FlowKey
+from ioplateau.measure import interfaces
+from ioplateau.measure.asked import Asked
+from ioplateau.measure.delta import Readings, TimedReadings, window
 from ioplateau.measure.interfaces import InterfaceCounters, InterfaceTable
 from ioplateau.state import InterfaceState
 
 
-class Interfaces:
+class Interfaces(Follower):
     """Remembers each interface between ticks."""
 
     def __init__(self, settings: EngineSettings) -> None:
         self.settings = settings
         self.table: InterfaceTable | None = None
         self.names: tuple[str, ...] = ()
-        self._histories: dict[str, History[InterfaceCounters]] = {}
+        self._flows: tuple[tuple[FlowKey, Readings[InterfaceCounters]], ...] = ()
         self._links: Mapping[str, Any] = {}
+        self._is_blind = False  # the source failed: what the windows hold is old
 
-    def observe(
-        self,
-        at: float,
-        table: InterfaceTable | None,
-        *,
-        gap: bool,
-        flows: dict[FlowKey, FlowTick | None],
-    ) -> None:
+    def parse(self, said: bytes) -> InterfaceTable:
+        return interfaces.parse(said, self.table)
+
+    def follow(self, found: InterfaceTable | None, moment: Moment) -> Outcome:
+        table, at, gap = found, moment.at, moment.is_broken
+        self._is_blind = table is None
         if table is None:
-            for name in self.names:
-                flows[FlowKey("nic", name)] = None
-            return
+            return Outcome({key: None for key, _ in self._flows})
         self.table = table
         names = tuple(table.interfaces)
         if names != self.names:
             self.names = names
-            for gone in self._histories.keys() - set(names):
-                del self._histories[gone]
-        for name, now in table.interfaces.items():
-            flows[FlowKey("nic", name)] = self._follow(at, name, now, gap=gap)
+            before = {key.name: (key, history) for key, history in self._flows}
+            seconds = self.settings.rate_window_seconds
+            self._flows = tuple(
+                before.get(name) or (FlowKey("nic", name), Readings(seconds)) for name in names
+            )
+        read = zip(self._flows, table.interfaces.values(), strict=True)
+        return Outcome({key: _follow(at, history, now, gap=gap) for (key, history), now in read})
 
-    def _follow(
-        self, at: float, name: str, now: InterfaceCounters, *, gap: bool
-    ) -> FlowTick | None:
-        history = self._histories.get(name)
-        if history is None:
-            history = self._histories[name] = History(self.settings.rate_window_seconds)
-        last = history.last
-        tick = None
-        if last is not None and not gap and at > last[0]:
-            tick = ticks.of_interface(last[1], now, at - last[0])
-        if tick is None:
-            history.restart(at, now)
-        else:
-            history.push(at, now)
-        return tick
-
-    def states(self, links: Any) -> dict[str, InterfaceState]:
+    def states(self, links: Any) -> Mapping[str, InterfaceState]:
+        """As of now, made when somebody asks."""
         if isinstance(links, dict):
             self._links = links
-        found = {}
-        for name in self.names:
-            history = self._histories[name]
-            link = self._links.get(name)
-            link = link if isinstance(link, dict) else {}
-            speed = link.get("speed_mbit")
-            if history.last is not None:
-                found[name] = InterfaceState(
-                    name,
-                    history.last[1],
-                    history.window,
-                    speed * 1e6 if isinstance(speed, int | float) and speed > 0 else None,
-                    link.get("up") if isinstance(link.get("up"), bool) else None,
-                )
-        return found
+        read = [(key.name, history.timed) for key, history in self._flows]
+        told, is_blind = self._links, self._is_blind
+        return Asked(
+            lambda: {
+                name: _state(name, readings, told.get(name), is_blind=is_blind)
+                for name, readings in read
+                if readings
+            }
+        )
+
+
+def _follow(
+    at: float, history: Readings[InterfaceCounters], now: InterfaceCounters, *, gap: bool
+) -> FlowTick | None:
+    readings, tick = history.timed, None
+    if readings and not gap and at > readings[-1][0]:
+        before_at, before = readings[-1]
+        tick = ticks.of_interface(before, now, at - before_at)
+    if tick is None:
+        history.restart(at, now)
+    else:
+        history.push(at, now)
+    return tick
+
+
+def _state(
+    name: str, readings: TimedReadings[InterfaceCounters], link: Any, *, is_blind: bool
+) -> InterfaceState:
+    link = link if isinstance(link, dict) else {}
+    speed = link.get("speed_mbit")
+    return InterfaceState(
+        name,
+        readings[-1][1],
+        None if is_blind else window(readings),
+        speed * 1e6 if isinstance(speed, int | float) and speed > 0 else None,
+        link.get("up") if isinstance(link.get("up"), bool) else None,
+    )

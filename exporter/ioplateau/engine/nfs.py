@@ -2,31 +2,41 @@
 
 I/O belongs to the superblock, connections belong to the client, whatever the number of mounts
 that repeat them: see fs/nfs/super.c nfs_show_stats(). Which is which stands in nfslayout.py.
+
+https://github.com/torvalds/linux/blob/v6.1/fs/nfs/super.c
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from ioplateau.engine import nfslayout
-from ioplateau.engine.hearsay import ClientNews
-from ioplateau.engine.nfslayout import Client, Entries, Layout, Superblock
+from ioplateau.engine.follower import Follower, Moment, Outcome
+from ioplateau.engine.nfslayout import Entries, Layout, NfsClient, Place, Superblock
 from ioplateau.engine.settings import EngineSettings
+from ioplateau.engine.witnesses import ClientReading
 from ioplateau.judge import ticks
-from ioplateau.judge.budgets import FlowKey
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.topology import NfsFlow
+from ioplateau.limits.budgets import FlowKey
+from ioplateau.limits.topology import NfsFlow
 from ioplateau.measure import mountinfo, mountstats
-from ioplateau.measure.delta import Span
-from ioplateau.measure.mountstats import Connection, Mount, MountTable
+from ioplateau.measure.asked import Asked
+from ioplateau.measure.delta import ReadingPair, TimedReadings, window
+from ioplateau.measure.mountinfo import MountEntry
+from ioplateau.measure.mountstats import Mount, MountTable, NfsConnection
+from ioplateau.measure.snapshot import Snapshot
 from ioplateau.measure.sockets import TcpSocket
 from ioplateau.state import ClientKey, NfsClientState, NfsMountState
 
 T = TypeVar("T")
 
+# For how long a mount whose READ or WRITE can no longer be read keeps its last counters: for two
+# ticks. After that its lines are taken to have changed for good.
+TORN_INTERVALS = 2.5
 
-class Nfs:
+
+class Nfs(Follower):
     """Remembers each superblock and client between ticks."""
 
     def __init__(self, settings: EngineSettings) -> None:
@@ -34,61 +44,79 @@ class Nfs:
         self.table: MountTable | None = None
         self.layout: tuple[object, ...] = ()
         self._mountinfo: bytes | None = None
+        # A reason for each bad line of a mount table that is new at this tick; None: it is not.
+        self.mount_rejects: tuple[str, ...] | None = None
         self._entries: Entries = {}
         self._is_redrawn = False
+        self._is_blind = False  # the source failed: what the windows hold is old
         self._now = Layout()
+        # Pairs of records taken to share connections that do not, and those that seemed so once.
+        self._apart: set[frozenset[Place]] = set()
+        self._doubted: set[frozenset[Place]] = set()
+        self._guessed: tuple[NfsClient, ...] = ()
+        self.is_strange = False  # some superblock is not in the mount table that we know
         # Of each client, by its first label; None: nobody tells of sockets.
         self._sockets: dict[str, tuple[TcpSocket, ...] | None] = {}
 
-    def read_mounts(self, text: bytes | None) -> tuple[str, ...] | None:
-        """Take up a mount table; a reason for each bad line, or None if it is not a new one."""
+    def read_mounts(self, text: bytes | None) -> None:
+        """Take up a mount table, unless it is the one that we know."""
+        self.mount_rejects = None
         if text is None or text == self._mountinfo:
-            return None  # superblocks that were known as such stay known
+            return  # superblocks that were known as such stay known
         self._mountinfo = text
         info = mountinfo.parse(text) if b" nfs" in text else mountinfo.MountInfo()
         entries = mountinfo.superblocks(info)
         self._is_redrawn = entries != self._entries
         self._entries = entries
-        return info.rejects
+        self.mount_rejects = info.rejects
 
-    def observe(
-        self,
-        at: float,
-        table: MountTable | None,
-        *,
-        gap: bool,
-        flows: dict[FlowKey, FlowTick | None],
-    ) -> None:
+    def parse(self, said: bytes) -> MountTable:
+        return mountstats.parse(said, self.table)
+
+    def follow(self, found: MountTable | None, moment: Moment) -> Outcome:
+        table, at, gap = found, moment.at, moment.is_broken
+        self.read_mounts(moment.static.mountinfo)
+        self._is_blind = table is None
         if table is None:
-            for superblock in self._now.superblocks.values():
-                flows[superblock.flow] = None
-            return
+            return Outcome({each.flow: None for each in self._now.superblocks.values()})
         self._learn_layout(table)
+        if self._guessed and self._part(table.mounts):
+            self._learn_layout(table)
         self.table = table
+        mounts = table.mounts
+        flows: dict[FlowKey, FlowTick | None] = {}
+        rest: tuple[float, FlowTick | None] = (0.0, None)  # of all that rest since the same time
         for superblock in self._now.superblocks.values():
-            mount = table.mounts[superblock.record]
-            flows[superblock.flow] = self._follow(at, superblock, mount, gap=gap)
+            history, now = superblock.history, mounts[superblock.record]
+            readings = history.timed
+            if readings and not gap and _rests(readings[-1][1], now):
+                elapsed = at - readings[-1][0]
+                if elapsed != rest[0]:
+                    tick = ticks.of_mount(readings[-1][1], now, elapsed) if elapsed > 0 else None
+                    rest = elapsed, tick
+                history.push(at, now)
+                flows[superblock.flow] = rest[1]
+            else:
+                flows[superblock.flow] = self._follow(at, superblock, now, gap=gap)
         for client in self._now.clients.values():
-            self._follow_client(at, client, table.mounts[client.record].connections, gap=gap)
+            _follow_client(at, client, mounts[client.record].connections, gap=gap)
+        return Outcome(flows)
 
     def _follow(
         self, at: float, superblock: Superblock, now: Mount, *, gap: bool
     ) -> FlowTick | None:
         last = superblock.history.last
+        if last is not None and not gap and mountstats.has_lost_data(last[1], now):
+            # One torn reading costs itself: the next whole one goes on from the last whole one.
+            if now.unreadable and at - last[0] < TORN_INTERVALS * self.settings.interval_seconds:
+                return None
+            superblock.history.restart(at, now)
+            return None
         if last is None or gap or not mountstats.is_continuous(last[1], now):
             superblock.history.restart(at, now)
             return None
         superblock.history.push(at, now)
         return ticks.of_mount(last[1], now, at - last[0]) if at > last[0] else None
-
-    def _follow_client(
-        self, at: float, client: Client, now: tuple[Connection, ...], *, gap: bool
-    ) -> None:
-        last = client.history.last
-        if last is None or gap or len(last[1]) != len(now) or _went_back(last[1], now):
-            client.history.restart(at, now)
-        else:
-            client.history.push(at, now)
 
     def _learn_layout(self, table: MountTable) -> None:
         """Group the records into superblocks and clients, when the set of mounts changed."""
@@ -97,10 +125,37 @@ class Nfs:
             return
         self.layout, self._is_redrawn = layout, False
         seconds = self.settings.rate_window_seconds
-        self._now = nfslayout.group(table.mounts, self._entries, self._now, seconds)
+        places = {nfslayout.place(mount) for mount in table.mounts}
+        self._apart = {pair for pair in self._apart if pair <= places}
+        self._now = nfslayout.group(table.mounts, self._entries, self._now, seconds, self._apart)
+        self._guessed = tuple(
+            one for one in self._now.clients.values() if one.is_guessed(table.mounts)
+        )
+        self.is_strange = any(each.entry is None for each in self._now.superblocks.values())
+
+    def _part(self, mounts: Sequence[Mount]) -> bool:
+        """Look whether superblocks that are taken to share connections still tell the same of
+        them; whether some do not, twice in a row, so that the layout must be drawn again.
+        """
+        doubted: set[frozenset[Place]] = set()
+        for client in self._guessed:
+            last, first = client.history.last, mounts[client.record]
+            if last is None:
+                continue
+            for record in client.records:
+                other = mounts[record]
+                if other.connections is not first.connections and nfslayout.have_parted(
+                    last[1], first.connections, other.connections
+                ):
+                    doubted.add(frozenset((nfslayout.place(first), nfslayout.place(other))))
+        parted = doubted & self._doubted
+        self._doubted = doubted
+        self._apart |= parted
+        self._is_redrawn = self._is_redrawn or bool(parted)
+        return bool(parted)
 
     def flows(self, slot_limit: int | None) -> list[NfsFlow]:
-        by_key: dict[str, Client] = {
+        by_key: dict[str, NfsClient] = {
             label: client for client in self._now.clients.values() for label in client.mounts
         }
         found = []
@@ -120,14 +175,14 @@ class Nfs:
             )
         return found
 
-    def news(
+    def client_readings(
         self, tcp: tuple[TcpSocket, ...] | None, slot_limit: int | None
-    ) -> dict[str, ClientNews]:
+    ) -> dict[str, ClientReading]:
         """What this tick showed of each client, by the label of its budgets."""
         clients = self._now.clients.values()
         self._sockets = {client.mounts[0]: self._sockets_of(client, tcp) for client in clients}
         return {
-            client.mounts[0]: ClientNews(
+            client.mounts[0]: ClientReading(
                 client.history.last[1],
                 client.history.tick,
                 _slots(client, slot_limit),
@@ -137,22 +192,32 @@ class Nfs:
             if client.history.last is not None
         }
 
-    def mount_states(self) -> dict[str, NfsMountState]:
-        return {
-            superblock.label: NfsMountState(
-                superblock.label,
-                superblock.history.last[1],
-                superblock.history.window,
-                superblock.entry,
-                superblock.mount_points,
-                superblock.client,
-            )
-            for superblock in self._now.superblocks.values()
-            if superblock.history.last is not None
-        }
+    def mount_states(self) -> Mapping[str, NfsMountState]:
+        """As of now, made when somebody asks."""
+        read = [(each, each.history.timed) for each in self._now.superblocks.values()]
+        is_blind = self._is_blind
+        return Asked(
+            lambda: {
+                superblock.label: NfsMountState(
+                    superblock.label,
+                    readings[-1][1],
+                    None if is_blind else window(readings),
+                    superblock.entry,
+                    superblock.mount_points,
+                    superblock.client,
+                )
+                for superblock, readings in read
+                if readings
+            }
+        )
+
+    def entry_of(self, label: str) -> MountEntry | None:
+        """The line of mountinfo of a mount; None: not known."""
+        mounts = self._now.superblocks.values()
+        return next((each.entry for each in mounts if each.label == label), None)
 
     def _sockets_of(
-        self, client: Client, tcp: tuple[TcpSocket, ...] | None
+        self, client: NfsClient, tcp: tuple[TcpSocket, ...] | None
     ) -> tuple[TcpSocket, ...] | None:
         """The sockets that are this client's, as far as ports tell them apart."""
         if tcp is None:
@@ -170,23 +235,75 @@ class Nfs:
         }
         return tuple([socket for socket in mine if socket.local_port not in taken])
 
-    def client_states(self, slot_limit: int | None) -> dict[ClientKey, NfsClientState]:
-        found: dict[ClientKey, NfsClientState] = {}
-        for client in self._now.clients.values():
-            if client.history.last is None:
-                continue
-            state = NfsClientState(
-                client.key,
-                client.address,
-                client.history.last[1],
-                client.history.window,
-                tuple(client.mounts),
-                self._sockets.get(client.mounts[0]),
-                slot_limit if _has_slots(client.key) else None,
-            )
-            twin = found.get(client.key)
-            found[client.key] = state if twin is None else _together(twin, state)
-        return found
+    def client_states(self, slot_limit: int | None) -> Mapping[ClientKey, NfsClientState]:
+        """As of now, made when somebody asks."""
+        read = [(each, each.history.timed) for each in self._now.clients.values()]
+        sockets, is_blind = self._sockets, self._is_blind
+        return Asked(lambda: _client_states(read, sockets, slot_limit, is_blind=is_blind))
+
+
+class MountPoints(Follower):
+    """How mountinfo fares, which comes with the machine's shape and is followed with mountstats."""
+
+    def __init__(self, nfs: Nfs) -> None:
+        self._nfs = nfs
+
+    def said(self, snapshot: Snapshot, key: str) -> Any:  # noqa: ARG002
+        return None
+
+    def follow(self, found: Any, moment: Moment) -> Outcome:  # noqa: ARG002
+        return Outcome(rejects=self._nfs.mount_rejects or ())
+
+    def fared(self, snapshot: Snapshot, key: str) -> Outcome | None:
+        rejects = self._nfs.mount_rejects
+        if rejects is None and key not in snapshot.took:
+            return None
+        return Outcome(rejects=rejects or ())
+
+
+def _client_states(
+    read: Iterable[tuple[NfsClient, TimedReadings[tuple[NfsConnection, ...]]]],
+    sockets: Mapping[str, tuple[TcpSocket, ...] | None],
+    slot_limit: int | None,
+    *,
+    is_blind: bool,
+) -> dict[ClientKey, NfsClientState]:
+    found: dict[ClientKey, NfsClientState] = {}
+    for client, readings in read:
+        if not readings:
+            continue
+        state = NfsClientState(
+            client.key,
+            client.address,
+            readings[-1][1],
+            None if is_blind else window(readings),
+            tuple(client.mounts),
+            sockets.get(client.mounts[0]),
+            slot_limit if _has_slots(client.key) else None,
+        )
+        twin = found.get(client.key)
+        found[client.key] = state if twin is None else _together(twin, state)
+    return found
+
+
+def _rests(before: Mount, now: Mount) -> bool:
+    """Whether nothing happened but that it grew older."""
+    return (
+        now.operations is before.operations
+        and now.bytes is before.bytes
+        and now.age_seconds >= before.age_seconds
+        and now.device == before.device
+    )
+
+
+def _follow_client(
+    at: float, client: NfsClient, now: tuple[NfsConnection, ...], *, gap: bool
+) -> None:
+    readings = client.history.timed
+    if gap or not readings or _went_back(readings[-1][1], now):
+        client.history.restart(at, now)
+    else:
+        client.history.push(at, now)
 
 
 def _places(mounts: Sequence[Mount]) -> tuple[object, ...]:
@@ -201,17 +318,17 @@ def _places(mounts: Sequence[Mount]) -> tuple[object, ...]:
     )
 
 
-def _address(client: Client) -> str:
+def _address(client: NfsClient) -> str:
     return client.address or client.key.server
 
 
-def _ports(client: Client) -> set[int]:
+def _ports(client: NfsClient) -> set[int]:
     """Local ports the kernel names; empty for v4.1 and newer."""
     last = client.history.last
     return set() if last is None else {one.port for one in last[1] if one.port}
 
 
-def _slots(client: Client, slot_limit: int | None) -> int | None:
+def _slots(client: NfsClient, slot_limit: int | None) -> int | None:
     """Calls the client may have outstanding, where the kernel tells."""
     if slot_limit is None or client.history.last is None or not _has_slots(client.key):
         return None
@@ -224,14 +341,19 @@ def _has_slots(key: ClientKey) -> bool:
     return key.version in {"3", "4.0"} and key.protocol.startswith("tcp")
 
 
-def _went_back(before: tuple[Connection, ...], now: tuple[Connection, ...]) -> bool:
-    return any(
-        new.sends < old.sends or new.receives < old.receives
-        for old, new in zip(before, now, strict=True)
-    )
+def _went_back(before: tuple[NfsConnection, ...], now: tuple[NfsConnection, ...]) -> bool:
+    """Whether these are not the same connections, further on."""
+    if before is now:
+        return False
+    if len(before) != len(now):
+        return True
+    for old, new in zip(before, now, strict=True):
+        if new.sends < old.sends or new.receives < old.receives:
+            return True
+    return False
 
 
-def _is_as_long(one: Span[T], other: Span[T]) -> bool:
+def _is_as_long(one: ReadingPair[T], other: ReadingPair[T]) -> bool:
     # One of them has just come: growth over different times cannot be added up.
     return abs(one.elapsed_seconds - other.elapsed_seconds) < 0.1
 
@@ -244,7 +366,7 @@ def _together(one: NfsClientState, other: NfsClientState) -> NfsClientState:
         and other.window is not None
         and _is_as_long(one.window, other.window)
     ):
-        window = Span(
+        window = ReadingPair(
             one.window.before + other.window.before,
             one.window.after + other.window.after,
             one.window.elapsed_seconds,

@@ -7,13 +7,14 @@ mount calls itself: bind mounts of sub-directories and other names of one server
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ioplateau.judge.budgets import FlowKey
-from ioplateau.measure.delta import History
+from ioplateau.limits.budgets import FlowKey
+from ioplateau.measure import mountstats
+from ioplateau.measure.delta import Readings
 from ioplateau.measure.mountinfo import MountEntry
-from ioplateau.measure.mountstats import Connection, Mount
+from ioplateau.measure.mountstats import Mount, NfsConnection
 from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.state import ClientKey
 
@@ -21,6 +22,12 @@ Entries = Mapping[tuple[str, int], MountEntry]
 
 # Ages are whole seconds, and two records of one reading may be formatted a second apart.
 SAME_AGE_SECONDS = 1
+# Two records of one reading tell the same counters, but for the calls that were made while the
+# kernel wrote what stands between them: 10 ms at 100,000 a second; a share, for longer tables.
+CALLS_BETWEEN, CALLS_BETWEEN_RATIO = 1000, 0.01
+STRAY_CALLS = 10
+
+Place = tuple[str, int]  # mount point, and the how-manieth there
 
 
 class Superblock(NamedTuple):
@@ -33,7 +40,7 @@ class Superblock(NamedTuple):
     entry: MountEntry | None
     client: ClientKey
     record: int  # its first one, by index in the table
-    history: History[Mount]
+    history: Readings[Mount]
 
     @property
     def device(self) -> str:
@@ -42,7 +49,7 @@ class Superblock(NamedTuple):
         return last[1].device if last is not None else ""
 
 
-class Client(NamedTuple):
+class NfsClient(NamedTuple):
     """The connections that some superblocks share. record: the one they are read from,
     by index in the table.
     """
@@ -51,32 +58,46 @@ class Client(NamedTuple):
     address: str
     record: int
     mounts: list[str]
-    history: History[tuple[Connection, ...]]
+    history: Readings[tuple[NfsConnection, ...]]
+    records: list[int]  # of each of its superblocks the first
+
+    def is_guessed(self, mounts: Sequence[Mount]) -> bool:
+        """Whether several superblocks are taken to share connections because they read alike:
+        v4.1 and newer and RDMA show no ports.
+        """
+        connections = mounts[self.record].connections
+        return len(self.records) > 1 and not any(one.port for one in connections)
 
 
 class Layout(NamedTuple):
     """All of them, by what tells them apart."""
 
     superblocks: Mapping[object, Superblock] = NO_ENTRIES
-    clients: Mapping[object, Client] = NO_ENTRIES
+    clients: Mapping[object, NfsClient] = NO_ENTRIES
 
 
-def group(mounts: Sequence[Mount], entries: Entries, before: Layout, seconds: float) -> Layout:
+def group(
+    mounts: Sequence[Mount],
+    entries: Entries,
+    before: Layout,
+    seconds: float,
+    apart: Collection[frozenset[Place]] = (),
+) -> Layout:
     """Every record in its place. Who was there before keeps its label and its history; seconds:
-    how long a new history is.
+    how long a new history is. apart: pairs of records that were seen to have other connections.
     """
     found = [_entry(mount, entries) for mount in mounts]
-    clients = _Clients(mounts, found, before, seconds)
+    clients = _Clients(mounts, found, before, seconds, apart)
     records = _by_superblock(mounts, found)
-    elders = _elders(mounts, records, before)
+    predecessors = _predecessors(mounts, records, before)
     points = {
         identity: tuple(mounts[index].mount_point for index in indices)
         for identity, indices in records.items()
     }
-    labels = _labels(points, elders)
+    labels = _labels(points, predecessors)
     superblocks = {}
     for identity, indices in records.items():
-        elder, first = elders.get(identity), indices[0]
+        predecessor, first = predecessors.get(identity), indices[0]
         place, label = labels[identity]
         superblocks[identity] = Superblock(
             FlowKey("nfs", label),
@@ -86,9 +107,40 @@ def group(mounts: Sequence[Mount], entries: Entries, before: Layout, seconds: fl
             found[first],
             clients.join(first, label).key,
             first,
-            elder.history if elder is not None else History(seconds),
+            predecessor.history if predecessor is not None else Readings(seconds),
         )
     return Layout(superblocks, clients.found)
+
+
+def place(mount: Mount) -> Place:
+    """What tells one record of a table from another."""
+    return mount.mount_point, mount.occurrence
+
+
+def have_parted(
+    before: Sequence[NfsConnection],
+    earlier: Sequence[NfsConnection],
+    later: Sequence[NfsConnection],
+) -> bool:
+    """Whether two records of one reading tell of other connections: the later one cannot be ahead
+    by more calls than the earlier one made since the reading `before`.
+    """
+    return any(
+        not 0 <= now - first <= first - was + STRAY_CALLS
+        for was, first, now in zip(*map(_calls, (before, earlier, later)), strict=True)
+    )
+
+
+def _calls(connections: Iterable[NfsConnection]) -> list[int]:
+    return [count for one in connections for count in (one.sends, one.receives)]
+
+
+def _may_be_one(earlier: Iterable[int], later: Iterable[int]) -> bool:
+    """Whether two records of one reading may tell the same counters, whatever was before."""
+    return all(
+        0 <= now - first <= CALLS_BETWEEN + CALLS_BETWEEN_RATIO * first
+        for first, now in zip(earlier, later, strict=True)
+    )
 
 
 def _entry(mount: Mount, entries: Entries) -> MountEntry | None:
@@ -108,7 +160,7 @@ def _by_superblock(
     for index, entry in enumerate(found):
         if entry is not None:
             records.setdefault(entry.device, []).append(index)
-    namesakes: dict[tuple[str, str], list[object]] = {}
+    namesakes: dict[object, list[object]] = {}
     for identity, (first, *_) in records.items():
         namesakes.setdefault(_name(mounts[first]), []).append(identity)
     for index, entry in enumerate(found):
@@ -120,8 +172,15 @@ def _by_superblock(
     return dict(sorted(records.items(), key=lambda item: item[1]))
 
 
-def _name(mount: Mount) -> tuple[str, str]:
-    return mount.device, mount.fstype
+def _name(mount: Mount) -> tuple[object, ...]:
+    # The options of a record are the superblock's: fs/nfs/super.c nfs_show_mount_options().
+    # https://github.com/torvalds/linux/blob/v6.1/fs/nfs/super.c
+    return mount.device, mount.fstype, frozenset(mount.options.items())
+
+
+def _completed(mount: Mount) -> list[int]:
+    found = (mount.operations.get(name) for name in mountstats.DATA)
+    return [0 if one is None else one.operations for one in found]
 
 
 def _guess(
@@ -130,52 +189,60 @@ def _guess(
     namesakes: list[object],
     records: Mapping[object, list[int]],
 ) -> object:
-    """Whose record this is, where mountinfo does not tell: of the same name and age, for one too
-    few is better than the same I/O twice.
+    """Whose record this is, where mountinfo does not tell: of the same name, age and counters, for
+    one too few is better than the same I/O twice.
     """
-    age = mounts[index].age_seconds
+    mount = mounts[index]
     for identity in namesakes:
-        if abs(mounts[records[identity][0]].age_seconds - age) <= SAME_AGE_SECONDS:
+        other = mounts[records[identity][0]]
+        first, second = (other, mount) if records[identity][0] < index else (mount, other)
+        if abs(other.age_seconds - mount.age_seconds) <= SAME_AGE_SECONDS and _may_be_one(
+            _completed(first), _completed(second)
+        ):
             return identity
     namesakes.append((*_name(mounts[index]), len(namesakes)))
     return namesakes[-1]
 
 
-def _elders(
+def _predecessors(
     mounts: Sequence[Mount], records: Mapping[object, list[int]], before: Layout
 ) -> dict[object, Superblock]:
     """Who each superblock was in the last layout, under this identity or another."""
-    elders = {
+    predecessors = {
         identity: before.superblocks[identity]
         for identity in records
         if identity in before.superblocks
     }
     # mountinfo began or ceased to tell of it: what is mounted there is still the same.
-    heirless = {
+    without_successor = {
         (superblock.device, point): superblock
         for identity, superblock in before.superblocks.items()
-        if identity not in elders
+        if identity not in predecessors
         for point in superblock.mount_points
     }
     for identity, indices in records.items():
-        if identity in elders or not heirless:
+        if identity in predecessors or not without_successor:
             continue
         places = ((mounts[index].device, mounts[index].mount_point) for index in indices)
-        elder = next((heirless[place] for place in places if place in heirless), None)
-        if elder is not None:
-            elders[identity] = elder
-            heirless = {place: one for place, one in heirless.items() if one is not elder}
-    return elders
+        predecessor = next(
+            (without_successor[place] for place in places if place in without_successor), None
+        )
+        if predecessor is not None:
+            predecessors[identity] = predecessor
+            without_successor = {
+                place: one for place, one in without_successor.items() if one is not predecessor
+            }
+    return predecessors
 
 
 def _labels(
-    points: Mapping[object, tuple[str, ...]], elders: Mapping[object, Superblock]
+    points: Mapping[object, tuple[str, ...]], predecessors: Mapping[object, Superblock]
 ) -> dict[object, tuple[str, str]]:
     """Place and label of each: the old ones while that mount point is there, else the first."""
     labels = {
-        identity: (elder.place, elder.label)
-        for identity, elder in elders.items()
-        if elder.place in points[identity]
+        identity: (predecessor.place, predecessor.label)
+        for identity, predecessor in predecessors.items()
+        if predecessor.place in points[identity]
     }
     taken = {label for _, label in labels.values()}
     for identity, (first, *_) in points.items():
@@ -202,8 +269,10 @@ class _Clients:
         entries: Sequence[MountEntry | None],
         before: Layout,
         seconds: float,
+        apart: Collection[frozenset[Place]],
     ) -> None:
-        self.found: dict[object, Client] = {}
+        self._apart = apart
+        self.found: dict[object, NfsClient] = {}
         self._mounts = mounts
         self._before = before
         self._seconds = seconds
@@ -215,52 +284,63 @@ class _Clients:
         }
         self._own = [entry.super_options.get("addr", "") if entry else "" for entry in entries]
 
-    def join(self, index: int, label: str) -> Client:
+    def join(self, index: int, label: str) -> NfsClient:
         """The client of a record: same server, version, protocol and set of ports."""
         mount = self._mounts[index]
         server, options = _server(mount), mount.options
         key = ClientKey(server, options.get("vers", ""), options.get("proto", ""))
-        address = self._own[index] or self._addresses.get(server, "")
+        # Of v3, where mountinfo is silent, `mountaddr` is the server's too, as a rule.
+        address = (
+            self._own[index] or options.get("mountaddr", "") or self._addresses.get(server, "")
+        )
         ports = tuple(connection.port for connection in mount.connections)
         identity: tuple[object, ...] = (address or server, key.version, key.protocol, ports)
         while (client := self.found.get(identity)) is not None and self._is_other(client, mount):
             identity = (*identity, "another")
         if client is None:
-            client = self.found[identity] = Client(
-                key, address, index, [], self._history(identity, key, label)
+            client = self.found[identity] = NfsClient(
+                key, address, index, [], self._history(identity, key, label, ports), []
             )
         client.mounts.append(label)
+        client.records.append(index)
         return client
 
-    def _is_other(self, client: Client, mount: Mount) -> bool:
+    def _is_other(self, client: NfsClient, mount: Mount) -> bool:
         """Whether the same words are told of other connections: v4.1 and newer show no ports, so
-        a mount with nosharetransport or of another network namespace reads alike. But counts
-        that the file tells later cannot be lower.
+        a mount with nosharetransport or of another network namespace reads alike. But what the
+        same connections count is the same, or a little more in the record that was written later.
         """
-        earlier = self._mounts[client.record].connections
-        return any(
-            now.sends < was.sends or now.receives < was.receives
-            for was, now in zip(earlier, mount.connections, strict=True)
+        other = self._mounts[client.record]
+        if other.connections is mount.connections:
+            return frozenset((place(other), place(mount))) in self._apart
+        if any(one.port for one in mount.connections):
+            return False
+        return frozenset((place(other), place(mount))) in self._apart or not _may_be_one(
+            _calls(other.connections), _calls(mount.connections)
         )
 
     def _history(
-        self, identity: object, key: ClientKey, label: str
-    ) -> History[tuple[Connection, ...]]:
-        elder = self._before.clients.get(identity)
-        if elder is None:
-            # A connection made anew may have another port and goes on counting.
-            elder = next(
+        self, identity: object, key: ClientKey, label: str, ports: tuple[int | None, ...]
+    ) -> Readings[tuple[NfsConnection, ...]]:
+        predecessors = [self._before.clients.get(identity)]
+        # A connection made anew may have another port and goes on counting. Without ports the
+        # identity rests on the order of the records, which may be another one now.
+        predecessors.insert(
+            1 if any(ports) else 0,
+            next(
                 (
                     client
                     for client in self._before.clients.values()
                     if client.key == key and label in client.mounts
                 ),
                 None,
-            )
+            ),
+        )
+        predecessor = next((one for one in predecessors if one is not None), None)
         taken = {id(client.history) for client in self.found.values()}
-        if elder is None or id(elder.history) in taken:
-            return History(self._seconds)
-        return elder.history
+        if predecessor is None or id(predecessor.history) in taken:
+            return Readings(self._seconds)
+        return predecessor.history
 
 
 def _server(mount: Mount) -> str:

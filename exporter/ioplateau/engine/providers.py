@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ioplateau.engine.follower import NOTHING, Follower, Moment, Outcome
 from ioplateau.judge.witness import EbsWitness
 from ioplateau.measure import allowances, ebs
 from ioplateau.measure.ebs import EbsCounters
@@ -35,7 +36,7 @@ class Providers:
         )
         return (words,)
 
-    def hear_volumes(self, at: float, blob: object, *, gap: bool) -> tuple[str, ...]:
+    def take_volumes(self, at: float, blob: object, *, gap: bool) -> tuple[str, ...]:
         """A reading of the volumes' log pages; why some of it is left out."""
         now, self.refused, rejects = ebs.parse_all(blob)
         before = {} if gap else self.volumes
@@ -48,13 +49,39 @@ class Providers:
         self.volumes, self._volumes_at = now, at
         return rejects
 
-    def hear_interfaces(self, at: float, blob: object, *, gap: bool) -> tuple[str, ...]:
+    def take_interfaces(self, at: float, blob: object, *, gap: bool) -> tuple[str, ...]:
         """A reading of the interfaces' counters; why some of it is left out."""
         now, rejects = allowances.parse(blob)
         elapsed = at - self._interfaces_at
         self.allowances = {} if gap or elapsed <= 0 else _rates(self.interfaces, now, elapsed)
         self.interfaces, self._interfaces_at = now, at
         return rejects
+
+
+class EbsFollower(Follower):
+    """What EBS volumes count."""
+
+    def __init__(self, providers: Providers) -> None:
+        self._providers = providers
+
+    def follow(self, found: object, moment: Moment) -> Outcome:
+        if found is None:  # what they said before holds no longer
+            self._providers.take_volumes(moment.mono, {}, gap=True)
+            return NOTHING
+        return Outcome(rejects=self._providers.take_volumes(moment.at, found, gap=moment.gap))
+
+
+class EnaFollower(Follower):
+    """What ENA interfaces count."""
+
+    def __init__(self, providers: Providers) -> None:
+        self._providers = providers
+
+    def follow(self, found: object, moment: Moment) -> Outcome:
+        if found is None:
+            self._providers.take_interfaces(moment.mono, {}, gap=True)
+            return NOTHING
+        return Outcome(rejects=self._providers.take_interfaces(moment.at, found, gap=moment.gap))
 
 
 def _witness(before: EbsCounters, after: EbsCounters, elapsed: float) -> EbsWitness | None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ioplateau.judge.clouds.discover import NO_FACTS, Facts
-from ioplateau.judge.tables import NO_SHELF, Shelf
-from ioplateau.judge.topology import Rules
+from ioplateau.limits.clouds.discover import NO_FACTS, Facts
+from ioplateau.limits.tables import EMPTY_CATALOGUE, Catalogue
+from ioplateau.limits.topology import Rules
 
 
 class EngineSettings(NamedTuple):
     """interval_seconds: nominal time between snapshots. rate_window_seconds: what derived gauges
     cover; 15 s, so that usual scrape intervals tile time. rules, facts: what the configuration
-    says of limits and of the machine. shelf: the catalogue. asks_cloud: whether what the DMI
+    says of limits and of the machine. catalogue: the catalogue. asks_cloud: whether what the DMI
     says of the machine's cloud may be believed (`--no-cloud` says no).
     """
 
@@ -21,6 +21,6 @@ class EngineSettings(NamedTuple):
     rate_window_seconds: float = 15.0
     rules: Rules = Rules()
     facts: Facts = NO_FACTS
-    shelf: Shelf = NO_SHELF
+    catalogue: Catalogue = EMPTY_CATALOGUE
     asks_cloud: bool = True
     is_hidden: Callable[[str, int | None], bool] = lambda name, size: False  # noqa: ARG005

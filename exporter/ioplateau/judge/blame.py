@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import Enum
 
-from ioplateau.judge.budgets import BudgetKey, Dimension, FlowKey, Kind
+from ioplateau.judge import parameters as number
 from ioplateau.judge.case import Case
-from ioplateau.judge.learned import SAME_CEILING, TRUSTED_SECONDS
-from ioplateau.judge.pool import APART_DELAY, TOGETHER, Pool
-from ioplateau.judge.signals import Sense
+from ioplateau.judge.pool import Pool
+from ioplateau.judge.signals import WatchedFlow
 from ioplateau.judge.witness import ClientWitness
-
-# Slots: the call waits on the client, the wire is at ease.
-SLOT_QUEUE_SHARE = 0.2
-SLOT_USE = 0.55
-EASY_WIRE, EASY_WIRE_WITH_BACKLOG = 0.6, 1.2
-UNTOLD_WAITING = 2.0  # calls, where nobody tells how many slots there are
-SENDER_LIMITED = 0.10
+from ioplateau.limits.budgets import BudgetKey, Dimension, FlowKey, Kind
 
 
 class Culprit(Enum):
@@ -32,28 +25,31 @@ def of_disks(pool: Pool) -> Culprit:
     """Disks that wait, no known limit reached: one cap over all, or each its own?"""
     if pool.waiting_members <= 1 and not pool.alike:
         return Culprit.EITHER if pool.waiting_members else Culprit.DISK
-    if pool.together is not None and pool.together < TOGETHER:
+    if pool.together is not None and pool.together < number.TOGETHER:
         return Culprit.VM
     if pool.alike:
         return Culprit.VM
-    if pool.waiting_members >= 3:
+    if pool.waiting_members >= number.MANY_MEMBERS:
         level = pool.level_of(Dimension.IOPS)
         volume = pool.level_of(Dimension.THROUGHPUT)
-        if min(level.spread, volume.spread) <= 0.03 and level.count >= 6:
+        if (
+            min(level.spread, volume.spread) <= number.MANY_FLAT
+            and level.count >= number.MANY_BLOCKS
+        ):
             return Culprit.VM
     return Culprit.DISK
 
 
-def is_apart(sense: Sense, pool: Pool) -> bool:
+def is_apart(watched: WatchedFlow, pool: Pool) -> bool:
     """Whether this disk waits much longer than its siblings: then something of its own does it."""
-    return pool.median_delay > 0 and sense.delay > APART_DELAY * pool.median_delay
+    return pool.median_delay > 0 and watched.delay > number.APART_DELAY * pool.median_delay
 
 
 def is_slower(cached: Pool, uncached: Pool | None) -> bool:
     """Whether what a host caches waits longer than what it does not: else its misses, which wait
     for the uncached lane, explain it.
     """
-    return uncached is None or cached.median_delay > APART_DELAY * uncached.median_delay
+    return uncached is None or cached.median_delay > number.APART_DELAY * uncached.median_delay
 
 
 def is_one_queue(lane: Case, disks: Mapping[BudgetKey, Case]) -> bool:
@@ -64,7 +60,7 @@ def is_one_queue(lane: Case, disks: Mapping[BudgetKey, Case]) -> bool:
         return False
     for member in lane.pool.members:
         case = disks.get(BudgetKey(Kind.DISK, member.name))
-        if member.sense.delay > 0 and case and case.plateau.standing(member.sense) is None:
+        if member.watched.delay > 0 and case and case.plateau.standing(member.watched) is None:
             return True
     return False
 
@@ -77,59 +73,69 @@ def in_one_queue(pool: Pool, disks: Mapping[BudgetKey, Case]) -> set[str]:
     met = ceilings_met(disks)
     for member in pool.members:
         case = disks.get(BudgetKey(Kind.DISK, member.name))
-        if case is None or is_apart(member.sense, pool):
+        if case is None or is_apart(member.watched, pool):
             continue
-        own = case.plateau.standing(member.sense)
+        own = case.plateau.standing(member.watched)
         if own is None or sum(_is_same(own, other) for other in met) < 2:
             found.add(member.name)
     return found
 
 
 def _is_same(one: tuple[Dimension, float], other: tuple[Dimension, float]) -> bool:
-    return one[0] is other[0] and abs(one[1] / other[1] - 1) <= SAME_CEILING
+    return one[0] is other[0] and abs(one[1] / other[1] - 1) <= number.SAME_CEILING
 
 
 def ceilings_met(disks: Mapping[BudgetKey, Case]) -> list[tuple[Dimension, float]]:
     """Limits that disks without known limits have met."""
     return [
-        (dimension, ceiling.value)
+        (met.dimension, met.value)
         for case in disks.values()
         if not case.claims
-        for dimension, ceilings in case.plateau.ceilings.items()
-        for ceiling in ceilings
-        if ceiling.seconds >= TRUSTED_SECONDS
+        for met in case.plateau.met()
     ]
 
 
-def stripe_followers(stripes: Iterable[Case], senses: Mapping[FlowKey, Sense]) -> set[str]:
+def stripe_followers(
+    stripes: Iterable[Case], watched_flows: Mapping[FlowKey, WatchedFlow]
+) -> set[str]:
     """Members of stripes that are only as slow as a sibling makes them: it waits longer."""
     found: set[str] = set()
     for case in stripes:
-        delays = [(flow.name, senses[flow].delay) for flow in case.budget.members if flow in senses]
+        delays = [
+            (flow.name, watched_flows[flow].delay)
+            for flow in case.budget.members
+            if flow in watched_flows
+        ]
         longest = max((delay for _, delay in delays), default=0.0)
-        found.update(name for name, delay in delays if APART_DELAY * delay < longest)
+        found.update(name for name, delay in delays if number.APART_DELAY * delay < longest)
     return found
 
 
-def waits_for_slots(sense: Sense, client: ClientWitness | None, load: float) -> bool:
+def waits_for_slots(watched: WatchedFlow, client: ClientWitness | None, load: float) -> bool:
     """Whether calls wait on this client while the wire is at ease. load: calls on the wire,
     all mounts of the client together.
     """
-    if client is None or not sense.active:
+    if client is None or not watched.active:
         return False
     backlog = client.backlog or 0.0
-    if sense.queue_share < SLOT_QUEUE_SHARE and backlog < 1.0:
+    if watched.queue_share < number.SLOT_QUEUE_SHARE and backlog < 1.0:
         return False
-    if sense.outstanding - sense.rtt_load < 1.0:
+    if watched.outstanding - watched.rtt_load < 1.0:
         return False
     limit = client.slot_limit
-    if limit is not None and load < SLOT_USE * limit:
+    if limit is not None and load < number.SLOT_USE * limit:
         return False
-    if limit is None and backlog < 1.0 and sense.outstanding - sense.rtt_load < UNTOLD_WAITING:
+    if (
+        limit is None
+        and backlog < 1.0
+        and watched.outstanding - watched.rtt_load < number.UNTOLD_WAITING
+    ):
         return False
-    if (client.sender_limited_ratio or 0.0) > SENDER_LIMITED:
+    if (client.sender_limited_ratio or 0.0) > number.SENDER_LIMITED:
         return False
-    return sense.rtt_excess < (EASY_WIRE_WITH_BACKLOG if backlog > 1.0 else EASY_WIRE)
+    return watched.rtt_excess < (
+        number.EASY_WIRE_WITH_BACKLOG if backlog > 1.0 else number.EASY_WIRE
+    )
 
 
 def is_connection_bound(client: ClientWitness | None) -> bool:
@@ -139,4 +145,4 @@ def is_connection_bound(client: ClientWitness | None) -> bool:
     holds back the server holds back the acknowledgement (7 times the minimum seen at half of a
     volume's limit, 150 times at it).
     """
-    return client is not None and (client.sender_limited_ratio or 0.0) > SENDER_LIMITED
+    return client is not None and (client.sender_limited_ratio or 0.0) > number.SENDER_LIMITED

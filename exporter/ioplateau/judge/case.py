@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ioplateau.judge.budgets import Budget, Dimension, Direction, Kind, Limit, Verdict, Word
+from ioplateau.judge import parameters as number
+from ioplateau.judge.belief import Belief
 from ioplateau.judge.learned import Plateau
-from ioplateau.judge.limits import least_counted
-from ioplateau.judge.phases import STEEP, Claim, Signs
+from ioplateau.judge.phases import Claim, Signs
 from ioplateau.judge.pool import Pool
-from ioplateau.judge.signals import Queue, Sense
-from ioplateau.judge.window import Level
-
-# A filer may answer some reads from memory, above what it grants the volume.
-SERVER_CACHE = 0.10
-CLOSE = 0.85  # above this share of a limit nothing is typical
+from ioplateau.judge.signals import Queue, WatchedFlow
+from ioplateau.limits.budgets import Budget, Dimension, Direction, Kind, Limit, Verdict, Word
+from ioplateau.limits.claims import least_counted
 
 
 class Case:
@@ -23,19 +20,19 @@ class Case:
 
     __slots__ = (
         "at_rest",
+        "belief",
         "budget",
         "claims",
         "drawn",
         "plateau",
         "saturated_seconds",
         "say_again",
-        "score",
         "since",
         "verdict",
         "word",
     )  # fmt: skip
 
-    def __init__(self, budget: Budget, drawn: Sense | Pool) -> None:
+    def __init__(self, budget: Budget, drawn: WatchedFlow | Pool) -> None:
         self.budget = budget
         self.drawn = drawn
         self.claims = [
@@ -44,16 +41,16 @@ class Case:
         self.plateau = Plateau()
         self.at_rest = False  # nothing drawn, nothing remembered of it
         self.saturated_seconds = 0.0
-        self.score = 0.0  # of what has no rate: slots
+        self.belief = Belief()  # of what has no rate: slots
         self.word = Word.UNKNOWN
         self.since = 0.0
         self.verdict: Verdict | None = None
         self.say_again = 0.0  # when the sentence is due
 
     @property
-    def sense(self) -> Sense:
+    def watched(self) -> WatchedFlow:
         """The one flow this budget is drawn by."""
-        assert isinstance(self.drawn, Sense)
+        assert isinstance(self.drawn, WatchedFlow)
         return self.drawn
 
     @property
@@ -71,6 +68,15 @@ class Case:
             if limit.dimension is not Dimension.SLOTS
         ]
 
+    def contradicted(self, dimension: Dimension, value: float) -> Limit | None:
+        """The limit that was told for what is held at another value; None: nobody told one."""
+        told = [
+            claim.limit
+            for claim in self.claims
+            if claim.limit.dimension is dimension and claim.limit.direction is Direction.TOTAL
+        ]
+        return min(told, key=lambda limit: abs(limit.value - value), default=None)
+
     def weigh_claims(
         self, dt: float, *, sibling: bool = False, elsewhere: bool = False
     ) -> Claim | None:
@@ -83,7 +89,9 @@ class Case:
         if not drawn.operations and not drawn.bytes:
             if self.at_rest:
                 return None
-            self.at_rest = not any(claim.score or claim.smooth > 1.0 for claim in self.claims)
+            self.at_rest = not any(
+                claim.belief.seconds or claim.smooth > 1.0 for claim in self.claims
+            )
         else:
             self.at_rest = False
         queue = Queue.STRONG if sibling and drawn.queue < Queue.STRONG else drawn.queue
@@ -93,15 +101,12 @@ class Case:
             limit = claim.limit
             rate = self.rate_of(limit.dimension, limit.direction)
             value = limit.value
-            if rate < 0.4 * value and claim.score == 0.0:
+            if rate < number.AFAR * value and claim.belief.seconds == 0.0:
                 claim.smooth += (0.5 * dt if dt < 2.0 else 1.0) * (rate - claim.smooth)
                 claim.reached = rate / value
                 continue
-            signs = Signs(queue)
-            if queue is not Queue.NONE and (rate > 0.8 * value or drawn.hidden_bytes or claim.on):
-                signs = self._signs(queue, limit, elsewhere=elsewhere)
-            claim.step(rate, dt, signs)
-            if rate > CLOSE * value:
+            claim.step(rate, dt, self._signs(queue, limit, elsewhere=elsewhere))
+            if rate > number.CLOSE * value:
                 close = True
             if claim.on and (
                 binding is None or claim.smooth / claim.value > binding.smooth / binding.value
@@ -113,22 +118,16 @@ class Case:
     def _signs(self, queue: Queue, limit: Limit, *, elsewhere: bool) -> Signs:
         drawn = self.drawn
         level = latency = None
-        longer: tuple[tuple[float, float], ...] = ()
-        if limit.direction is Direction.TOTAL:
-            level = drawn.level_of(limit.dimension)
-            if queue is Queue.WEAK:
-                latency = drawn.flat_latency()
-            longer = _long_means(drawn.values_of(limit.dimension), drawn.queued, queue)
-            if self.budget.operation_bytes is not None and limit.dimension is Dimension.IOPS:
-                level, longer = self._counted(level, longer)
+        if limit.direction is Direction.TOTAL and (elsewhere or queue is Queue.WEAK):
+            level, latency = drawn.level_of(limit.dimension), drawn.flat_latency()
         if limit.dimension is Dimension.IOPS:
             hidden, doubtful = drawn.hidden_operations, drawn.doubtful_operations
         else:
             hidden, doubtful = drawn.hidden_bytes, drawn.doubtful_bytes
-        of_server = self.budget.key.kind is Kind.VOLUME and drawn.excess >= STEEP
+        of_server = self.budget.key.kind is Kind.VOLUME and drawn.excess >= number.STEEP
         return Signs(
-            queue, level, latency, longer, drawn.excess, limit.value, elsewhere, hidden, doubtful,
-            SERVER_CACHE if of_server else 0.0,
+            queue, level, latency, drawn.waiting, drawn.excess, drawn.came, drawn.left, elsewhere,
+            hidden, doubtful, number.SERVER_CACHE if of_server else 0.0,
         )  # fmt: skip
 
     def rate_of(self, dimension: Dimension, direction: Direction) -> float:
@@ -145,16 +144,6 @@ class Case:
             counted += least_counted(drawn.write_operations, drawn.write_bytes, unit)
         return counted
 
-    def _counted(
-        self, level: Level, longer: tuple[tuple[float, float], ...]
-    ) -> tuple[Level, tuple[tuple[float, float], ...]]:
-        """What was kept of plain operations, as the provider counts them now."""
-        plain = self.drawn.operations
-        times = self.rate_of(Dimension.IOPS, Direction.TOTAL) / plain if plain else 1.0
-        return Level(level.mean * times, level.spread, level.count, level.slow_spread), tuple(
-            (short * times, long * times) for short, long in longer
-        )
-
     def memory(self) -> dict[str, Any]:
         """What must survive a restart, as JSON values."""
         return {
@@ -169,9 +158,9 @@ class Case:
     def restore(self, memory: Mapping[str, Any], at: float) -> None:
         """Take up a saved memory; limits that changed since begin anew."""
         self.plateau.restore(memory["plateau"])
-        kept = {(dimension, direction): words for dimension, direction, words in memory["claims"]}
+        saved = {(dimension, direction): words for dimension, direction, words in memory["claims"]}
         for claim in self.claims:
-            words = kept.get((claim.limit.dimension.value, claim.limit.direction.value))
+            words = saved.get((claim.limit.dimension.value, claim.limit.direction.value))
             if words is not None and words["value"] == claim.limit.value:
                 claim.restore(words)
         since = float(memory["since"])
@@ -179,7 +168,7 @@ class Case:
             self.word, self.since = Word(memory["word"]), since
 
 
-def rate_of(drawn: Sense | Pool, dimension: Dimension, direction: Direction) -> float:
+def rate_of(drawn: WatchedFlow | Pool, dimension: Dimension, direction: Direction) -> float:
     """Operations or bytes per second drawn in one direction."""
     if dimension is Dimension.IOPS:
         if direction is Direction.TOTAL:
@@ -188,19 +177,3 @@ def rate_of(drawn: Sense | Pool, dimension: Dimension, direction: Direction) -> 
     if direction is Direction.TOTAL:
         return drawn.bytes
     return drawn.read_bytes if direction is Direction.READ else drawn.write_bytes
-
-
-def _long_means(values: list[float], queued: int, queue: Queue) -> tuple[tuple[float, float], ...]:
-    """Pairs of means over the last blocks in which requests waited: a drain in gusts, or a
-    limiter sampled off beat, is at its limit on average, over a short and a long stretch.
-    """
-    known = len(values)
-    if queue is Queue.WEAK:
-        queued = known
-    elif queue is not Queue.DEEP:
-        return ()
-    pairs = []
-    for short, long in ((3, 6), (4, 8), (8, 16)):
-        if queued >= long - 2 and known >= long:
-            pairs.append((sum(values[-short:]) / short, sum(values[-long:]) / long))
-    return tuple(pairs)

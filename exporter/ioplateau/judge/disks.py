@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ioplateau.judge import parameters as number
 from ioplateau.judge.blame import (
     Culprit,
     ceilings_met,
@@ -15,29 +16,26 @@ from ioplateau.judge.blame import (
     of_disks,
     stripe_followers,
 )
-from ioplateau.judge.budgets import Budget, BudgetKey, Dimension, FlowKey, Kind, Verdict, Word
 from ioplateau.judge.case import Case
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.memory import Kept, saved
-from ioplateau.judge.phases import ABOVE, Claim
+from ioplateau.judge.memory import SavedCases, saved
+from ioplateau.judge.phases import Claim
 from ioplateau.judge.pool import Member, Pool
 from ioplateau.judge.providers import instance_exceeded, volume_exceeded
 from ioplateau.judge.rulings import Ruling, quiet, rule
-from ioplateau.judge.signals import CACHED_PRIOR_SECONDS, PRIOR_SECONDS, Queue, Sense
+from ioplateau.judge.signals import Queue, WatchedFlow
 from ioplateau.judge.witness import Witness
+from ioplateau.limits.budgets import Budget, BudgetKey, Dimension, FlowKey, Kind, Verdict, Word
 
 LANES = (Kind.VM_UNCACHED, Kind.VM_CACHED, Kind.VM_ULTRA)
-HITS = 1.08  # a cached disk above this share of its own limit is answered by the host's cache
-HITS_SECONDS = 60.0
-SAME_FIT = 0.015
 
 
-class DiskRoom:
+class DiskJudge:
     """Remembers every disk, stripe and lane between blocks."""
 
     def __init__(self, *, learn: bool) -> None:
         self._learn = learn
-        self._senses: dict[FlowKey, Sense] = {}
+        self._watched_flows: dict[FlowKey, WatchedFlow] = {}
         self._disks: dict[BudgetKey, Case] = {}
         self._stripes: dict[BudgetKey, Case] = {}
         self._lanes: dict[BudgetKey, Case] = {}
@@ -46,13 +44,13 @@ class DiskRoom:
         self._write_cached: set[str] = set()
         self._stripe_of: dict[str, str] = {}
         self._hits_until: dict[str, float] = {}
-        self._kept = Kept()
+        self._saved = SavedCases({})
         self._lane_held = False  # in the block before
 
     # -- who sits here
 
-    def seat(self, budgets: Mapping[BudgetKey, Budget], at: float) -> None:
-        """Take the budgets of this room; those that stay keep their memory."""
+    def take_budgets(self, budgets: Mapping[BudgetKey, Budget], at: float) -> None:
+        """Take these budgets; those that stay keep their memory."""
         disks = {key: b for key, b in budgets.items() if key.kind is Kind.DISK}
         self._read_cached = {flow.name for b in disks.values() for flow in b.skips_reads}
         self._write_cached = {flow.name for b in disks.values() for flow in b.skips_writes}
@@ -61,13 +59,17 @@ class DiskRoom:
         flows = {member for b in disks.values() for member in b.members}
         stripes = {key: b for key, b in budgets.items() if key.kind is Kind.STRIPE}
         flows |= {FlowKey("disk", key.name) for key in stripes}
-        self._senses = {flow: self._senses.get(flow) or self._new(flow, at) for flow in flows}
+        self._watched_flows = {
+            flow: self._watched_flows.get(flow) or self._new(flow, at) for flow in flows
+        }
         self._disks = {
-            key: self._case(self._disks.get(key), b, self._senses[b.members[0]], at)
+            key: self._case(self._disks.get(key), b, self._watched_flows[b.members[0]], at)
             for key, b in disks.items()
         }
         self._stripes = {
-            key: self._case(self._stripes.get(key), b, self._senses[FlowKey("disk", key.name)], at)
+            key: self._case(
+                self._stripes.get(key), b, self._watched_flows[FlowKey("disk", key.name)], at
+            )
             for key, b in stripes.items()
         }
         self._stripe_of = {flow.name: key.name for key, b in stripes.items() for flow in b.members}
@@ -77,14 +79,20 @@ class DiskRoom:
             if key.kind in LANES
         }
 
-    def _new(self, flow: FlowKey, at: float) -> Sense:
-        reads = CACHED_PRIOR_SECONDS if flow.name in self._read_cached else PRIOR_SECONDS
-        writes = CACHED_PRIOR_SECONDS if flow.name in self._write_cached else PRIOR_SECONDS
-        return self._kept.to_sense(flow, Sense((reads, writes)), at)
+    def _new(self, flow: FlowKey, at: float) -> WatchedFlow:
+        reads = (
+            number.CACHED_PRIOR_SECONDS if flow.name in self._read_cached else number.PRIOR_SECONDS
+        )
+        writes = (
+            number.CACHED_PRIOR_SECONDS if flow.name in self._write_cached else number.PRIOR_SECONDS
+        )
+        return self._saved.to_watched(flow, WatchedFlow((reads, writes)), at)
 
-    def _case(self, before: Case | None, budget: Budget, drawn: Sense | Pool, at: float) -> Case:
+    def _case(
+        self, before: Case | None, budget: Budget, drawn: WatchedFlow | Pool, at: float
+    ) -> Case:
         if before is None or before.drawn is not drawn:
-            return self._kept.to_case(budget.key, Case(budget, drawn), at)
+            return self._saved.to_case(budget.key, Case(budget, drawn), at)
         if before.budget.limits != budget.limits:
             before.replace_limits(budget.limits)
         before.budget = budget
@@ -94,22 +102,22 @@ class DiskRoom:
         members = []
         groups: dict[str, int] = {}
         for flow in budget.members:
-            sense = self._senses.get(flow)
-            if sense is None:
+            watched = self._watched_flows.get(flow)
+            if watched is None:
                 continue
             stripe = self._stripe_of.get(flow.name, flow.name)
             members.append(
                 Member(
                     flow.name,
-                    sense,
+                    watched,
                     reads=flow not in budget.skips_reads,
                     writes=flow not in budget.skips_writes,
                     group=groups.setdefault(stripe, len(groups)),
                 )
             )
         if before is not None and isinstance(before.drawn, Pool):
-            same = [(m.name, m.sense, m.reads, m.writes) for m in before.drawn.members]
-            if same == [(m.name, m.sense, m.reads, m.writes) for m in members]:
+            same = [(m.name, m.watched, m.reads, m.writes) for m in before.drawn.members]
+            if same == [(m.name, m.watched, m.reads, m.writes) for m in members]:
                 return self._case(before, budget, before.drawn, at)
         pool = Pool(members, is_cache=budget.key.kind is Kind.VM_CACHED)
         return self._case(None, budget, pool, at)
@@ -124,13 +132,13 @@ class DiskRoom:
         witness: Witness,
         verdicts: dict[BudgetKey, Verdict],
     ) -> None:
-        """Every budget of this room, one block."""
-        for flow, sense in self._senses.items():
+        """Every budget judged here, one block."""
+        for flow, watched in self._watched_flows.items():
             tick = flows.get(flow)
             if tick is None:
-                sense.miss()
+                watched.miss()
             else:
-                sense.look(tick, at, dt)
+                watched.look(tick, at, dt)
         bound = self._bind_disks(at, dt)
         lanes = self._bind_lanes(dt, bound)
         culprit, found = self._find_unknown(at, dt, bound, lanes)
@@ -153,6 +161,11 @@ class DiskRoom:
             else:
                 verdicts[key] = self._judge_lane(at, dt, case, lanes.get(key))
 
+    def unsettle(self) -> None:
+        """A gap: nothing new is learned just after it."""
+        for watched in self._watched_flows.values():
+            watched.watched_seconds = 0.0
+
     def _bind_disks(self, at: float, dt: float) -> dict[BudgetKey, Claim]:
         bound = {}
         siblings = self._siblings()
@@ -161,8 +174,8 @@ class DiskRoom:
                 dt, sibling=key.name in siblings, elsewhere=self._lane_held and not siblings
             )
             if key.name in self._cached:
-                if any(c.smooth > HITS * max(c.value, _burst(c)) for c in case.claims):
-                    self._hits_until[key.name] = at + HITS_SECONDS
+                if any(c.smooth > number.HITS * max(c.value, _burst(c)) for c in case.claims):
+                    self._hits_until[key.name] = at + number.HITS_SECONDS
                 if at < self._hits_until.get(key.name, 0.0):
                     claim = None
             if claim is not None:
@@ -173,8 +186,10 @@ class DiskRoom:
         """Members of stripes of which some member waits."""
         found: set[str] = set()
         for case in self._stripes.values():
-            senses = [self._senses.get(flow) for flow in case.budget.members]
-            if any(sense is not None and sense.queue >= Queue.STRONG for sense in senses):
+            watched_flows = [self._watched_flows.get(flow) for flow in case.budget.members]
+            if any(
+                watched is not None and watched.queue >= Queue.STRONG for watched in watched_flows
+            ):
                 found.update(flow.name for flow in case.budget.members)
         return found
 
@@ -188,13 +203,22 @@ class DiskRoom:
             fit = _best_fit(case)
             # A disk that is as near to the lane's limit as to its own does not explain itself.
             explained = {
-                disk.name for disk, claim in bound.items() if _misfit(claim) <= fit + SAME_FIT
+                disk.name
+                for disk, claim in bound.items()
+                if _misfit(claim) <= fit + number.SAME_LEVEL
             }
             # What a disk was thought to have learned explains nothing at the lane's known limit.
-            if fit > ABOVE and not is_one_queue(case, self._disks):
+            if fit > number.BLOCK_ABOVE and not is_one_queue(case, self._disks):
                 explained.update(disk.name for disk, own in self._disks.items() if own.plateau.on)
             pool.weigh(dt, explained)
-            claim = case.weigh_claims(dt, elsewhere=fit > ABOVE and self._all_at_their_own(pool))
+            claim = case.weigh_claims(
+                dt,
+                elsewhere=(pool.is_cache and bool(lanes))
+                or (fit > number.BLOCK_ABOVE and self._all_at_their_own(pool)),
+            )
+            if pool.near:
+                for member in pool.members:
+                    member.watched.near = True
             if claim is not None:
                 lanes[key] = claim
                 names = {member.name for member in pool.members if member.rates[0] > 0}
@@ -204,9 +228,9 @@ class DiskRoom:
 
     def _all_at_their_own(self, pool: Pool) -> bool:
         """Whether every disk that waits stands at a limit of its own."""
-        waiting = [m.name for m in pool.members if m.sense.queue >= Queue.STRONG]
+        waiting = [m.name for m in pool.members if m.watched.queue >= Queue.STRONG]
         cases = [self._disks.get(BudgetKey(Kind.DISK, name)) for name in waiting]
-        return bool(cases) and all(case and _best_fit(case) <= ABOVE for case in cases)
+        return bool(cases) and all(case and _best_fit(case) <= number.BLOCK_ABOVE for case in cases)
 
     def _find_unknown(
         self,
@@ -223,7 +247,7 @@ class DiskRoom:
             return culprit, found
         for key, case in self._lanes.items():
             pool = case.pool
-            if not pool.operations and case.plateau.score == 0.0:
+            if not pool.operations and not case.plateau.belief.seconds:
                 continue
             if pool.is_cache and found and not is_slower(pool, self._uncached_pool()):
                 case.plateau.rest(dt)
@@ -242,31 +266,32 @@ class DiskRoom:
             if case.plateau.on and not lanes:
                 found[key] = None
         whole = self._uncached_pool()
-        waits = any(case.sense.queue >= Queue.STRONG for case in self._disks.values())
+        waits = any(case.watched.queue >= Queue.STRONG for case in self._disks.values())
         hints = ceilings_met(self._disks) if waits else []
         if waits:
-            shared |= stripe_followers(self._stripes.values(), self._senses)
+            shared |= stripe_followers(self._stripes.values(), self._watched_flows)
         for key, case in self._disks.items():
-            sense = case.sense
-            if not sense.active:
-                if case.plateau.score:
+            watched = case.watched
+            if not watched.active:
+                if case.plateau.belief.seconds:
                     case.plateau.rest(dt)
                 continue
             if key.name in shared:
                 if case.plateau.on:
-                    case.plateau.disown(sense)
+                    case.plateau.disown(watched)
                 case.plateau.rest(dt)
                 continue
             allowed = key not in bound and not lanes
             if allowed and whole is not None and (whole.waiting_members > 1 or whole.alike):
                 hits = at < self._hits_until.get(key.name, 0.0)
-                own = is_apart(sense, whole) if found else culprit is not Culprit.VM
+                own = is_apart(watched, whole) if found else culprit is not Culprit.VM
                 allowed = hits or (own and not case.claims)
             case.plateau.step(
-                sense,
+                watched,
                 dt,
                 beside_known=bool(case.claims),
                 allowed=allowed,
+                settled=watched.is_settled,
                 hints=hints if key not in bound and not lanes else (),
             )
         return culprit, found
@@ -298,19 +323,19 @@ class DiskRoom:
         held: BudgetKey | None,
         culprit: Culprit,
     ) -> Verdict:
-        sense = case.sense
+        watched = case.watched
         if claim is not None:
             return rule(case, at, Ruling.known(claim), sufferers=case.budget.members)
         if case.plateau.on:
             who = Culprit.EITHER if self._is_alone() else culprit
-            return rule(case, at, Ruling.learned(case.plateau, who), sufferers=case.budget.members)
-        if held is not None and sense.queue >= Queue.STRONG:
+            return rule(case, at, Ruling.learned(case, who), sufferers=case.budget.members)
+        if held is not None and watched.queue >= Queue.STRONG:
             return rule(case, at, Ruling.of(Word.AFFECTED, parent=held))
         return quiet(case, at, dt)
 
     def _is_alone(self) -> bool:
         """Whether one disk waits and no lane's limit is known: it may be the lane's as well."""
-        waiting = sum(case.sense.queue >= Queue.STRONG for case in self._disks.values())
+        waiting = sum(case.watched.queue >= Queue.STRONG for case in self._disks.values())
         return waiting <= 1 and not any(case.claims for case in self._lanes.values())
 
     def _judge_stripe(
@@ -340,27 +365,27 @@ class DiskRoom:
     def _judge_lane(self, at: float, dt: float, case: Case, claim: Claim | None) -> Verdict:
         pool = case.pool
         waiting = tuple(
-            FlowKey("disk", m.name) for m in pool.members if m.sense.queue >= Queue.STRONG
+            FlowKey("disk", m.name) for m in pool.members if m.watched.queue >= Queue.STRONG
         )
         if claim is not None:
             return rule(case, at, Ruling.known(claim), sufferers=waiting)
         if case.plateau.on:
-            return rule(case, at, Ruling.learned(case.plateau, Culprit.VM), sufferers=waiting)
+            return rule(case, at, Ruling.learned(case, Culprit.VM), sufferers=waiting)
         return quiet(case, at, dt)
 
     # -- memory
 
     def cases(self) -> Iterable[Case]:
-        """Every budget of this room."""
+        """Every budget judged here."""
         return (*self._disks.values(), *self._stripes.values(), *self._lanes.values())
 
     def memory(self) -> dict[str, Any]:
         """All that must survive a restart, as JSON values."""
-        return saved(self.cases(), self._senses)
+        return saved(self.cases(), self._watched_flows)
 
-    def restore(self, memory: object) -> None:
+    def restore(self, memory: Mapping[str, Any]) -> None:
         """Saved memories, taken up as their disks appear."""
-        self._kept = Kept(memory)
+        self._saved = SavedCases(memory)
 
 
 def _burst(claim: Claim) -> float:

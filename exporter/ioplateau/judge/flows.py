@@ -11,7 +11,7 @@ class FlowTick(NamedTuple):
     Disks: operations as the kernel counts them (after merging and splitting), `await` of
     requests, `in_flight` at the end of the tick, `busy_ratio` of the tick. NFS: READ and
     WRITE calls of the superblock, payload bytes, `rtt_*` on the wire, `queue_*` on the
-    client; `in_flight` is unknown (None) and `waiting` is the client's own backlog. NIC:
+    client; `in_flight` is unknown (None). NIC:
     bytes only, write = transmitted. None: not known, never 0.
     """
 
@@ -27,8 +27,6 @@ class FlowTick(NamedTuple):
     busy_ratio: float | None = None
     discard_operations_per_second: float = 0.0
     flush_operations_per_second: float = 0.0
-    # Cost of the operations in the cloud's own count where one above 256 KiB counts as
-    # several; None: the same as operations.
     read_rtt_seconds: float | None = None
     write_rtt_seconds: float | None = None
     read_queue_seconds: float | None = None

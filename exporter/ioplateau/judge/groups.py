@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ioplateau.judge.budgets import (
+from ioplateau.judge import parameters as number
+from ioplateau.judge.belief import Belief
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.usage import drawn
+from ioplateau.judge.witness import Witness
+from ioplateau.limits.budgets import (
     Budget,
     BudgetKey,
     Dimension,
@@ -18,33 +23,25 @@ from ioplateau.judge.budgets import (
     Verdict,
     Word,
 )
-from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.usage import drawn
-from ioplateau.judge.witness import Witness
-
-# blk-throttle enforces in slices of 100 ms and lets carry-over through: a held group was
-# measured within 1 % of its limit over some seconds, but two readings cut its slices anywhere.
-NEAR_BELOW, NEAR_ABOVE = 0.96, 1.10
-SMOOTH = 0.4  # weight of one second in the mean that bridges such a cut
-ON_SECONDS, MOST_SECONDS = 2.5, 5.0
-FALL = 2.0  # a second away from the limit undoes two at it
 
 
-class GroupRoom:
+class GroupJudge:
     """Remembers every limited group between ticks."""
 
     def __init__(self) -> None:
         self._budgets: dict[BudgetKey, Budget] = {}
-        self._at: dict[tuple[BudgetKey, Limit], float] = {}
+        self._beliefs: dict[tuple[BudgetKey, Limit], Belief] = {}
         self._means: dict[tuple[BudgetKey, Limit], float] = {}
         self._since: dict[BudgetKey, tuple[Word, float]] = {}
 
-    def seat(self, budgets: Mapping[BudgetKey, Budget]) -> None:
-        """Take the budgets of this room."""
+    def take_budgets(self, budgets: Mapping[BudgetKey, Budget]) -> None:
+        """Take these budgets."""
         self._budgets = {key: b for key, b in budgets.items() if key.kind is Kind.CGROUP}
-        self._at = {place: at for place, at in self._at.items() if place[0] in self._budgets}
-        self._means = {place: mean for place, mean in self._means.items() if place in self._at}
-        self._since = {key: told for key, told in self._since.items() if key in self._budgets}
+        self._beliefs = {
+            place: belief for place, belief in self._beliefs.items() if place[0] in self._budgets
+        }
+        self._means = {place: mean for place, mean in self._means.items() if place in self._beliefs}
+        self._since = {key: since for key, since in self._since.items() if key in self._budgets}
 
     def step(
         self,
@@ -81,11 +78,16 @@ class GroupRoom:
             rate = drawn(budget, flows, limit.dimension, limit.direction)
             share = rate / limit.value if rate is not None else 0.0
             mean = self._means.get((key, limit), share)
-            mean = self._means[key, limit] = mean + min(SMOOTH * seconds, 1.0) * (share - mean)
-            is_near = NEAR_BELOW <= share <= NEAR_ABOVE or NEAR_BELOW <= mean <= NEAR_ABOVE
-            held = self._at.get((key, limit), 0.0) + (seconds if is_near else -FALL * seconds)
-            held = self._at[key, limit] = min(max(held, 0.0), MOST_SECONDS)
-            if held >= ON_SECONDS and (binding is None or share > binding[1]):
+            mean = self._means[key, limit] = mean + min(number.GROUP_WEIGHT * seconds, 1.0) * (
+                share - mean
+            )
+            is_near = (
+                number.GROUP_BELOW <= share <= number.GROUP_ABOVE
+                or number.GROUP_BELOW <= mean <= number.GROUP_ABOVE
+            )
+            belief = self._beliefs.setdefault((key, limit), Belief())
+            belief.weigh(number.GROUP_GAIN if is_near else -number.GROUP_LOSS, seconds)
+            if belief.held and (binding is None or share > binding[1]):
                 binding = limit, share
         return binding
 

@@ -9,14 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ioplateau.judge.budgets import Budget, BudgetKey, FlowKey, Verdict, Word
-from ioplateau.judge.disks import DiskRoom
+from ioplateau.judge.disks import DiskJudge
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.groups import GroupRoom
+from ioplateau.judge.groups import GroupJudge
 from ioplateau.judge.learned import Met
-from ioplateau.judge.mounts import MountRoom
+from ioplateau.judge.memory import SAVED
+from ioplateau.judge.mounts import MountJudge
+from ioplateau.judge.shapes import record
 from ioplateau.judge.window import Blocks
 from ioplateau.judge.witness import NOTHING, Witness
+from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey, Verdict, Word
+
+MEMORY = record({}, {"disks": SAVED, "mounts": SAVED})
 
 
 class JudgeSettings(NamedTuple):
@@ -32,9 +36,9 @@ class Judge:
         self.settings = settings or JudgeSettings()
         self._blocks = Blocks()
         self._budgets: Mapping[BudgetKey, Budget] | None = None
-        self._disks = DiskRoom(learn=self.settings.learn_limits)
-        self._mounts = MountRoom(learn=self.settings.learn_limits)
-        self._groups = GroupRoom()
+        self._disks = DiskJudge(learn=self.settings.learn_limits)
+        self._mounts = MountJudge(learn=self.settings.learn_limits)
+        self._groups = GroupJudge()
         self._verdicts: dict[BudgetKey, Verdict] = {}
 
     def observe(
@@ -47,9 +51,11 @@ class Judge:
     ) -> Mapping[BudgetKey, Verdict]:
         """One tick. elapsed None: a gap, of which nothing is known and nothing changes."""
         if budgets is not self._budgets:
-            self._seat(budgets, at)
+            self._take_budgets(budgets, at)
         if elapsed is None:
             self._blocks.clear()
+            self._disks.unsettle()
+            self._mounts.unsettle()
             return self._verdicts
         block = self._blocks.add(elapsed, flows)
         if block is None:
@@ -62,11 +68,11 @@ class Judge:
         self._verdicts = verdicts
         return verdicts
 
-    def _seat(self, budgets: Mapping[BudgetKey, Budget], at: float) -> None:
+    def _take_budgets(self, budgets: Mapping[BudgetKey, Budget], at: float) -> None:
         self._budgets = budgets
-        self._disks.seat(budgets, at)
-        self._mounts.seat(budgets, at)
-        self._groups.seat(budgets)
+        self._disks.take_budgets(budgets, at)
+        self._mounts.take_budgets(budgets, at)
+        self._groups.take_budgets(budgets)
         self._verdicts = {
             key: self._verdicts.get(key) or Verdict(key, Word.UNKNOWN, at) for key in budgets
         }
@@ -82,6 +88,7 @@ class Judge:
         return {"disks": self._disks.memory(), "mounts": self._mounts.memory()}
 
     def restore(self, memory: Mapping[str, Any]) -> None:
-        """Take up a saved memory; what does not fit is left out."""
-        self._disks.restore(memory.get("disks"))
-        self._mounts.restore(memory.get("mounts"))
+        """Take up a saved memory. Raises ShapeError, and takes nothing, where something is wrong."""
+        MEMORY(memory, "judge")
+        self._disks.restore(memory.get("disks", {}))
+        self._mounts.restore(memory.get("mounts", {}))

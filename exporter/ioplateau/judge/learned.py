@@ -7,38 +7,15 @@ levels that were seen without a queue speak against it, recurrence speaks for it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import exp, log
 from typing import Any, NamedTuple, Protocol
 
-from ioplateau.judge.budgets import Dimension
-from ioplateau.judge.phases import FULL, LONGEST_STEP, OFF, ON, STEEP
+from ioplateau.judge import parameters as number
+from ioplateau.judge.belief import Belief
+from ioplateau.judge.phases import follows, weight_of
 from ioplateau.judge.signals import Queue
-from ioplateau.judge.window import BEAT_BLOCKS, Level, Recent, beats, echo, is_straight
-
-LARGE_BYTES = 40 * 1024  # where the usual ratios of bytes to operations cross
-FLAT, FLAT_BESIDE_KNOWN = 0.015, 0.010
-LOCKED_FLAT = 0.04  # of a sum whose members move against each other
-BLOCKS, BLOCKS_BESIDE_KNOWN = 5, 7
-STRANGE_BLOCKS = 10  # of what was never seen faster
-RIPPLED_BLOCKS, RIPPLED_GAIN = 14, 0.34
-LOCKED_BLOCKS, HINT_BLOCKS = 6, 3
-# Latency ten times its floor: gusts and a coarse count of operations blur a limit more than
-# a device could look like one.
-VERY_STEEP, STEEP_BLOCKS, STEEP_FLAT = 10.0, 11, 0.026
-STRAIGHT_BLOCKS, STRAIGHT = 12, 0.012  # of latency that follows demand and no device
-STEADY_BLOCKS, STEADY_LATENCY, STEADY_RATE = 10, 0.012, 0.06
-LATE_LOOK = -0.2  # of the correlation of neighbours
-LEAST_GUST, MOST_GUST = 0.35, 1.3  # of a limit, while everything still waits
-GUST_BLOCKS, SAME_GUSTS = 6, 0.05
-SAME = 0.015
-SAME_CEILING = 0.02
-OUTGROWN = 1.05
-LEFT = 1.2
-RIPPLED_FLAT = 0.03
-VERY_FLAT = 0.006
-KEEP = 4
-TRUSTED_SECONDS = 8.0
-HALF_SURE_SECONDS = 15.0
-FREE_BLOCKS, FREE_LEVELS = 4, 6
+from ioplateau.judge.window import Level, Recent, beats, echo, is_straight
+from ioplateau.limits.budgets import Dimension
 
 
 class Drawn(Protocol):
@@ -47,9 +24,13 @@ class Drawn(Protocol):
     operations: float
     bytes: float
     excess: float
+    waiting: float
+    came: float
+    left: float
     queue: Queue
     queued: int
     own: bool
+    is_held: bool
     recent_latency: Recent
 
     @property
@@ -59,7 +40,7 @@ class Drawn(Protocol):
     def flat_latency(self) -> Level: ...
 
 
-class Ceiling:
+class RepeatedLevel:
     """A level met under a queue: value per second, and for how many seconds in all."""
 
     __slots__ = ("seconds", "value")
@@ -80,7 +61,7 @@ class Met(NamedTuple):
 
     @property
     def confidence(self) -> float:
-        return self.seconds / (self.seconds + HALF_SURE_SECONDS)
+        return self.seconds / (self.seconds + number.HALF_SURE_SECONDS)
 
 
 class Evidence(NamedTuple):
@@ -91,28 +72,96 @@ class Evidence(NamedTuple):
     value: float
 
 
+class Stands:
+    """Seconds in which requests waited, by the level at which they did; what is long ago counts
+    less. A limit stands at one level whenever it binds; a device that is only slow does not.
+    """
+
+    __slots__ = ("_bins", "_scale")
+
+    def __init__(self) -> None:
+        self._bins: dict[int, float] = {}  # by level, in steps of SAME_LEVEL
+        self._scale = 1.0  # what a second counts now; old ones stay as they were
+
+    def add(self, value: float, seconds: float) -> None:
+        name = round(log(value) / number.STANDS_STEP)
+        self._bins[name] = self._bins.get(name, 0.0) + seconds * self._scale
+        if len(self._bins) > number.STANDS_LEVELS:
+            del self._bins[min(self._bins, key=self._bins.__getitem__)]
+        self._scale *= 1 + seconds * log(2) / number.STANDS_HALF_SECONDS
+        if self._scale > number.STANDS_SCALE:
+            least = number.STANDS_LEAST_SECONDS * self._scale
+            self._bins = {n: s / self._scale for n, s in self._bins.items() if s > least}
+            self._scale = 1.0
+
+    def around(self, value: float) -> tuple[float, float]:
+        """Seconds at this level, and at others that are not far from it."""
+        name, far = log(value) / number.STANDS_STEP, log(number.STANDS_FAR) / number.STANDS_STEP
+        here = others = 0.0
+        for each, seconds in self._bins.items():
+            off = abs(each - name)
+            if off <= number.STANDS_SAME:
+                here += seconds
+            elif off <= far:
+                others += seconds
+        return here / self._scale, others / self._scale
+
+    def memory(self) -> list[list[float]]:
+        """Levels, and seconds at each."""
+        return [
+            [exp(name * number.STANDS_STEP), seconds / self._scale]
+            for name, seconds in self._bins.items()
+        ]
+
+    def restore(self, memory: Sequence[Sequence[float]]) -> None:
+        """Take up what was saved."""
+        for value, seconds in memory[-number.STANDS_LEVELS :]:
+            self._bins[round(log(value) / number.STANDS_STEP)] = float(seconds)
+
+
 class Plateau:
     """Unknown limits of one budget, both dimensions, over time."""
 
-    __slots__ = ("_calm", "_free", "_highest", "ceilings", "dimension", "on", "score", "value")
+    __slots__ = (
+        "_calm",
+        "_free",
+        "_free_levels",
+        "_highest",
+        "_looked",
+        "_queued_at",
+        "_runs",
+        "_stands",
+        "belief",
+        "ceilings",
+        "dimension",
+        "value",
+    )
 
     def __init__(self) -> None:
-        self.ceilings: dict[Dimension, list[Ceiling]] = {
+        self.ceilings: dict[Dimension, list[RepeatedLevel]] = {
             Dimension.IOPS: [],
             Dimension.THROUGHPUT: [],
         }
         self._free: list[float] = []  # flat levels seen without a queue, operations per second
         self._highest = {Dimension.IOPS: 0.0, Dimension.THROUGHPUT: 0.0}  # without a queue
+        self._looked = 0.0  # seconds in which requests waited and no limit was found
+        self._queued_at = 0.0  # operations per second, the last time requests waited
+        self._free_levels: list[float] = []  # levels that stayed when the queue went
+        self._runs: list[tuple[float, float, float]] = []  # operations, bytes and seconds
         self._calm: list[tuple[float, float]] = []
+        self._stands = {Dimension.IOPS: Stands(), Dimension.THROUGHPUT: Stands()}
         self.dimension = Dimension.IOPS
         self.value = 0.0
-        self.score = 0.0
-        self.on = False
+        self.belief = Belief()
+
+    @property
+    def on(self) -> bool:
+        """Whether it binds now."""
+        return self.belief.held
 
     def rest(self, dt: float) -> None:
         """A block that says nothing for a limit."""
-        self.score = max(0.0, self.score - min(dt, LONGEST_STEP))
-        self.on = self.on and self.score > OFF
+        self.belief.weigh(-number.AWAY_LOSS, dt)
 
     def step(
         self,
@@ -121,60 +170,117 @@ class Plateau:
         *,
         beside_known: bool,
         allowed: bool,
+        settled: bool = True,
         hints: Sequence[tuple[Dimension, float]] = (),
     ) -> None:
-        """One block in which requests may have waited. hints: limits of budgets of the same
-        kind, which may have been bought alike.
+        """One block in which requests may have waited. settled: it was watched for a while without
+        a gap or a stall, so that something new may be learned of it. hints: limits of budgets of
+        the same kind, which may have been bought alike.
         """
-        if drawn.queue < Queue.STRONG:
-            if drawn.queue is Queue.NONE:
+        weight = weight_of(drawn, drawn.queue)
+        if weight or max(drawn.left, drawn.came) >= 1.0:
+            self._runs.append((drawn.operations * dt, drawn.bytes * dt, dt))
+            del self._runs[: -number.SUM_BLOCKS]
+        else:
+            self._runs.clear()
+        if not weight:
+            if drawn.queue is Queue.NONE and drawn.left < 1.0 and not drawn.is_held:
                 self._learn_free(drawn)
+                self.belief.drop()  # nothing is outstanding any more
             self.rest(dt)
             return
         self._calm.clear()
-        evidence = self._recurrence(drawn, hints) or (
-            allowed and self._flatness(drawn, beside_known)
+        self._queued_at = drawn.operations
+        if not self.on:
+            self._looked += dt
+        if allowed:
+            self._stand(dt)
+        may_learn = (
+            allowed
+            and settled
+            and drawn.queue >= Queue.STRONG
+            and drawn.operations >= number.LEAST_OPERATIONS
+        )
+        evidence = self._recurrence(drawn, hints, weight) or (
+            may_learn and self._flatness(drawn, beside_known)
         )
         if not evidence:
             rate = drawn.operations if self.dimension is Dimension.IOPS else drawn.bytes
             share = rate / self.value if allowed and self.value else 0.0
-            gusts = drawn.excess >= STEEP and LEAST_GUST < share < MOST_GUST
-            gain = 0.0 if 0.96 <= share <= 1.04 else -0.2 if gusts else -1.0
+            gusts = drawn.excess >= number.STEEP and number.GUST_LEAST < share < number.GUST_MOST
+            gain = (
+                0.0
+                if abs(share - 1) <= number.STAYS
+                else -number.GUST_LOSS
+                if gusts
+                else -number.AWAY_LOSS
+            )
+            if self.on and self.value and self.is_elsewhere(self.dimension, self.value):
+                gain = -number.FULL_SECONDS
             evidence = Evidence(gain, self.dimension, self.value)
         gain = evidence.gain
-        self.score = min(FULL, max(0.0, self.score + gain * min(dt, LONGEST_STEP)))
-        self.on = self.score >= ON or (self.on and self.score > OFF)
+        self.belief.weigh(gain, dt)
         if gain > 0:
             self.dimension, self.value = evidence.dimension, evidence.value
             if self.on:
                 self._remember(evidence.dimension, evidence.value, dt)
 
+    def _stand(self, dt: float) -> None:
+        """Where it stands while requests wait: gusts do not stand anywhere."""
+        runs = self._runs[-number.STAND_BLOCKS :]
+        if len(runs) < number.STAND_BLOCKS:
+            return
+        for which, dimension in enumerate((Dimension.IOPS, Dimension.THROUGHPUT)):
+            if self.on and dimension is not self.dimension:
+                continue  # where it stands follows from the other dimension's limit
+            rates = [run[which] / run[2] for run in runs]
+            mean = sum(rates) / len(rates)
+            off = number.STAND_FLAT * mean
+            if mean > 0 and max(rates) - mean <= off and mean - min(rates) <= off:
+                self._stands[dimension].add(mean, dt)
+
+    def is_elsewhere(self, dimension: Dimension, value: float) -> bool:
+        """Whether requests waited at other levels for longer than at this one: then it is none."""
+        return self._moved(dimension, value) > number.STANDS_SECONDS
+
+    def _moved(self, dimension: Dimension, value: float) -> float:
+        here, others = self._stands[dimension].around(value)
+        return others - number.STANDS_HERE * here
+
+    def elsewhere(self, dimension: Dimension, value: float) -> float:
+        """Seconds in which requests waited at another level than this."""
+        return self._stands[dimension].around(value)[1] if value > 0 else 0.0
+
     def _recurrence(
-        self, drawn: Drawn, hints: Sequence[tuple[Dimension, float]]
+        self, drawn: Drawn, hints: Sequence[tuple[Dimension, float]], weight: float
     ) -> Evidence | None:
         """A level that was a limit before, here or at a sibling, is one again."""
-        if drawn.queued < 2:
+        if drawn.queued < 2 and weight < number.OVERWHELMING_WEIGHT:
             return None
-        steep = drawn.excess >= STEEP
+        is_deep = drawn.excess >= number.STEEP and drawn.waiting >= number.STRANGE_WAITING
+        burst = number.LONG_BURST_SECONDS if is_deep else number.BURST_SECONDS
         for dimension, rate in (
             (Dimension.IOPS, drawn.operations),
             (Dimension.THROUGHPUT, drawn.bytes),
         ):
-            for ceiling in self.ceilings[dimension]:
-                if ceiling.seconds < TRUSTED_SECONDS:
-                    continue
-                if abs(rate / ceiling.value - 1) <= SAME_CEILING:
-                    return Evidence(1.0, dimension, ceiling.value)
-                if steep and drawn.queued >= GUST_BLOCKS:
-                    values = drawn.values_of(dimension)[-GUST_BLOCKS:]
-                    mean = sum(values) / len(values)
-                    if abs(mean / ceiling.value - 1) <= SAME_GUSTS:
-                        return Evidence(1.0, dimension, ceiling.value)
+            runs = None
+            for value in self._trusted(dimension):
+                if abs(rate / value - 1) <= number.SAME_CEILING:
+                    return Evidence(weight, dimension, value)
+                if runs is None:
+                    which = 0 if dimension is Dimension.IOPS else 1
+                    runs = [(run[which], run[2]) for run in self._runs]
+                if follows(runs, value, burst, (number.SAME_CEILING, number.SAME_CEILING)):
+                    return Evidence(weight, dimension, value)
         for dimension, value in hints:
             rate = drawn.operations if dimension is Dimension.IOPS else drawn.bytes
-            if abs(rate / value - 1) <= SAME:
+            if abs(rate / value - 1) <= number.SAME_LEVEL:
                 level = drawn.level_of(dimension)
-                if min(level.count, drawn.queued) >= HINT_BLOCKS and level.spread <= FLAT:
+                if (
+                    min(level.count, drawn.queued) >= number.HINT_BLOCKS
+                    and level.spread <= number.SAME_LEVEL
+                    and not self.is_elsewhere(dimension, level.mean)
+                ):
                     return Evidence(1.0, dimension, level.mean)
         return None
 
@@ -184,57 +290,85 @@ class Plateau:
             (Dimension.IOPS, drawn.operations),
             (Dimension.THROUGHPUT, drawn.bytes),
         ):
-            for ceiling in self.ceilings[dimension]:
-                if (
-                    ceiling.seconds >= TRUSTED_SECONDS
-                    and abs(rate / ceiling.value - 1) <= SAME_CEILING
-                ):
-                    return dimension, ceiling.value
+            for value in self._trusted(dimension):
+                if abs(rate / value - 1) <= number.SAME_CEILING:
+                    return dimension, value
         return None
+
+    def _trusted(self, dimension: Dimension) -> list[float]:
+        """Levels met for long enough, and of those the ones that stood where they were met."""
+        return [
+            ceiling.value
+            for ceiling in self.ceilings[dimension]
+            if ceiling.seconds >= number.TRUSTED_SECONDS
+            and not self.is_elsewhere(dimension, ceiling.value)
+        ]
 
     def disown(self, drawn: Drawn) -> None:
         """What holds now is another's limit: forget what was learned of it here."""
-        self.on, self.score = False, 0.0
+        self.belief.drop()
         for dimension, rate in (
             (Dimension.IOPS, drawn.operations),
             (Dimension.THROUGHPUT, drawn.bytes),
         ):
             found = self.ceilings[dimension]
-            found[:] = [c for c in found if abs(rate / c.value - 1) > SAME_CEILING]
+            found[:] = [c for c in found if abs(rate / c.value - 1) > number.SAME_CEILING]
 
     def _flatness(self, drawn: Drawn, beside_known: bool) -> Evidence | None:
         """A level held under a queue that the application would not have held by itself."""
         dimension, level = self._flatter(drawn)
-        needed = BLOCKS_BESIDE_KNOWN if beside_known else BLOCKS
-        if not drawn.own and level.spread > VERY_FLAT:
-            needed = STRANGE_BLOCKS
         count = min(level.count, drawn.queued)
-        noise = (1.5 if dimension is Dimension.THROUGHPUT else 0.5) / max(1.0, drawn.operations)
-        flat = (FLAT_BESIDE_KNOWN if beside_known else FLAT) + noise
         # Few at a time can not be many that wait: then it is the time they wait that tells.
-        deep = drawn.queue is Queue.DEEP or drawn.excess >= STEEP
-        if drawn.is_locked and count >= LOCKED_BLOCKS and level.spread <= LOCKED_FLAT:
+        deep = drawn.queue is Queue.DEEP or drawn.excess >= number.STEEP
+        if drawn.is_locked and count >= number.LOCKED_BLOCKS and level.spread <= number.LOCKED_FLAT:
             return Evidence(1.0, dimension, level.mean)  # no application moves like that
-        if drawn.excess >= VERY_STEEP and count >= STEEP_BLOCKS:
-            flat = max(flat, STEEP_FLAT)
-        is_flat = count >= needed and level.spread <= flat
-        slowly = not is_flat
+        if count < number.LEVEL_LEAST or self.is_elsewhere(dimension, level.mean):
+            return None
+        # Of few operations one more or less is all that can be told.
+        spread = max(
+            number.LEAST_RIPPLE, level.spread, number.COUNT_SPREAD / max(1.0, drawn.operations)
+        )
+        found = (count - 1) * log(number.OTHERS_RIPPLE / spread)
+        asked = number.ASKED + number.TRY_WEIGHT * log(1.0 + self._looked / number.TRY_SECONDS)
+        if not drawn.own:
+            asked += number.ASKED_UNSEEN
+        if beside_known:
+            asked += number.ASKED_BESIDE
+        if not deep:
+            asked += number.ASKED_SHALLOW
+        asked += number.STANDS_WEIGHT * max(0.0, self._moved(dimension, level.mean))
+        is_steep = (
+            drawn.excess >= number.VERY_STEEP
+            and count >= number.STEEP_BLOCKS
+            and self._looked <= number.EARLY_SECONDS
+        )
+        is_steep = is_steep and max(level.spread, drawn.flat_latency().spread) <= number.STEEP_FLAT
+        slowly = found < asked and not is_steep
         if slowly:
-            is_flat = deep and count >= RIPPLED_BLOCKS and _is_rippled(drawn, dimension, level)
-            mean = beats(drawn.values_of(dimension)) if drawn.queued >= BEAT_BLOCKS else None
+            is_flat = (
+                deep and count >= number.RIPPLED_BLOCKS and _is_rippled(drawn, dimension, level)
+            )
+            mean = beats(drawn.values_of(dimension)) if drawn.queued >= number.BEAT_BLOCKS else None
             if mean is not None and not is_flat:
-                is_flat, level = True, Level(mean, level.spread, BEAT_BLOCKS)
-            if not is_flat and count >= STEADY_BLOCKS and _is_steady(drawn, dimension, level):
+                is_flat, level = True, Level(mean, level.spread, number.BEAT_BLOCKS)
+            if (
+                not is_flat
+                and self._looked <= number.EARLY_SECONDS
+                and count >= number.STEADY_BLOCKS
+                and _is_steady(drawn, dimension, level)
+            ):
                 is_flat, slowly = True, False
-        if not is_flat or self._is_vetoed(drawn, dimension, level):
+            if not is_flat:
+                return None
+        if self._is_vetoed(drawn, dimension, level):
             return None
         rate = drawn.operations if dimension is Dimension.IOPS else drawn.bytes
-        if rate > LEFT * level.mean and not slowly:
+        if rate > number.LEAVES * level.mean and not slowly:
             return None  # what stands at a limit may dip below it, not rise above
-        gain = 2.0 if deep and level.spread <= VERY_FLAT else 1.0 if deep else 0.5
-        if slowly:  # chance does it too, but not for long
-            gain = RIPPLED_GAIN
-        return Evidence(gain, dimension, level.mean)
+        # By chance a device or an application does it too, but not for long.
+        return Evidence(
+            number.RIPPLED_WEIGHT if slowly else number.FLAT_WEIGHT, dimension, level.mean
+        )
 
     @staticmethod
     def _flatter(drawn: Drawn) -> tuple[Dimension, Level]:
@@ -244,22 +378,26 @@ class Plateau:
             return Dimension.IOPS, operations
         if volume.spread < 0.5 * operations.spread:
             return Dimension.THROUGHPUT, volume
-        if drawn.bytes > LARGE_BYTES * drawn.operations:
+        if drawn.bytes > number.LARGE_BYTES * drawn.operations:
             return Dimension.THROUGHPUT, volume
         return Dimension.IOPS, operations
 
     def _is_vetoed(self, drawn: Drawn, dimension: Dimension, level: Level) -> bool:
         """Whether this level may be the application's own, on a device that became slow."""
         operations = drawn.level_of(Dimension.IOPS).mean
-        if any(abs(operations / free - 1) <= 0.02 for free in self._free):
+        if any(abs(operations / free - 1) <= number.SAME_CEILING for free in self._free_levels):
+            return True
+        if any(abs(operations / free - 1) <= number.SAME_CEILING for free in self._free):
             latency = drawn.flat_latency()
-            if latency.count >= STRAIGHT_BLOCKS and latency.spread <= STRAIGHT:
+            if latency.count >= number.STRAIGHT_BLOCKS and latency.spread <= number.RIPPLE:
                 return False
-            return not is_straight(drawn.recent_latency.values[-STRAIGHT_BLOCKS:], STRAIGHT)
+            return not is_straight(
+                drawn.recent_latency.values[-number.STRAIGHT_BLOCKS :], number.RIPPLE
+            )
         highest = self._highest[dimension]
-        if highest and level.mean < 0.97 * highest:
-            flat = 0.02 if drawn.queue is Queue.DEEP else 0.007
-            return drawn.queued < 20 or level.spread > flat
+        if highest and level.mean < number.BELOW_FREE * highest:
+            flat = number.BELOW_DEEP_SPREAD if drawn.queue is Queue.DEEP else number.BELOW_SPREAD
+            return drawn.queued < number.BELOW_BLOCKS or level.spread > flat
         return False
 
     def _learn_free(self, drawn: Drawn) -> None:
@@ -269,7 +407,9 @@ class Plateau:
             calm.clear()
             return
         calm.append((drawn.operations, drawn.bytes))
-        if len(calm) < FREE_BLOCKS:
+        if len(calm) == 2 and drawn.waiting < number.SHARE_WAITING:
+            self._discredit(calm)
+        if len(calm) < number.FREE_BLOCKS:
             return
         rates, volumes = zip(*calm, strict=True)
         del calm[0]
@@ -281,36 +421,51 @@ class Plateau:
         if volume > self._highest[Dimension.THROUGHPUT]:
             self._highest[Dimension.THROUGHPUT] = volume
             self._outgrow(Dimension.THROUGHPUT, volume)
-        if max(rates) - lowest > 0.03 * lowest:
+        if max(rates) - lowest > number.FREE_SPREAD * lowest:
             return
-        mean = sum(rates) / FREE_BLOCKS
+        mean = sum(rates) / number.FREE_BLOCKS
         for free in self._free:
-            if -0.01 * free <= mean - free <= 0.01 * free:
+            if abs(mean - free) <= number.FREE_ALIKE * free:
                 return
         self._free.append(mean)
-        del self._free[:-FREE_LEVELS]
+        del self._free[: -number.FREE_LEVELS]
+
+    def _discredit(self, calm: list[tuple[float, float]]) -> None:
+        """The queue went and the rate stayed: it is the application's own, and no limit."""
+        same = number.SAME_LEVEL
+        rate = (calm[0][0] + calm[1][0]) / 2
+        if abs(calm[0][0] - calm[1][0]) > 2 * same * rate:
+            return
+        if abs(rate / self._queued_at - 1) <= same if self._queued_at else False:
+            if not any(abs(rate / free - 1) <= same for free in self._free_levels):
+                self._free_levels.append(rate)
+                del self._free_levels[: -number.FREE_LEVELS]
+            volume = (calm[0][1] + calm[1][1]) / 2
+            for dimension, value in ((Dimension.IOPS, rate), (Dimension.THROUGHPUT, volume)):
+                found = self.ceilings[dimension]
+                found[:] = [c for c in found if abs(value / c.value - 1) > same]
 
     def _outgrow(self, dimension: Dimension, free: float) -> None:
         """A rate above a learned limit, and nobody waited: the world has changed."""
         found = self.ceilings[dimension]
         if found:
-            found[:] = [ceiling for ceiling in found if free <= OUTGROWN * ceiling.value]
+            found[:] = [ceiling for ceiling in found if free <= number.OUTGROWN * ceiling.value]
 
     def _remember(self, dimension: Dimension, value: float, dt: float) -> None:
         ceilings = self.ceilings[dimension]
         for ceiling in ceilings:
-            if abs(value / ceiling.value - 1) <= SAME:
-                ceiling.value += 0.1 * (value - ceiling.value)
+            if abs(value / ceiling.value - 1) <= number.SAME_LEVEL:
+                ceiling.value += number.CEILING_WEIGHT * (value - ceiling.value)
                 ceiling.seconds += dt
                 return
-        ceilings.append(Ceiling(value, dt))
-        if len(ceilings) > KEEP:
+        ceilings.append(RepeatedLevel(value, dt))
+        if len(ceilings) > number.CEILINGS:
             ceilings.remove(min(ceilings, key=lambda ceiling: ceiling.seconds))
 
     def confidence(self) -> float:
         """How sure we are of the limit that holds now, 0 to 1: by how long it was met."""
         for ceiling in self.ceilings[self.dimension]:
-            if abs(ceiling.value - self.value) <= SAME_CEILING * ceiling.value:
+            if abs(ceiling.value - self.value) <= number.SAME_CEILING * ceiling.value:
                 return Met(self.dimension, ceiling.value, ceiling.seconds).confidence
         return 0.0
 
@@ -320,7 +475,8 @@ class Plateau:
             Met(dimension, ceiling.value, ceiling.seconds)
             for dimension, ceilings in self.ceilings.items()
             for ceiling in ceilings
-            if ceiling.seconds >= TRUSTED_SECONDS
+            if ceiling.seconds >= number.TRUSTED_SECONDS
+            and not self.is_elsewhere(dimension, ceiling.value)
         ]
         return tuple(sorted(found, key=lambda limit: -limit.seconds))
 
@@ -333,21 +489,25 @@ class Plateau:
             },
             "free": list(self._free),
             "highest": {dimension.value: value for dimension, value in self._highest.items()},
-            "now": [self.dimension.value, self.value, self.score, self.on],
+            "stands": {
+                dimension.value: stands.memory() for dimension, stands in self._stands.items()
+            },
+            "now": [self.dimension.value, self.value, self.belief.seconds, self.on],
         }
 
     def restore(self, memory: Mapping[str, Any]) -> None:
         """Take up a saved memory."""
         for dimension in self.ceilings:
             self.ceilings[dimension] = [
-                Ceiling(float(value), float(seconds))
-                for value, seconds in memory["ceilings"].get(dimension.value, [])[:KEEP]
+                RepeatedLevel(float(value), float(seconds))
+                for value, seconds in memory["ceilings"].get(dimension.value, [])[: number.CEILINGS]
             ]
             self._highest[dimension] = float(memory["highest"].get(dimension.value, 0.0))
-        self._free = [float(value) for value in memory["free"]][-FREE_LEVELS:]
+            self._stands[dimension].restore(memory.get("stands", {}).get(dimension.value, []))
+        self._free = [float(value) for value in memory["free"]][-number.FREE_LEVELS :]
         dimension, value, score, on = memory["now"]
         self.dimension, self.value = Dimension(dimension), float(value)
-        self.score, self.on = min(FULL, max(0.0, float(score))), bool(on)
+        self.belief.restore(float(score), held=bool(on))
 
 
 def _is_steady(drawn: Drawn, dimension: Dimension, level: Level) -> bool:
@@ -357,11 +517,11 @@ def _is_steady(drawn: Drawn, dimension: Dimension, level: Level) -> bool:
     """
     latency = drawn.flat_latency()
     return (
-        drawn.excess >= STEEP
-        and latency.count >= STEADY_BLOCKS
-        and latency.spread <= STEADY_LATENCY
-        and level.spread <= STEADY_RATE
-        and echo(drawn.values_of(dimension)[-STEADY_BLOCKS:]) <= LATE_LOOK
+        drawn.excess >= number.STEEP
+        and latency.count >= number.STEADY_BLOCKS
+        and latency.spread <= number.RIPPLE
+        and level.spread <= number.STEADY_RATE
+        and echo(drawn.values_of(dimension)[-number.STEADY_BLOCKS :]) <= number.LATE_LOOK
     )
 
 
@@ -372,11 +532,19 @@ def _is_rippled(drawn: Drawn, dimension: Dimension, level: Level) -> bool:
     a block resembles its neighbour.
     """
     slow = level.slow_spread
-    neighbours = echo(drawn.values_of(dimension)[-RIPPLED_BLOCKS:])
-    if drawn.excess >= VERY_STEEP and level.spread <= RIPPLED_FLAT and neighbours <= 0.0:
+    neighbours = echo(drawn.values_of(dimension)[-number.RIPPLED_BLOCKS :])
+    if (
+        drawn.excess >= number.VERY_STEEP
+        and level.spread <= number.RIPPLED_FLAT
+        and neighbours <= 0.0
+    ):
         return True
     if slow is None:
         return False
-    return (slow <= 0.012 and level.spread <= RIPPLED_FLAT and neighbours <= 0.05) or (
-        slow <= 0.015 and slow <= 0.2 * level.spread and neighbours <= -0.3 and level.spread >= 0.08
+    if level.spread <= number.RIPPLED_FLAT:
+        return slow <= number.RIPPLE and neighbours <= number.RIPPLED_ECHO
+    return (
+        level.spread >= number.COARSE_SPREAD
+        and slow <= min(number.SAME_LEVEL, number.SLOW_OF_SPREAD * level.spread)
+        and neighbours <= number.COARSE_ECHO
     )

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ioplateau.judge import parameters as number
 from ioplateau.judge.blame import Culprit, is_connection_bound, waits_for_slots
-from ioplateau.judge.budgets import (
+from ioplateau.judge.case import Case
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.memory import SavedCases, saved
+from ioplateau.judge.providers import allowance_exceeded
+from ioplateau.judge.rulings import Ruling, quiet, rule
+from ioplateau.judge.signals import Queue, WatchedFlow
+from ioplateau.judge.witness import ClientWitness, Witness
+from ioplateau.limits.budgets import (
     Budget,
     BudgetKey,
     Dimension,
@@ -17,25 +25,14 @@ from ioplateau.judge.budgets import (
     Verdict,
     Word,
 )
-from ioplateau.judge.case import Case
-from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.memory import Kept, saved
-from ioplateau.judge.phases import FULL, OFF, ON
-from ioplateau.judge.providers import allowance_exceeded
-from ioplateau.judge.rulings import Ruling, quiet, rule
-from ioplateau.judge.signals import Queue, Sense
-from ioplateau.judge.witness import ClientWitness, Witness
-
-MOVING = 0.03
-NETWORK_SHARE = 0.5  # of the interface's bytes that a queued mount must carry to blame it
 
 
-class MountRoom:
+class MountJudge:
     """Remembers every mount, client and interface between blocks."""
 
     def __init__(self, *, learn: bool) -> None:
         self._learn = learn
-        self._senses: dict[FlowKey, Sense] = {}
+        self._watched_flows: dict[FlowKey, WatchedFlow] = {}
         self._volumes: dict[BudgetKey, Case] = {}
         self._slots: dict[BudgetKey, Case] = {}
         self._connections: dict[BudgetKey, Case] = {}
@@ -43,15 +40,16 @@ class MountRoom:
         self._clients: dict[FlowKey, str] = {}
         self._on_wire: dict[str, int] = {}
         self._usual: dict[FlowKey, float] = {}
-        self._kept = Kept()
+        self._saved = SavedCases({})
 
-    def seat(self, budgets: Mapping[BudgetKey, Budget], at: float) -> None:
-        """Take the budgets of this room; those that stay keep their memory."""
+    def take_budgets(self, budgets: Mapping[BudgetKey, Budget], at: float) -> None:
+        """Take these budgets; those that stay keep their memory."""
         volumes = {key: b for key, b in budgets.items() if key.kind is Kind.VOLUME}
         networks = {key: b for key, b in budgets.items() if key.kind is Kind.VM_NETWORK}
         flows = {m for b in (*volumes.values(), *networks.values()) for m in b.members}
-        self._senses = {
-            flow: self._senses.get(flow) or self._kept.to_sense(flow, Sense(), at) for flow in flows
+        self._watched_flows = {
+            flow: self._watched_flows.get(flow) or self._saved.to_watched(flow, WatchedFlow(), at)
+            for flow in flows
         }
         self._usual = {flow: usual for flow, usual in self._usual.items() if flow in flows}
         for kind, cases in (
@@ -80,9 +78,9 @@ class MountRoom:
             del cases[gone]
         for key, budget in mine.items():
             before = cases.get(key)
-            sense = self._senses[budget.members[0]]
-            if before is None or before.drawn is not sense:
-                cases[key] = self._kept.to_case(key, Case(budget, sense), at)
+            watched = self._watched_flows[budget.members[0]]
+            if before is None or before.drawn is not watched:
+                cases[key] = self._saved.to_case(key, Case(budget, watched), at)
             else:
                 if before.budget.limits != budget.limits:
                     before.replace_limits(budget.limits)
@@ -96,19 +94,19 @@ class MountRoom:
         witness: Witness,
         verdicts: dict[BudgetKey, Verdict],
     ) -> None:
-        """Every budget of this room, one block."""
-        if not self._senses:
+        """Every budget judged here, one block."""
+        if not self._watched_flows:
             return
-        for flow, sense in self._senses.items():
+        for flow, watched in self._watched_flows.items():
             tick = flows.get(flow)
             if tick is None:
-                sense.miss()
+                watched.miss()
             elif flow.kind == "nic":
-                _look_at_interface(sense, tick)
+                _look_at_interface(watched, tick)
             else:
-                stalled = sense.stalled_seconds
-                sense.look(tick, at, dt)
-                self._notice_stall(flow, sense, tick, dt, witness, stalled)
+                stalled = watched.stalled_seconds
+                watched.look(tick, at, dt)
+                self._notice_stall(flow, watched, tick, dt, witness, stalled)
         self._remember_wire(witness)
         network = self._bind_networks(dt)
         for key, case in self._networks.items():
@@ -124,11 +122,16 @@ class MountRoom:
         slots = self._bind_slots(at, dt, witness, verdicts)
         self._judge_volumes(at, dt, witness, verdicts, held=next(iter(network), None), slots=slots)
 
+    def unsettle(self) -> None:
+        """A gap: nothing new is learned just after it."""
+        for watched in self._watched_flows.values():
+            watched.watched_seconds = 0.0
+
     def _queued(self) -> tuple[FlowKey, ...]:
         return tuple(
             flow
-            for flow, sense in self._senses.items()
-            if flow.kind == "nfs" and sense.queue >= Queue.STRONG
+            for flow, watched in self._watched_flows.items()
+            if flow.kind == "nfs" and watched.queue >= Queue.STRONG
         )
 
     # -- stalls
@@ -136,7 +139,7 @@ class MountRoom:
     def _notice_stall(
         self,
         flow: FlowKey,
-        sense: Sense,
+        watched: WatchedFlow,
         tick: FlowTick,
         dt: float,
         witness: Witness,
@@ -151,19 +154,22 @@ class MountRoom:
             and (client.on_wire or 0) >= 1
             and waiting >= 1
             and client.receives_per_second == 0
-            and not sense.active
+            and not watched.active
         )
         trickle = (
-            sense.active
-            and sense.operations * 10 < usual
-            and sense.latency >= 0.8
-            and sense.excess > 10
+            watched.active
+            and watched.operations < number.TRICKLE_SHARE * usual
+            and watched.latency >= number.TRICKLE_SECONDS
+            and watched.excess > number.TRICKLE_EXCESS
         )
         if (silent and usual > 0) or trickle:
-            sense.stalled_seconds = stalled + dt
+            watched.stalled_seconds = stalled + dt
+            watched.watched_seconds = 0.0
             return
-        sense.stalled_seconds = 0.0
-        self._usual[flow] = usual + min(1.0, dt / 10) * (tick.operations_per_second - usual)
+        watched.stalled_seconds = 0.0
+        self._usual[flow] = usual + min(1.0, dt / number.USUAL_SECONDS) * (
+            tick.operations_per_second - usual
+        )
 
     def _remember_wire(self, witness: Witness) -> None:
         self._on_wire = {name: client.on_wire or 0 for name, client in witness.clients.items()}
@@ -173,7 +179,7 @@ class MountRoom:
     def _bind_networks(self, dt: float) -> dict[BudgetKey, Ruling]:
         bound: dict[BudgetKey, Ruling] = {}
         for key, case in self._networks.items():
-            nic = case.sense
+            nic = case.watched
             waiting = self._lend_queue(nic)
             claim = case.weigh_claims(dt)
             if self._learn:
@@ -184,37 +190,38 @@ class MountRoom:
                 bound[key] = Ruling.known(claim)
             elif case.plateau.on and case.plateau.dimension is Dimension.THROUGHPUT:
                 busier = Direction.WRITE if nic.write_bytes > nic.read_bytes else Direction.READ
-                ruling = Ruling.learned(case.plateau, Culprit.VM)
+                ruling = Ruling.learned(case, Culprit.VM)
                 bound[key] = ruling._replace(direction=busier)
         return bound
 
-    def _is_steadier(self, nic: Sense) -> bool:
+    def _is_steadier(self, nic: WatchedFlow) -> bool:
         """Whether the interface stands still while each mount that waits does not."""
         whole = nic.level_of(Dimension.THROUGHPUT).spread
         return all(
-            sense.level_of(Dimension.THROUGHPUT).spread >= max(MOVING, 3 * whole)
-            for flow, sense in self._senses.items()
-            if flow.kind == "nfs" and sense.queue >= Queue.STRONG
+            watched.level_of(Dimension.THROUGHPUT).spread
+            >= max(number.MOUNT_MOVES, number.STILLER * whole)
+            for flow, watched in self._watched_flows.items()
+            if flow.kind == "nfs" and watched.queue >= Queue.STRONG
         )
 
-    def _lend_queue(self, nic: Sense) -> int:
+    def _lend_queue(self, nic: WatchedFlow) -> int:
         """Let the mounts that wait speak for the interface, if they carry most of it; how many."""
         queue, read, write, waiting = Queue.NONE, 0.0, 0.0, 0
         short = {key.name for key, case in self._slots.items() if case.word is Word.THROTTLED}
-        for flow, sense in self._senses.items():
-            if flow.kind == "nfs" and sense.queue > Queue.NONE:
-                queue = max(queue, sense.queue)
-                read += sense.read_bytes
-                write += sense.write_bytes
+        for flow, watched in self._watched_flows.items():
+            if flow.kind == "nfs" and watched.queue > Queue.NONE:
+                queue = max(queue, watched.queue)
+                read += watched.read_bytes
+                write += watched.write_bytes
                 # Who waits for slots waits here, not on the wire.
-                waiting += sense.queue >= Queue.STRONG and self._clients.get(flow) not in short
-                nic.operations += sense.operations
-                nic.excess = max(nic.excess, sense.excess)
+                waiting += watched.queue >= Queue.STRONG and self._clients.get(flow) not in short
+                nic.operations += watched.operations
+                nic.excess = max(nic.excess, watched.excess)
         carried = max(
             read / nic.read_bytes if nic.read_bytes else 0.0,
             write / nic.write_bytes if nic.write_bytes else 0.0,
         )
-        nic.queue = queue if carried >= NETWORK_SHARE else Queue.NONE
+        nic.queue = queue if carried >= number.NETWORK_SHARE else Queue.NONE
         nic.queued = nic.queued + 1 if nic.queue >= Queue.STRONG else 0
         nic.recent_operations.add(0.0)
         return waiting
@@ -225,16 +232,15 @@ class MountRoom:
         bound = set()
         for key, case in self._slots.items():
             client = witness.clients.get(key.name)
-            load = sum(self._senses[flow].rtt_load for flow in case.budget.members)
+            load = sum(self._watched_flows[flow].rtt_load for flow in case.budget.members)
             waiting = tuple(
                 flow
                 for flow in case.budget.members
-                if waits_for_slots(self._senses[flow], client, load)
+                if waits_for_slots(self._watched_flows[flow], client, load)
             )
             gain = 1.0 if waiting else -1.0
-            case.score = min(FULL, max(0.0, case.score + gain * min(dt, 1.25)))
-            on = case.score >= ON or (case.word is Word.THROTTLED and case.score > OFF)
-            if on:
+            case.belief.weigh(gain, dt)
+            if case.belief.held:
                 bound.add(key.name)
                 verdicts[key] = self._slots_verdict(case, at, client, waiting)
             else:
@@ -265,9 +271,9 @@ class MountRoom:
                 evidence={
                     "waiting_calls": max(
                         (client.backlog if client is not None else None) or 0.0,
-                        case.drawn.outstanding - case.sense.rtt_load,
+                        case.drawn.outstanding - case.watched.rtt_load,
                     ),
-                    "queue_share": case.sense.queue_share,
+                    "queue_share": case.watched.queue_share,
                 },
             ),
             sufferers=waiting or case.budget.members,
@@ -288,17 +294,18 @@ class MountRoom:
             flow = case.budget.members[0]
             name = self._clients.get(flow, "")
             client = witness.clients.get(name)
-            sense = case.sense
+            watched = case.watched
             claim = case.weigh_claims(dt)
             if self._learn:
                 case.plateau.step(
-                    sense,
+                    watched,
                     dt,
                     beside_known=bool(case.claims) and not is_connection_bound(client),
                     allowed=claim is None
                     and held is None
                     and name not in slots
-                    and not sense.stalled_seconds,
+                    and not watched.stalled_seconds,
+                    settled=watched.is_settled,
                 )
             if claim is not None:
                 verdicts[key] = rule(case, at, Ruling.known(claim), sufferers=(flow,))
@@ -307,42 +314,42 @@ class MountRoom:
                 parent = BudgetKey(Kind.NFS_CONNECTION, name)
                 verdicts[key] = rule(case, at, Ruling.of(Word.AFFECTED, parent=parent))
             elif case.plateau.on:
-                ruling = Ruling.learned(case.plateau, Culprit.DISK)
+                ruling = Ruling.learned(case, Culprit.DISK)
                 verdicts[key] = rule(case, at, ruling, sufferers=(flow,))
             elif name in slots:
                 parent = BudgetKey(Kind.NFS_SLOTS, name)
                 verdicts[key] = rule(case, at, Ruling.of(Word.AFFECTED, parent=parent))
-            elif held is not None and sense.queue >= Queue.STRONG:
+            elif held is not None and watched.queue >= Queue.STRONG:
                 verdicts[key] = rule(case, at, Ruling.of(Word.AFFECTED, parent=held))
             else:
                 verdicts[key] = quiet(case, at, dt)
         for key, case in self._connections.items():
             flows = tight.get(key.name)
             if flows:
-                plateau = self._volumes[BudgetKey(Kind.VOLUME, flows[0].name)].plateau
-                ruling = Ruling.learned(plateau, Culprit.DISK)
+                volume = self._volumes[BudgetKey(Kind.VOLUME, flows[0].name)]
+                ruling = Ruling.learned(volume, Culprit.DISK)
                 verdicts[key] = rule(case, at, ruling, sufferers=tuple(flows))
             else:
                 verdicts[key] = quiet(case, at, dt)
 
     def cases(self) -> Iterable[Case]:
-        """Every budget of this room."""
-        rooms = (self._volumes, self._slots, self._connections, self._networks)
-        return [case for room in rooms for case in room.values()]
+        """Every budget judged here."""
+        parts = (self._volumes, self._slots, self._connections, self._networks)
+        return [case for part in parts for case in part.values()]
 
     def memory(self) -> dict[str, Any]:
         """All that must survive a restart, as JSON values."""
-        return saved(self.cases(), self._senses)
+        return saved(self.cases(), self._watched_flows)
 
-    def restore(self, memory: object) -> None:
+    def restore(self, memory: Mapping[str, Any]) -> None:
         """Saved memories, taken up as their mounts appear."""
-        self._kept = Kept(memory)
+        self._saved = SavedCases(memory)
 
 
-def _look_at_interface(sense: Sense, tick: FlowTick) -> None:
+def _look_at_interface(watched: WatchedFlow, tick: FlowTick) -> None:
     """An interface has bytes only; its plateau is looked for in the busier direction."""
-    sense.clear()
-    sense.read_bytes = tick.read_bytes_per_second
-    sense.write_bytes = tick.write_bytes_per_second
-    sense.bytes = sense.read_bytes + sense.write_bytes
-    sense.recent_bytes.add(max(sense.read_bytes, sense.write_bytes))
+    watched.clear()
+    watched.read_bytes = tick.read_bytes_per_second
+    watched.write_bytes = tick.write_bytes_per_second
+    watched.bytes = watched.read_bytes + watched.write_bytes
+    watched.recent_bytes.add(max(watched.read_bytes, watched.write_bytes))

@@ -4,43 +4,29 @@ from __future__ import annotations
 
 from math import inf
 
-from ioplateau.judge.signals import (
-    DEEP_EXCESS,
-    DEEP_WAITING,
-    Queue,
-    Sense,
-)
+from ioplateau.judge import parameters as number
+from ioplateau.judge.signals import Queue, WatchedFlow
 from ioplateau.judge.window import Level, Levels, Recent
-
-EXCESS, WAITING = 0.4, 3.0
-TOGETHER = 0.25  # variance of the sum over sum of variances: independent flows give 1
-LOCKED = 0.12
-LOCKED_WAITING = 1.5
-MEMORY_SECONDS = 6.0  # of the variances
-STEP = 0.12
-MOVING = 0.015  # members must move this much of the sum to be compared
-NEAR_DELAY = 1.25  # one queue, one delay
-APART_DELAY = 1.6
 
 
 class Member:
     """One flow's part in a pool: all of it, or only one direction (host caches)."""
 
-    __slots__ = ("group", "name", "rates", "reads", "sense", "writes")
+    __slots__ = ("group", "name", "rates", "reads", "watched", "writes")
 
     def __init__(
-        self, name: str, sense: Sense, *, reads: bool, writes: bool, group: int = 0
+        self, name: str, watched: WatchedFlow, *, reads: bool, writes: bool, group: int = 0
     ) -> None:
         self.name = name
         self.group = group  # members of one stripe share their demand, and count as one
-        self.sense = sense
+        self.watched = watched
         self.reads = reads
         self.writes = writes
         self.rates = (0.0, 0.0)  # operations, bytes
 
 
 class Pool(Levels):
-    """The sum of its members, block by block; reads like a flow's Sense."""
+    """The sum of its members, block by block; reads like a WatchedFlow."""
 
     __slots__ = (
         "_apart",
@@ -50,13 +36,16 @@ class Pool(Levels):
         "active_members",
         "alike",
         "bytes",
+        "came",
         "doubtful_bytes",
         "doubtful_operations",
         "excess",
         "hidden_bytes",
         "hidden_operations",
         "is_cache",
+        "is_held",
         "known",
+        "left",
         "median_delay",
         "members",
         "near",
@@ -102,6 +91,8 @@ class Pool(Levels):
         # Writes through a read-only cache, which a provider may count on it or not.
         self.doubtful_operations = self.doubtful_bytes = 0.0
         self.waiting = self.excess = self.outstanding = 0.0
+        self.came = self.left = 0.0
+        self.is_held = False  # some member waits, though its own limit may explain it
         self.own = False  # some member that waits has been faster
         self.queue = Queue.NONE
         self.waiting_members = self.active_members = 0
@@ -114,28 +105,28 @@ class Pool(Levels):
         self._clear()
         self.known = True
         for member in self.members:
-            sense = member.sense
-            if not sense.known:
+            watched = member.watched
+            if not watched.known:
                 self.known = False
                 continue
             operations = volume = 0.0
-            if sense.active:
+            if watched.active:
                 if member.reads:
-                    operations += sense.read_operations
-                    volume += sense.read_bytes
-                    self.read_operations += sense.read_operations
-                    self.read_bytes += sense.read_bytes
+                    operations += watched.read_operations
+                    volume += watched.read_bytes
+                    self.read_operations += watched.read_operations
+                    self.read_bytes += watched.read_bytes
                 else:
-                    self.hidden_operations += sense.read_operations
-                    self.hidden_bytes += sense.read_bytes
+                    self.hidden_operations += watched.read_operations
+                    self.hidden_bytes += watched.read_bytes
                 if member.writes:
-                    operations += sense.write_operations
-                    volume += sense.write_bytes
-                    self.write_operations += sense.write_operations
-                    self.write_bytes += sense.write_bytes
+                    operations += watched.write_operations
+                    volume += watched.write_bytes
+                    self.write_operations += watched.write_operations
+                    self.write_bytes += watched.write_bytes
                     if member.reads and self.is_cache:
-                        self.doubtful_operations += sense.write_operations
-                        self.doubtful_bytes += sense.write_bytes
+                        self.doubtful_operations += watched.write_operations
+                        self.doubtful_bytes += watched.write_bytes
             member.rates = (operations, volume)
         self.operations = self.read_operations + self.write_operations
         self.bytes = self.read_bytes + self.write_bytes
@@ -147,22 +138,25 @@ class Pool(Levels):
         free = strong = base = waiting = 0.0
         weak = False
         for member in self.members:
-            sense = member.sense
+            watched = member.watched
             operations = member.rates[0]
-            if operations < 1.0 or not sense.known:
+            if operations < 1.0 or not watched.known:
                 continue
             self.active_members += 1
+            self.is_held = self.is_held or watched.queue >= Queue.STRONG
             if member.name in explained:
                 continue
             free += operations
-            self.outstanding += sense.outstanding
-            waiting += sense.waiting
-            base += max(0.0, sense.outstanding - sense.waiting)
-            if sense.queue >= Queue.STRONG:
+            self.outstanding += watched.outstanding
+            waiting += watched.waiting
+            self.came += watched.came
+            self.left += watched.left
+            base += max(0.0, watched.outstanding - watched.waiting)
+            if watched.queue >= Queue.STRONG:
                 strong += operations
                 self.waiting_members += 1
-                self.own = self.own or sense.own
-            elif sense.queue is Queue.WEAK:
+                self.own = self.own or watched.own
+            elif watched.queue is Queue.WEAK:
                 weak = True
         self.waiting = waiting
         self.excess = waiting / base if base > 0 else (inf if waiting > 0 else 0.0)
@@ -185,20 +179,24 @@ class Pool(Levels):
         self.recent_latency.add(self.outstanding / self.operations if self.operations else 0.0)
 
     def _queue(self, free: float, strong: float, *, weak: bool) -> Queue:
-        many = self.waiting >= WAITING and self.excess >= EXCESS and (strong >= 0.2 * free or weak)
-        if many or (strong > 0 and strong >= 0.5 * free):
-            deep = self.excess >= DEEP_EXCESS and self.waiting >= DEEP_WAITING
+        many = (
+            self.waiting >= number.POOL_WAITING
+            and self.excess >= number.POOL_EXCESS
+            and (strong >= number.POOL_STRONG * free or weak)
+        )
+        if many or (strong > 0 and strong >= number.POOL_MOST * free):
+            deep = self.excess >= number.OVERWHELMING_EXCESS and self.waiting >= number.DEEP_WAITING
             return Queue.DEEP if deep else Queue.STRONG
         if not weak and not strong:
             return Queue.NONE
-        if self.is_locked and self.waiting >= LOCKED_WAITING:
+        if self.is_locked and self.waiting >= number.LOCKED_WAITING:
             return Queue.STRONG
         return Queue.WEAK
 
     @property
     def is_locked(self) -> bool:
         """Whether what one member gains the others lose."""
-        return self.together is not None and self.together < LOCKED
+        return self.together is not None and self.together < number.LOCKED
 
     def _correlate(self, dt: float) -> None:
         """Whether the members move against each other (one cap over all) or each by itself."""
@@ -208,12 +206,12 @@ class Pool(Levels):
             rates = now[member.group]
             rates[0] += member.rates[0]
             rates[1] += member.rates[1]
-        weight = min(1.0, dt / MEMORY_SECONDS)
+        weight = min(1.0, dt / number.TOGETHER_SECONDS)
         self.together = None
         for index, total in enumerate((self.operations, self.bytes)):
             step = total - self._last[index]
             self._last[index] = total
-            if abs(step) > STEP * total:
+            if abs(step) > number.STEP * total:
                 continue  # the demand changed; that says nothing
             moved = [
                 rates[index] - before[index] for rates, before in zip(now, groups, strict=True)
@@ -222,7 +220,7 @@ class Pool(Levels):
             self._sum[index] += weight * (step * step - self._sum[index])
             self._apart[index] += weight * (apart - self._apart[index])
         for index, total in enumerate((self.operations, self.bytes)):
-            if self._apart[index] > (MOVING * total) ** 2:
+            if self._apart[index] > (number.MOVING * total) ** 2:
                 ratio = self._sum[index] / self._apart[index]
                 if self.together is None or ratio < self.together:
                     self.together = ratio
@@ -236,23 +234,27 @@ class Pool(Levels):
         by_group: dict[int, float] = {}
         light = []
         for member in self.members:
-            sense = member.sense
-            if sense.queue >= Queue.STRONG:
-                by_group[member.group] = max(by_group.get(member.group, 0.0), sense.delay)
-            elif sense.delay > 0:
+            watched = member.watched
+            if watched.queue >= Queue.STRONG:
+                by_group[member.group] = max(by_group.get(member.group, 0.0), watched.delay)
+            elif watched.delay > 0:
                 light.append(member)
         delays = sorted(by_group.values())
         self.median_delay = median = delays[len(delays) // 2] if delays else 0.0
         if len(delays) > 1:
-            near = [d for d in delays if median / NEAR_DELAY <= d <= median * NEAR_DELAY]
-            self.alike = len(near) > 1 and len(near) >= 0.6 * len(delays)
+            near = [
+                d for d in delays if median / number.NEAR_DELAY <= d <= median * number.NEAR_DELAY
+            ]
+            self.alike = len(near) > 1 and len(near) >= number.ALIKE_SHARE * len(delays)
             return
         # A stripe's members, or one that waits among others with one request at a time.
-        others = [m.sense.delay for m in light if m.group not in by_group]
+        others = [m.watched.delay for m in light if m.group not in by_group]
         if others:
-            near = [d for d in others if median / APART_DELAY <= d <= median * APART_DELAY]
+            near = [
+                d for d in others if median / number.APART_DELAY <= d <= median * number.APART_DELAY
+            ]
             self.alike = len(near) > 0.5 * len(others)
             return
-        whole = [m.sense.delay for m in self.members if m.sense.queue >= Queue.STRONG]
-        near = [d for d in whole if d >= median / NEAR_DELAY]
-        self.alike = len(near) > 1 and len(near) >= 0.6 * len(whole)
+        whole = [m.watched.delay for m in self.members if m.watched.queue >= Queue.STRONG]
+        near = [d for d in whole if d >= median / number.NEAR_DELAY]
+        self.alike = len(near) > 1 and len(near) >= number.ALIKE_SHARE * len(whole)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ioplateau.judge.budgets import Dimension, Direction
+from ioplateau.judge import parameters as number
 from ioplateau.judge.witness import EbsWitness
+from ioplateau.limits.budgets import Dimension, Direction
 
-EXCEEDED = 0.1  # share of a block in which demand exceeded the limit
 # ethtool -S of the ENA driver: packets queued or dropped at an allowance, by direction.
 ALLOWANCES: Mapping[str, Direction] = {
     "bw_out_allowance_exceeded": Direction.WRITE,
@@ -38,7 +38,7 @@ def instance_exceeded(volumes: Iterable[EbsWitness]) -> Dimension | None:
 
 def _larger(iops: float | None, throughput: float | None) -> Dimension | None:
     iops, throughput = iops or 0.0, throughput or 0.0
-    if max(iops, throughput) < EXCEEDED:
+    if max(iops, throughput) < number.EXCEEDED:
         return None
     return Dimension.IOPS if iops >= throughput else Dimension.THROUGHPUT
 

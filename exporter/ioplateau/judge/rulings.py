@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from ioplateau.judge import parameters as number
 from ioplateau.judge import words
 from ioplateau.judge.blame import Culprit
-from ioplateau.judge.budgets import (
+from ioplateau.judge.case import Case, rate_of
+from ioplateau.judge.phases import Claim
+from ioplateau.judge.pool import Pool
+from ioplateau.judge.signals import Queue, WatchedFlow
+from ioplateau.limits.budgets import (
     BudgetKey,
     Dimension,
     Direction,
@@ -17,19 +22,8 @@ from ioplateau.judge.budgets import (
     Verdict,
     Word,
 )
-from ioplateau.judge.case import Case, rate_of
-from ioplateau.judge.learned import Plateau
-from ioplateau.judge.phases import Claim
-from ioplateau.judge.pool import Pool
-from ioplateau.judge.signals import Queue, Sense
 from ioplateau.measure.nothing import NO_ENTRIES
 
-IDLE_OPERATIONS = 5.0  # per second
-SATURATED_SECONDS = 3.0
-STALL_SECONDS = 0.9
-FLAT_APPLICATION = 0.03
-PATIENCE_SECONDS, LONG_PATIENCE_SECONDS = 5.0, 10.0
-MOST_EXCESS = 1000.0
 UNHURRIED = frozenset({Word.HEALTHY, Word.APP_LIMITED, Word.LATENCY_BOUND})
 # Budgets whose members' own pace is a word about them; of slots or a network it is none.
 OWN_WORDS = frozenset({Kind.DISK, Kind.STRIPE, Kind.VOLUME})
@@ -59,16 +53,26 @@ class Ruling(NamedTuple):
         )  # fmt: skip
 
     @staticmethod
-    def learned(plateau: Plateau, culprit: Culprit) -> Ruling:
+    def learned(case: Case, culprit: Culprit) -> Ruling:
+        plateau = case.plateau
+        dimension, value = plateau.dimension, plateau.value
+        evidence: dict[str, float | str] = {
+            "confidence": plateau.confidence(),
+            "elsewhere_seconds": plateau.elsewhere(dimension, value),
+        }
+        contradicted = case.contradicted(dimension, value)
+        if contradicted is not None:
+            evidence["told"] = contradicted.value
+            evidence["told_origin"] = contradicted.origin.value
         return Ruling(
             Word.THROTTLED,
-            plateau.dimension,
+            dimension,
             Direction.TOTAL,
-            plateau.value,
+            value,
             Origin.LEARNED,
             phase="learned",
             culprit=culprit.value,
-            evidence={"confidence": plateau.confidence()},
+            evidence=evidence,
         )
 
     @staticmethod
@@ -112,9 +116,11 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
     )
     if changed or before is None or before.limit != verdict.limit or at >= case.say_again:
         # The words follow the numbers with a little patience; they are for people.
-        patience = LONG_PATIENCE_SECONDS if ruling.word in UNHURRIED else PATIENCE_SECONDS
+        patience = (
+            number.LONG_PATIENCE_SECONDS if ruling.word in UNHURRIED else number.PATIENCE_SECONDS
+        )
         case.say_again = at + patience
-        verdict = verdict._replace(sentence=words.sentence(verdict, at))
+        verdict = verdict._replace(sentence=words.sentence(verdict, at, case.budget.lane))
     case.verdict = verdict
     return verdict
 
@@ -126,18 +132,20 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
         "bytes_per_second": drawn.bytes,
         "outstanding": drawn.outstanding,
         "waiting": drawn.waiting,
-        "excess_latency_ratio": min(drawn.excess, MOST_EXCESS),
+        "excess_latency_ratio": min(drawn.excess, number.MOST_EXCESS),
     }
     operations = drawn.operations
     base = max(0.0, drawn.outstanding - drawn.waiting)
-    if operations > 0 and isinstance(drawn, Sense):
+    if operations > 0 and isinstance(drawn, WatchedFlow):
         evidence["latency_seconds"] = drawn.latency
         evidence["floor_seconds"] = base / operations
+        if drawn.floors.is_guess(base / operations):
+            evidence["floor"] = "guess"
     share = demand = None
     if ruling.word is Word.THROTTLED:
         share = _throttled_evidence(case, ruling, evidence)
         # Little's law backwards: what the same requests would do at the floor's latency.
-        demand = max(1.0, min(drawn.outstanding / base, MOST_EXCESS)) if base > 0 else None
+        demand = max(1.0, min(drawn.outstanding / base, number.MOST_EXCESS)) if base > 0 else None
     elif case.claims:
         share = max(claim.reached for claim in case.claims)
     if ruling.dimension is Dimension.SLOTS:
@@ -152,26 +160,41 @@ def _throttled_evidence(
     case: Case, ruling: Ruling, evidence: dict[str, float | str]
 ) -> float | None:
     """Add what proves a limit; the share of it that is drawn."""
-    told = {"phase": ruling.phase, "source": ruling.source, "culprit": ruling.culprit}
-    evidence.update({name: text for name, text in told.items() if text})
+    texts = {"phase": ruling.phase, "source": ruling.source, "culprit": ruling.culprit}
+    evidence.update({name: text for name, text in texts.items() if text})
     evidence.update(ruling.evidence)
     dimension, direction = ruling.dimension, ruling.direction or Direction.TOTAL
     if dimension is None or dimension is Dimension.SLOTS:
         return None
     drawn = case.drawn
+    if drawn.operations > 0:
+        evidence["asked_ratio"] = asked_ratio(drawn.waiting, drawn.operations)
     rate = case.rate_of(dimension, direction)
     evidence["level"] = rate
     if direction is Direction.TOTAL:
         level = drawn.level_of(dimension)
         evidence["flat_ratio"] = level.spread
         evidence["blocks"] = level.count
-        if level.spread < 0.03 and rate == rate_of(drawn, dimension, direction):
+        if level.spread < number.TOLD_SPREAD and rate == rate_of(drawn, dimension, direction):
             evidence["level"] = level.mean
     if isinstance(drawn, Pool) and drawn.operations > 0:
         for member in drawn.members:
             if member.rates[0] > 0:
                 evidence[f"share:{member.name}"] = member.rates[0] / drawn.operations
     return rate / ruling.limit if ruling.limit else None
+
+
+def asked_ratio(waiting: float, operations_per_second: float) -> float:
+    """At least so many times what a limit gives in a second was asked for.
+
+    Whatever was asked for within T seconds was either served by their end or waits then: with
+    `waiting` requests [1] denied so far and X served per second [1/s], at least X T + waiting were
+    asked for where X T were given, a ratio of 1 + waiting / (X T) [1]. Limits are given per second,
+    so T is 1 s. It is a lower bound: what an application would have asked for, had the answers come
+    sooner, nobody counts. Of bytes it is the same, as those that wait are no smaller. Where only
+    one direction is limited, the other one waits less for each request, which makes it lower still.
+    """
+    return 1 + waiting / operations_per_second
 
 
 def quiet(case: Case, at: float, dt: float) -> Verdict:
@@ -184,14 +207,24 @@ def quiet(case: Case, at: float, dt: float) -> Verdict:
         and at < case.say_again
         and drawn.known
         and drawn.queue < Queue.STRONG
-        and drawn.operations >= IDLE_OPERATIONS
+        and drawn.operations >= number.LEAST_OPERATIONS
     ):
+        # The word and its sentence have patience; the figures are of now.
         case.saturated_seconds = 0.0
-        return before
+        return rule(case, at, Ruling(case.word))
     word = _quiet_word(case, dt)
-    if before is not None and word is case.word and word in {Word.IDLE, Word.UNKNOWN}:
+    if before is not None and word is case.word and _rests(case, before):
         return before
     return rule(case, at, Ruling(word))
+
+
+def _rests(case: Case, before: Verdict) -> bool:
+    """Whether nothing is drawn or outstanding, now as then: what was told then is true of now."""
+    drawn, then = case.drawn, before.evidence
+    now = drawn.operations, drawn.bytes, drawn.outstanding
+    return not any(now) and not (
+        then["operations_per_second"] or then["bytes_per_second"] or then["outstanding"]
+    )
 
 
 def _quiet_word(case: Case, dt: float) -> Word:
@@ -199,22 +232,26 @@ def _quiet_word(case: Case, dt: float) -> Word:
     if not drawn.known:
         return Word.UNKNOWN
     if isinstance(drawn, Pool) or case.budget.key.kind not in OWN_WORDS:
-        return Word.IDLE if drawn.operations < IDLE_OPERATIONS else Word.HEALTHY
-    if drawn.stalled_seconds >= STALL_SECONDS:
+        return Word.IDLE if drawn.operations < number.LEAST_OPERATIONS else Word.HEALTHY
+    if drawn.stalled_seconds >= number.STALL_SECONDS:
         return Word.STALLED
-    if drawn.operations < IDLE_OPERATIONS and drawn.queue is Queue.NONE:
+    if drawn.operations < number.LEAST_OPERATIONS and drawn.queue is Queue.NONE:
         return Word.IDLE
     waits = drawn.queue >= Queue.STRONG
     case.saturated_seconds = case.saturated_seconds + dt if waits else 0.0
-    if case.saturated_seconds >= SATURATED_SECONDS:
+    if case.saturated_seconds >= number.SATURATED_SECONDS:
         return Word.SATURATED
     return _unhurried(drawn)
 
 
-def _unhurried(sense: Sense) -> Word:
-    if sense.busy >= 0.75 and 0.7 <= sense.outstanding <= 8 and sense.excess < 0.6:
+def _unhurried(watched: WatchedFlow) -> Word:
+    if (
+        watched.busy >= number.LATENCY_BUSY
+        and number.LATENCY_LEAST <= watched.outstanding <= number.LATENCY_MOST
+        and watched.excess < number.QUEUE_EXCESS
+    ):
         return Word.LATENCY_BOUND
-    level = sense.level_of(Dimension.IOPS)
-    if level.count >= 5 and level.spread <= FLAT_APPLICATION:
+    level = watched.level_of(Dimension.IOPS)
+    if level.count >= number.PACE_BLOCKS and level.spread <= number.PACE_SPREAD:
         return Word.APP_LIMITED
     return Word.HEALTHY

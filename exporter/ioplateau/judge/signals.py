@@ -4,17 +4,20 @@ A limit that denies demand makes requests wait; near a limit nobody waits, and a
 a limit is an overloaded device. The floor is a running minimum, as BBR's filter of the
 smallest round trip (net/ipv4/tcp_bbr.c), and waiting requests are Vegas' estimate of a queue:
 rate times the latency above the floor.
+
+https://github.com/torvalds/linux/blob/v6.1/net/ipv4/tcp_bbr.c
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from math import log2
+from math import inf, log2
 from typing import Any
 
+from ioplateau.judge import parameters as number
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.window import KEEP_BLOCKS, Level, Levels, Recent
+from ioplateau.judge.window import Level, Levels, Recent
 
 
 class Queue(IntEnum):
@@ -26,27 +29,7 @@ class Queue(IntEnum):
     DEEP = 3
 
 
-# A device that was replaced or moved is learned anew within hours: the floor doubles in ~3 h.
-FLOOR_RISE_SECONDS = 14_400.0
-OTHER_DIRECTION = 1.3
-BYTES_PER_SECOND = 200e6  # what a larger request may cost more than a smaller one
-PRIOR_SECONDS = 0.002  # of a remote disk or filer nobody has seen unloaded yet
-CACHED_PRIOR_SECONDS = 0.0005
-PRIORS = PRIOR_SECONDS, PRIOR_SECONDS
-LONG_BLOCKS = 200  # after these a class below the prior needs no other's word
-MOST_CLASSES = 64
-OWN_BLOCKS = 4  # blocks after which a class has a history of its own
-
-STRONG_EXCESS, STRONG_WAITING = 0.6, 1.5
-STRANGE_WAITING = 4.0  # where only the prior or another class says "slow"
-DEEP_EXCESS, DEEP_WAITING = 3.0, 6.0
-STRANGE_EXCESS = 1.5
-STANDING, MOST_STEP = 0.005, 0.05
-STANDING_SECONDS = 7.0  # before which two steps alike may be chance
-RISEN = 0.2  # of latency over its own history: more than a device that stands still does
-WEAK_RATIO, WEAK_WAITING = 1.18, 0.5
-LIGHT_WAITING = 0.3  # of a flow with one request at a time that takes several times its floor
-BUSY = 0.92  # io_ticks moves in jiffies; a queue that exists part of the time is no limit
+PRIORS = number.PRIOR_SECONDS, number.PRIOR_SECONDS
 
 
 class Floors:
@@ -64,50 +47,75 @@ class Floors:
         self._classes: dict[int, list[float]] = {}
 
     def observe(
-        self, write: bool, size: float, seconds: float, at: float
+        self, write: bool, size: float, seconds: float, at: float, *, alone: bool = False
     ) -> tuple[float, float | None]:
         """Learn one block's mean. What such a request should take by all we know, and by this
-        class's own history alone (None: it is too short).
+        class's own history alone (None: it is too short). alone: one request at a time, so that
+        this is what the device takes, and no guess is needed any more.
         """
-        name = round(2 * log2(size + 512.0)) * 2 + write  # usual sizes amid their class
+        name = (
+            round(2 * log2(size + number.LEAST_BYTES)) * 2 + write
+        )  # usual sizes amid their class
         own = self._classes.get(name)
         if own is None:
-            if len(self._classes) >= MOST_CLASSES:
+            if len(self._classes) >= number.MOST_CLASSES:
                 self._classes.clear()
-            own = self._classes[name] = [seconds, at, 0.0, size]
+            own = self._classes[name] = [seconds, at, 0.0, size, 0.0]
         else:
-            floor = own[0] * (1 + (at - own[1]) / FLOOR_RISE_SECONDS)
+            floor = own[0] * (1 + (at - own[1]) / number.FLOOR_RISE_SECONDS)
             own[1] = at
             # Half way down: one lucky block is not the floor yet.
             own[0] = floor if seconds >= floor else (floor + seconds) / 2
         own[2] += 1
+        if alone:
+            own[4] += 1
         floor = own[0]
-        history = floor if own[2] >= OWN_BLOCKS else None
-        if own[2] < LONG_BLOCKS or floor > self._priors[write]:
+        history = floor if own[2] >= number.OWN_BLOCKS else None
+        if own[4] >= number.ALONE_BLOCKS and self._priors[write] >= number.PRIOR_SECONDS:
+            return floor, history
+        if own[2] < number.LONG_BLOCKS or floor > self._priors[write]:
             return min(floor, self._bound(name, write, size)), history
         return floor, history
 
     def _bound(self, name: int, write: bool, size: float) -> float:
         """What the prior and the other classes say this class cannot be slower than."""
-        bound = self._priors[write] + size / BYTES_PER_SECOND
+        bound = self._priors[write] + size / number.BYTES_PER_SECOND
         alone = self._priors[0] != self._priors[1]
-        for other, (floor, _, blocks, other_size) in self._classes.items():
-            if other != name and blocks >= OWN_BLOCKS and not (alone and (other & 1) != write):
-                guess = floor * (OTHER_DIRECTION if (other & 1) != write else 1.0)
-                guess += max(0.0, size - other_size) / BYTES_PER_SECOND
+        if self._priors[write] >= number.PRIOR_SECONDS and any(
+            each[4] >= number.ALONE_BLOCKS for each in self._classes.values()
+        ):
+            bound = inf  # what was seen, and no guess; a cache has two speeds
+        for other, (floor, _, blocks, other_size, _) in self._classes.items():
+            if (
+                other != name
+                and blocks >= number.OWN_BLOCKS
+                and not (alone and (other & 1) != write)
+            ):
+                guess = floor * (number.OTHER_DIRECTION if (other & 1) != write else 1.0)
+                guess += max(0.0, size - other_size) / number.BYTES_PER_SECOND
                 bound = min(bound, guess)
         return bound
+
+    def is_guess(self, floor: float) -> bool:
+        """Whether a floor that was told rests on the prior: nobody saw one request at a time, and
+        nothing faster.
+        """
+        return floor >= min(self._priors) and not any(
+            each[4] >= number.ALONE_BLOCKS for each in self._classes.values()
+        )
 
     def memory(self) -> list[list[float]]:
         return [[name, *values] for name, values in self._classes.items()]
 
     def restore(self, memory: Sequence[Sequence[float]], at: float) -> None:
         """Take up saved floors, as of now."""
-        for name, floor, _, blocks, size in memory[:MOST_CLASSES]:
-            self._classes[int(name)] = [float(floor), at, float(blocks), float(size)]
+        for name, floor, _, blocks, size, *alone in memory[: number.MOST_CLASSES]:
+            self._classes[int(name)] = [
+                float(floor), at, float(blocks), float(size), float(alone[0]) if alone else 0.0
+            ]  # fmt: skip
 
 
-class Sense(Levels):
+class WatchedFlow(Levels):
     """One flow over time: what it draws, and how sure we are that its requests wait."""
 
     __slots__ = (
@@ -116,6 +124,7 @@ class Sense(Levels):
         "blocks",
         "busy",
         "bytes",
+        "came",
         "delay",
         "excess",
         "floors",
@@ -123,6 +132,7 @@ class Sense(Levels):
         "known",
         "latency",
         "latency_steps",
+        "left",
         "near",
         "operations",
         "outstanding",
@@ -145,6 +155,7 @@ class Sense(Levels):
         "still",
         "typical",
         "waiting",
+        "watched_seconds",
         "write_bytes",
         "write_operations",
     )  # fmt: skip
@@ -161,10 +172,14 @@ class Sense(Levels):
         self.resting = 0  # consecutive blocks without any operation
         self.still = 0  # consecutive blocks without it
         self.stalled_seconds = 0.0
+        self.watched_seconds = 0.0  # without a gap, a miss or a stall
         self.in_flight = 0
+        self.left = 0.0
         self.near = False  # some limit of this flow is close, so nothing is typical now
         self.delay = 0.0
-        self.rate_steps = self.latency_steps = 0.05  # mean step from block to block, a share
+        self.rate_steps = self.latency_steps = (
+            number.MOST_STEP
+        )  # mean step from block to block, a share
         self.standing_seconds = 0.0
         self._before = (0.0, 0.0)
         self.clear()
@@ -178,6 +193,7 @@ class Sense(Levels):
         self.read_bytes = self.write_bytes = 0.0
         self.latency = self.size = self.busy = 0.0
         self.outstanding = self.waiting = self.excess = 0.0
+        self.came = self.left = 0.0
         self.own = False
         self.risen = 0.0  # latency over this flow's own history, a share
         self.queue = Queue.NONE
@@ -191,6 +207,11 @@ class Sense(Levels):
         if not self.known:
             self.clear()
         self.known = False
+        self.watched_seconds = 0.0
+
+    @property
+    def is_settled(self) -> bool:
+        return self.watched_seconds >= number.SETTLED_SECONDS
 
     def look(self, tick: FlowTick, at: float, dt: float) -> None:
         """One block."""
@@ -207,6 +228,7 @@ class Sense(Levels):
             self.stalled_seconds += dt
         elif operations > 0 or not self.in_flight:
             self.stalled_seconds = 0.0
+        self.watched_seconds = 0.0 if self.stalled_seconds else self.watched_seconds + dt
         if operations <= 0:
             self._rest()
             return
@@ -220,13 +242,18 @@ class Sense(Levels):
         self.size = total / operations
         self.busy = 1.0 if tick.busy_ratio is None else tick.busy_ratio
         base = waiting = held = usual = 0.0
+        alone = not self.near and self._is_alone(tick)
         for write, rate, wait, volume in (
             (False, reads, tick.read_await_seconds, self.read_bytes),
             (True, writes, tick.write_await_seconds, self.write_bytes),
         ):
             if rate <= 0 or wait is None:
                 continue
-            floor, own = self.floors.observe(write, volume / rate, wait, at)
+            # The kernel counts milliseconds: of few requests the time is known no better.
+            least = number.COUNTED_SECONDS / (rate * dt)
+            floor, own = self.floors.observe(
+                write, volume / rate, max(wait, least), at, alone=alone
+            )
             held += rate * wait
             base += rate * floor
             usual += rate * (wait if own is None else own)
@@ -234,20 +261,36 @@ class Sense(Levels):
                 waiting += rate * (wait - floor)
         # Whether its own history says so too, and not only the prior or another class.
         self.risen = held / usual - 1 if usual > 0 else 0.0
-        self.own = self.risen >= STRONG_EXCESS
+        self.own = self.risen >= number.QUEUE_EXCESS
         self.outstanding = held
         self.waiting = waiting
         self.latency = held / operations
         self.excess = waiting / base if base > 0 else 0.0
+        self.came = self.left
+        self.left = (
+            max(0.0, self.in_flight - number.IN_SERVICE * base)
+            if tick.in_flight is not None
+            else waiting
+        )
         if tick.read_rtt_seconds is not None or tick.write_rtt_seconds is not None:
             self._look_at_wire(tick, at, held)
         self._weigh(dt)
         self._keep(operations, total, self.latency)
 
+    def _is_alone(self, tick: FlowTick) -> bool:
+        """Whether requests were served one at a time, or nearly so: by population while busy."""
+        population = tick.read_operations_per_second * (
+            tick.read_await_seconds or 0.0
+        ) + tick.write_operations_per_second * (tick.write_await_seconds or 0.0)
+        busy = 1.0 if tick.busy_ratio is None else min(1.0, tick.busy_ratio)
+        return population <= number.ALONE * busy and self.in_flight <= 2
+
     def _rest(self) -> None:
         self.still += 1
+        came = self.left
         if self.active or not self.known:
             self.clear()
+        self.came, self.left = came, float(self.in_flight)
         self.resting += 1
         if self.resting <= 2:
             self._keep(0.0, 0.0, 0.0)
@@ -267,7 +310,7 @@ class Sense(Levels):
         volumes.append(volume)
         latencies = self.recent_latency.values
         latencies.append(latency)
-        if len(values) > KEEP_BLOCKS:
+        if len(values) > number.KEEP_BLOCKS:
             del values[0], volumes[0], latencies[0]
 
     def _look_at_wire(self, tick: FlowTick, at: float, held: float) -> None:
@@ -292,31 +335,33 @@ class Sense(Levels):
         excess, waiting = self.excess, self.waiting
         ratio = 1.0 + excess
         self._follow_steadiness(dt)
-        weight = 0.22 * dt if dt < 4.0 else 1.0
+        weight = min(1.0, number.RATIO_WEIGHT * dt)
         self.ratio += weight * (ratio - self.ratio)
         queue = Queue.NONE
-        if self.busy >= BUSY:
+        if self.busy >= number.BUSY or min(self.came, self.left) >= number.LEFT:
             if self._is_strong():
-                deep = excess >= DEEP_EXCESS and waiting >= DEEP_WAITING
+                deep = excess >= number.OVERWHELMING_EXCESS and waiting >= number.DEEP_WAITING
                 queue = Queue.DEEP if deep else Queue.STRONG
             else:
                 has_risen = (
                     self.typical > 0
-                    and min(self.ratio, ratio) >= WEAK_RATIO * self.typical
-                    and self.outstanding * (1 - self.typical / ratio) >= WEAK_WAITING
+                    and min(self.ratio, ratio) >= number.WEAK_RATIO * self.typical
+                    and self.outstanding * (1 - self.typical / ratio) >= number.SHARE_WAITING
                 )
-                if has_risen or (excess >= STRONG_EXCESS and waiting >= WEAK_WAITING):
+                if has_risen or (excess >= number.QUEUE_EXCESS and waiting >= number.SHARE_WAITING):
                     queue = Queue.WEAK
                 if self.is_bounded:
                     # A device at its floor may be as steady; a limit shows above it.
-                    queue = Queue.STRONG if has_risen or self.risen >= RISEN else Queue.WEAK
+                    queue = Queue.STRONG if has_risen or self.risen >= number.RISEN else Queue.WEAK
         self.queue = queue
-        if queue >= Queue.STRONG or (excess >= DEEP_EXCESS and waiting >= LIGHT_WAITING):
+        if queue >= Queue.STRONG or (
+            excess >= number.OVERWHELMING_EXCESS and waiting >= number.LIGHT_WAITING
+        ):
             # Also of one request at a time, which stands in a queue that others fill.
             delay = waiting / self.operations
-            weight = 0.4 if queue >= Queue.STRONG else 0.2
+            weight = number.DELAY_WEIGHT if queue >= Queue.STRONG else number.LIGHT_DELAY_WEIGHT
             self.delay = self.delay + weight * (delay - self.delay) if self.delay else delay
-        elif self.still and excess < DEEP_EXCESS:
+        elif self.still and excess < number.OVERWHELMING_EXCESS:
             self.delay = 0.0
         if queue >= Queue.STRONG:
             self.queued += 1
@@ -325,21 +370,22 @@ class Sense(Levels):
             self.still += 1
             if self.still > 1:
                 self.queued = 0
-            if not self.near and ratio < 1.5:
+            if not self.near and ratio < number.UNUSUAL:
                 if not self.typical:
                     self.typical = ratio
-                self.typical += min(1.0, 0.01 * dt) * (ratio - self.typical)
+                self.typical += min(1.0, number.TYPICAL_WEIGHT * dt) * (ratio - self.typical)
 
     hidden_operations = hidden_bytes = 0.0
     doubtful_operations = doubtful_bytes = 0.0
+    is_held = False  # only a sum has members that may wait while it does not
     is_locked = False  # only a sum has members that can move against each other
 
     def _is_strong(self) -> bool:
-        if self.excess < STRONG_EXCESS or self.waiting < STRONG_WAITING:
+        if self.excess < number.QUEUE_EXCESS or self.waiting < number.QUEUE_WAITING:
             return False
-        if self.own or self.waiting >= STRANGE_WAITING:
+        if self.own or self.waiting >= number.STRANGE_WAITING:
             return True
-        return self.excess >= STRANGE_EXCESS and self.waiting >= 2.0
+        return self.excess >= number.STRANGE_EXCESS and self.waiting >= 2.0
 
     def _follow_steadiness(self, dt: float) -> None:
         before_rate, before_latency = self._before
@@ -347,13 +393,13 @@ class Sense(Levels):
         self._before = rate, latency
         if before_rate > 0 and before_latency > 0:
             step = abs(rate / before_rate - 1)
-            if step >= MOST_STEP:  # another demand begins another story
+            if step >= number.MOST_STEP:  # another demand begins another story
                 self.standing_seconds = 0.0
                 return
             self.standing_seconds += dt
-            weight = min(1.0, max(0.15 * dt, dt / self.standing_seconds))
+            weight = min(1.0, max(number.STEPS_WEIGHT * dt, dt / self.standing_seconds))
             self.rate_steps += weight * (step - self.rate_steps)
-            step = min(MOST_STEP, abs(latency / before_latency - 1))
+            step = min(number.MOST_STEP, abs(latency / before_latency - 1))
             self.latency_steps += weight * (step - self.latency_steps)
 
     @property
@@ -363,10 +409,10 @@ class Sense(Levels):
         """
         return (
             self.outstanding >= 2.0
-            and self.standing_seconds >= STANDING_SECONDS
-            and self.rate_steps < STANDING
-            and self.latency_steps < STANDING
-            and self.busy >= 0.98
+            and self.standing_seconds >= number.STANDING_SECONDS
+            and self.rate_steps < number.STANDING
+            and self.latency_steps < number.STANDING
+            and self.busy >= number.ALWAYS_BUSY
         )
 
     def memory(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ SERVER_READ, SERVER_WRITE = 4, 5  # columns of "bytes:": payload on the wire
 
 
 def of_disk(before: DiskCounters, after: DiskCounters, elapsed_seconds: float) -> FlowTick | None:
-    """A block device between two readings; None if they are not one story."""
+    """A block device between two readings; None if its counters began anew."""
     if after is before:  # the line did not change by a byte
         return _disk_at_rest(elapsed_seconds, diskstats.in_flight(after))
     rates = diskstats.rates(before, after, elapsed_seconds)

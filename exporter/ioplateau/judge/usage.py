@@ -9,9 +9,9 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 
-from ioplateau.judge.budgets import Budget, BudgetKey, Dimension, Direction, FlowKey, Verdict, Word
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.limits import least_counted
+from ioplateau.limits.budgets import Budget, BudgetKey, Dimension, Direction, FlowKey, Verdict, Word
+from ioplateau.limits.claims import least_counted
 
 PEAK_SECONDS = 60.0
 

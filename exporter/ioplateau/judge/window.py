@@ -1,7 +1,7 @@
 """Time as the judge sees it: blocks of at least half a second, and the last few of them.
 
 Everything later counts seconds, not ticks. Ticks shorter than a block are put together
-first, so that a rate means the same at 1, 2, 4 and 10 Hz; longer ticks are blocks themselves.
+first, so that a rate means the same however often one looks; longer ticks are blocks themselves.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from math import sqrt
 
-from ioplateau.judge.budgets import Dimension, FlowKey
+from ioplateau.judge import parameters as number
 from ioplateau.judge.flows import FlowTick
-
-BLOCK_SECONDS = 0.45
-KEEP_BLOCKS = 24
+from ioplateau.limits.budgets import Dimension, FlowKey
 
 Ticks = Mapping[FlowKey, FlowTick | None]
 
@@ -35,7 +33,7 @@ class Blocks:
 
     def add(self, elapsed: float, flows: Ticks) -> tuple[float, Ticks] | None:
         """The finished block and its length, or None while it is too short."""
-        if not self._seconds and elapsed >= BLOCK_SECONDS:
+        if not self._seconds and elapsed >= number.BLOCK_SECONDS:
             return elapsed, flows
         begun = self._flows
         for key, tick in flows.items():
@@ -47,7 +45,7 @@ class Blocks:
         for key in begun.keys() - flows.keys():
             del begun[key]
         self._seconds += elapsed
-        if self._seconds < BLOCK_SECONDS:
+        if self._seconds < number.BLOCK_SECONDS:
             return None
         block = self._seconds, begun
         self.clear()
@@ -104,7 +102,7 @@ class Recent:
 
     def add(self, value: float) -> None:
         self.values.append(value)
-        if len(self.values) > KEEP_BLOCKS:
+        if len(self.values) > number.KEEP_BLOCKS:
             del self.values[0]
 
     def forget(self) -> None:
@@ -112,17 +110,14 @@ class Recent:
         self.values.clear()
 
 
-STEP = 0.12  # a change of this size, twice in a row, begins another story
-
-
 def regime(values: Sequence[float], most: int) -> Sequence[float]:
     """The newest values, back to where the level was another; `most` at most."""
     count = len(values)
-    if count < 3:
+    if count < number.LEVEL_LEAST:
         return values
-    a, b, c = values[-3:]
+    a, b, c = values[-number.LEVEL_LEAST :]
     middle = max(min(a, b), min(max(a, b), c))  # of the last three
-    low, high = middle * (1 - STEP), middle * (1 + STEP)
+    low, high = middle * (1 - number.STEP), middle * (1 + number.STEP)
     newest = values[-most:]
     if low <= min(newest) and max(newest) <= high:
         return newest
@@ -158,38 +153,38 @@ class Level:
 
 
 NOTHING = Level(0.0, 1.0, 0)
-OUTLIER = 0.05  # a limiter's dip or a late flush, beyond what a limit's own ripple does
-OUTLIERS_IN = 7  # one in so many values may be one
-CROWD = 10  # values of which the upper part is looked at apart
-# Of normal values, from the fourth decile to the second highest of sixteen.
-UPPER_SPREADS = 1.55
 
 
 def level(values: Sequence[float]) -> Level:
     """Mean and spread without the rare dip.
 
     Demand that fails now and then leaves values below a limit, never above: so values that
-    crowd below a sharp upper edge are as flat as that edge.
+    gather below a sharp upper edge are as flat as that edge.
     """
     count = len(values)
     if not count:
         return NOTHING
     ordered = sorted(values)
     middle = ordered[count // 2]
-    edge = OUTLIER * middle
-    kept: Sequence[float] = [v for v in values if -edge <= v - middle <= edge]
-    if len(kept) < count - max(1, count // OUTLIERS_IN) or len(kept) < 3:
-        kept = values
-    mean, spread = _spread(kept)
+    edge = number.OUTLIER * middle
+    within: Sequence[float] = [v for v in values if -edge <= v - middle <= edge]
+    if (
+        len(within) < count - max(1, count // number.OUTLIERS_IN)
+        or len(within) < number.LEVEL_LEAST
+    ):
+        within = values
+    mean, spread = _spread(within)
     slow = None
-    if count >= 12:
-        usable = values[count % 4 :]
-        slow = _spread([sum(usable[i : i + 4]) / 4 for i in range(0, len(usable), 4)])[1]
-    if count >= CROWD and spread > 0.005:
+    if count >= number.SLOW_VALUES:
+        n = number.SLOW_BLOCKS
+        usable = values[count % n :]
+        slow = _spread([sum(usable[i : i + n]) / n for i in range(0, len(usable), n)])[1]
+    if count >= number.LEAST_FOR_UPPER_PART and spread > number.UPPER_RIPPLE:
         low, high = ordered[2 * count // 5], ordered[-2]
-        upper = (high - low) / high / UPPER_SPREADS if high > 0 else 1.0
+        upper = (high - low) / high / number.UPPER_SPREADS if high > 0 else 1.0
         if upper < 0.5 * spread:
-            return Level(sum(ordered[2 * count // 5 :]) / (count - 2 * count // 5), upper, count)
+            upper_count = count - 2 * count // 5
+            return Level(sum(ordered[-upper_count:]) / upper_count, upper, upper_count)
     return Level(mean, spread, count, slow)
 
 
@@ -201,26 +196,20 @@ def _spread(values: Sequence[float]) -> tuple[float, float]:
     return mean, sqrt(sum([(v - mean) ** 2 for v in values]) / (count - 1)) / mean
 
 
-BEAT_BLOCKS = 20
-MOST_DEBT = 2.8  # spreads
-BEAT = -0.4  # of the correlation of neighbours; a device's own noise is positively correlated
-BEAT_DRIFT = 0.04
-
-
 def beats(values: Sequence[float]) -> float | None:
     """The mean, if the newest values jump about it as a limiter's window sampled off beat does:
     a block that caught one refill too many is followed by one that caught one too few.
     """
-    if len(values) < BEAT_BLOCKS:
+    if len(values) < number.BEAT_BLOCKS:
         return None
-    recent = values[-BEAT_BLOCKS:]
-    mean = sum(recent) / BEAT_BLOCKS
-    if mean <= 0 or min(recent) < 0.4 * mean:
+    recent = values[-number.BEAT_BLOCKS :]
+    mean = sum(recent) / number.BEAT_BLOCKS
+    if mean <= 0 or min(recent) < number.BEAT_LEAST * mean:
         return None
-    half = BEAT_BLOCKS // 2
-    if abs(sum(recent[:half]) - sum(recent[half:])) > BEAT_DRIFT * mean * half:
+    half = number.BEAT_BLOCKS // 2
+    if abs(sum(recent[:half]) - sum(recent[half:])) > number.BEAT_DRIFT * mean * half:
         return None
-    return mean if echo(recent) <= BEAT and _stays_behind(recent, mean) else None
+    return mean if echo(recent) <= number.BEAT and _stays_behind(recent, mean) else None
 
 
 def _stays_behind(values: Sequence[float], mean: float) -> bool:
@@ -230,7 +219,7 @@ def _stays_behind(values: Sequence[float], mean: float) -> bool:
     off = [value - mean for value in values]
     ahead = list(accumulate(off))
     spread = sqrt(sum([x * x for x in off]) / len(off))
-    return max(ahead) - min(ahead) <= MOST_DEBT * spread
+    return max(ahead) - min(ahead) <= number.MOST_DEBT * spread
 
 
 def echo(values: Sequence[float]) -> float:
@@ -249,7 +238,7 @@ def is_straight(values: Sequence[float], most: float) -> bool:
     """
     count = len(values)
     mean = sum(values) / count if count else 0.0
-    if count < 4 or mean <= 0:
+    if count <= number.LEVEL_LEAST or mean <= 0:
         return False
     middle = (count - 1) / 2
     slope = sum([(i - middle) * v for i, v in enumerate(values)]) * 12 / (count**3 - count)
@@ -284,13 +273,15 @@ class Levels:
         """How flat the newest blocks are, computed once a block and only if somebody asks."""
         if dimension is Dimension.IOPS:
             if self.operations_level is None:
-                self.operations_level = level(regime(self.recent_operations.values, 16))
+                self.operations_level = level(
+                    regime(self.recent_operations.values, number.LEVEL_BLOCKS)
+                )
             return self.operations_level
         if self.bytes_level is None:
-            self.bytes_level = level(regime(self.recent_bytes.values, 16))
+            self.bytes_level = level(regime(self.recent_bytes.values, number.LEVEL_BLOCKS))
         return self.bytes_level
 
     def flat_latency(self) -> Level:
         if self.latency_level is None:
-            self.latency_level = level(regime(self.recent_latency.values, 16))
+            self.latency_level = level(regime(self.recent_latency.values, number.LEVEL_BLOCKS))
         return self.latency_level

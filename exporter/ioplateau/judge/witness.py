@@ -1,4 +1,4 @@
-"""What the judge hears besides the flows themselves: clients, providers, cgroups, the machine.
+"""What the judge is told besides the flows themselves: clients, providers, cgroups, the machine.
 
 Everything is optional. None is "not known" and never counts as evidence of anything.
 """
@@ -28,7 +28,6 @@ class ClientWitness(NamedTuple):
     receives_per_second: float | None = None
     idle_seconds: float | None = None
     sender_limited_ratio: float | None = None
-    receiver_limited_ratio: float | None = None
 
 
 class EbsWitness(NamedTuple):
@@ -72,8 +71,6 @@ class Witness(NamedTuple):
     cgroups: Mapping[str, CgroupWitness] = NO_ENTRIES
     dirty_bytes: int | None = None
     writeback_bytes: int | None = None
-    pressure_some_ratio: float | None = None
-    pressure_full_ratio: float | None = None
 
 
 NOTHING = Witness()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ioplateau.judge.budgets import Dimension, Direction, Kind, Origin, Verdict, Word
+from ioplateau.limits.budgets import ALL_DISKS, Dimension, Direction, Kind, Origin, Verdict, Word
+from ioplateau.limits.units import rate
 
 OWNERS: Mapping[Kind, str] = {
     Kind.DISK: "its disk limit",
     Kind.STRIPE: "its limit",
-    Kind.VM_UNCACHED: "the VM's limit for uncached disks",
     Kind.VM_CACHED: "the VM's limit for cached disks",
     Kind.VM_ULTRA: "the VM's limit for Ultra disks",
     Kind.VM_NETWORK: "the VM's network limit",
@@ -19,17 +19,24 @@ OWNERS: Mapping[Kind, str] = {
     Kind.CGROUP: "its control group's limit",
 }
 
+# Of what was asked for over what a limit gives in a second, see rulings.asked_ratio.
+LEAST_ASKED = 1.05
+MANY_TIMES = 3  # beyond it nobody sizes by the figure
 
-def sentence(verdict: Verdict, at: float) -> str:
-    """What holds, on what evidence. at: CLOCK_MONOTONIC seconds of the verdict."""
+
+def sentence(verdict: Verdict, at: float, lane: str = ALL_DISKS) -> str:
+    """What holds, on what evidence. at: CLOCK_MONOTONIC seconds of the verdict. lane: Budget.lane."""
+    match verdict.word:
+        case Word.THROTTLED:
+            return _throttled(verdict, at, lane)
+        case Word.AFFECTED:
+            return _affected(verdict, lane)
     return _SAY[verdict.word](verdict, at)
 
 
-def rate(value: float, dimension: Dimension | None) -> str:
-    """A value of a dimension with its unit: "500 IOPS", "96.0 MB/s", "2 slots"."""
-    if dimension is Dimension.THROUGHPUT:
-        return f"{value / 1e6:,.1f} MB/s"
-    return f"{value:,.0f} {'slots' if dimension is Dimension.SLOTS else 'IOPS'}"
+def owner(kind: Kind, lane: str) -> str:
+    """Whose limit holds a budget of this kind. lane: Budget.lane."""
+    return f"the VM's limit for {lane}" if kind is Kind.VM_UNCACHED else OWNERS[kind]
 
 
 def duration(seconds: float) -> str:
@@ -41,37 +48,52 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
-def _throttled(verdict: Verdict, at: float) -> str:
+def _throttled(verdict: Verdict, at: float, lane: str) -> str:
     if verdict.dimension is Dimension.SLOTS:
         return _slots(verdict, at)
     if verdict.key.kind is Kind.STRIPE and verdict.parent is not None:
         return f"as slow as its member {verdict.evidence.get('culprit')}, which is held back"
     level = _number(verdict, "level") or verdict.limit or 0.0
     proofs = [*_waiting(verdict), *_flat(verdict, at)]
-    text = f"held at {rate(level, verdict.dimension)}{_direction(verdict)} by {_by(verdict)}"
+    held = f"held at {rate(level, verdict.dimension)}{_direction(verdict)}"
+    text = f"{held}{_contradicted(verdict, level)} by {_by(verdict, lane)}"
     if proofs:
         text += ": " + ", ".join(proofs)
-    if verdict.demand is not None and verdict.demand >= 1.05:
-        # Nobody knows what an application would do; this is what the queue alone asks for.
-        asked = "more than 10" if verdict.demand > 10 else f"about {verdict.demand:.1f}"
-        text += f"; demand {asked} times the limit"
+    elsewhere = _number(verdict, "elsewhere_seconds")
+    if elsewhere is not None and elsewhere >= 1.0:
+        text += f"; against it: requests waited at other levels for {duration(elsewhere)}"
+    asked = _number(verdict, "asked_ratio")
+    if asked is not None and asked >= LEAST_ASKED:
+        many = asked > MANY_TIMES
+        times = f"more than {MANY_TIMES}" if many else f"at least {asked:.1f}"
+        text += f"; {times} times what it gives in a second was asked for"
     return text
 
 
-def _by(verdict: Verdict) -> str:
-    owner = OWNERS[verdict.key.kind]
+def _contradicted(verdict: Verdict, level: float) -> str:
+    """A limit that was told and is not the one that holds."""
+    told = _number(verdict, "told")
+    if told is None:
+        return ""
+    side = "below" if level < told else "above"
+    origin = verdict.evidence.get("told_origin")
+    return f", {side} the {rate(told, verdict.dimension)} told ({origin}),"
+
+
+def _by(verdict: Verdict, lane: str) -> str:
+    whose = owner(verdict.key.kind, lane)
     if verdict.origin is Origin.LEARNED:
         culprit = str(verdict.evidence.get("culprit", ""))
         if verdict.key.kind is Kind.DISK and culprit == "disk or VM":
             return "a limit of the disk or of the VM (learned; with one busy disk they look alike)"
-        return f"{owner} (learned)"
+        return f"{whose} (learned)"
     if verdict.limit is None or verdict.origin is None:
-        return owner
+        return whose
     limit = rate(verdict.limit, verdict.dimension)
     source = verdict.evidence.get("source")
     named = f"{limit}, {verdict.origin}" + (f", {source}" if source else "")
     phase = " while its burst lasts" if verdict.evidence.get("phase") == "burst" else ""
-    return f"{owner}{phase} ({named})"
+    return f"{whose}{phase} ({named})"
 
 
 def _waiting(verdict: Verdict) -> list[str]:
@@ -81,7 +103,8 @@ def _waiting(verdict: Verdict) -> list[str]:
         found.append(f"{waiting:,.0f} requests wait" if waiting >= 1.5 else "requests wait")
     latency, floor = _number(verdict, "latency_seconds"), _number(verdict, "floor_seconds")
     if latency and floor:
-        found.append(f"{duration(latency)} instead of {duration(floor)}")
+        guess = " (a guess)" if verdict.evidence.get("floor") == "guess" else ""
+        found.append(f"{duration(latency)} instead of {duration(floor)}{guess}")
     pressure = _number(verdict, "pressure_ratio")
     if pressure is not None:
         found.append(f"its tasks waited {pressure:.0%} of the time")
@@ -127,12 +150,12 @@ def _stalled(verdict: Verdict, at: float) -> str:
     return f"requests are outstanding and (almost) none was answered for {held}: not a limit"
 
 
-def _affected(verdict: Verdict, _at: float) -> str:
+def _affected(verdict: Verdict, lane: str) -> str:
     parent = verdict.parent
     if parent is None:
         return "waits for a limit above it"
     whose = "" if parent.kind.startswith("vm_") else f" ({parent.name})"
-    return f"waits because of {OWNERS[parent.kind]}{whose}"
+    return f"waits because of {owner(parent.kind, lane)}{whose}"
 
 
 def _latency_bound(verdict: Verdict, _at: float) -> str:
@@ -159,9 +182,7 @@ _SAY: Mapping[Word, Callable[[Verdict, float], str]] = {
     Word.HEALTHY: lambda _verdict, _at: "requests are served at once",
     Word.APP_LIMITED: _app_limited,
     Word.LATENCY_BOUND: _latency_bound,
-    Word.THROTTLED: _throttled,
     Word.SATURATED: _saturated,
     Word.STALLED: _stalled,
-    Word.AFFECTED: _affected,
     Word.UNKNOWN: lambda _verdict, _at: "no rates: a first reading, a gap or a reset",
 }

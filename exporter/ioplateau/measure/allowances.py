@@ -2,6 +2,9 @@
 
 Counters: monitoring-network-performance-ena.md of amazon-ec2-user-guide. Requests:
 include/uapi/linux/ethtool.h. Needs no capability.
+
+https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-network-performance-ena.html
+https://github.com/torvalds/linux/blob/v6.1/include/uapi/linux/ethtool.h
 """
 
 from __future__ import annotations
@@ -44,15 +47,15 @@ class Allowances:
         """Each interface's counters, packets, by the driver's names for them. Raises OSError."""
         import socket
 
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as door:
-            return {name: self._of(door.fileno(), name) for name in interfaces}
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock:
+            return {name: self._of(sock.fileno(), name) for name in interfaces}
 
-    def _of(self, door: int, interface: str) -> dict[str, int]:
+    def _of(self, sock: int, interface: str) -> dict[str, int]:
         names = self._names.get(interface)
-        values = None if names is None else _values(door, interface, len(names))
+        values = None if names is None else _values(sock, interface, len(names))
         if names is None or values is None:  # the driver was loaded anew, with other counters
-            names = self._names[interface] = _strings(door, interface)
-            values = _values(door, interface, len(names)) or ()
+            names = self._names[interface] = _strings(sock, interface)
+            values = _values(sock, interface, len(names)) or ()
         pairs = zip(names, values, strict=False)
         return {name: value for name, value in pairs if name in self._counters}
 
@@ -75,35 +78,35 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and value >= 0
 
 
-def _strings(door: int, interface: str) -> tuple[str, ...]:
-    sizes = _request(door, interface, _SET_SIZES.pack(GET_SET_SIZES, 0, 1 << STATISTICS_SET, 0))
+def _strings(sock: int, interface: str) -> tuple[str, ...]:
+    sizes = _request(sock, interface, _SET_SIZES.pack(GET_SET_SIZES, 0, 1 << STATISTICS_SET, 0))
     _, _, found, count = _SET_SIZES.unpack_from(sizes)
     if not found:
         return ()
     asked = _HEAD.pack(GET_STRINGS, STATISTICS_SET, count) + bytes(count * NAME_BYTES)
-    text = _request(door, interface, asked)[_HEAD.size :]
+    text = _request(sock, interface, asked)[_HEAD.size :]
     names = (text[at : at + NAME_BYTES] for at in range(0, len(text), NAME_BYTES))
     return tuple(name.partition(b"\0")[0].decode("ascii", "replace") for name in names)
 
 
-def _values(door: int, interface: str, count: int) -> tuple[int, ...] | None:
+def _values(sock: int, interface: str, count: int) -> tuple[int, ...] | None:
     """The statistics, or None if there are no longer so many."""
     if not count:
         return ()
     # Room for more than we expect: the kernel writes as many as there are.
     room = bytes(8 * (count + 256))
-    answer = _request(door, interface, _STATISTICS.pack(GET_STATISTICS, count) + room)
+    answer = _request(sock, interface, _STATISTICS.pack(GET_STATISTICS, count) + room)
     if _STATISTICS.unpack_from(answer)[1] != count:
         return None
     return struct.unpack_from(f"={count}Q", answer, _STATISTICS.size)
 
 
-def _request(door: int, interface: str, asked: bytes) -> bytes:
+def _request(sock: int, interface: str, asked: bytes) -> bytes:
     # Only machines with such interfaces pay for these.
     import array
     import fcntl
 
     buffer = array.array("B", asked)
     address, _ = buffer.buffer_info()
-    fcntl.ioctl(door, SIOCETHTOOL, _INTERFACE.pack(interface.encode()[:15], address))
+    fcntl.ioctl(sock, SIOCETHTOOL, _INTERFACE.pack(interface.encode()[:15], address))
     return buffer.tobytes()

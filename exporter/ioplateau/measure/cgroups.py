@@ -3,12 +3,17 @@
 cgroup v2: io.max, io.stat, io.pressure (Documentation/admin-guide/cgroup-v2.rst). v1:
 blkio.throttle.* (Documentation/admin-guide/cgroup-v1/blkio-controller.rst). Which groups have a
 limit is looked up seldom; only theirs is read every tick.
+
+https://docs.kernel.org/admin-guide/cgroup-v2.html
+https://docs.kernel.org/admin-guide/cgroup-v1/blkio-controller.html
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -39,32 +44,78 @@ class GroupCounters(NamedTuple):
     pressure_microseconds: int | None  # "some": tasks of the group waited for I/O
 
 
-def limited(host: Host) -> list[str]:
-    """Directories of the groups that have a block limit. Raises nothing."""
+class Limited(NamedTuple):
+    """Directories of the groups that have a block limit, and what an operator should know of those
+    that were left out.
+    """
+
+    places: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+def require(host: Host) -> None:
+    """Raises OSError where no hierarchy is mounted in which a group can have a block limit."""
+    if any(said(host, f"{root}/cgroup.controllers") for root in V2_ROOTS):
+        return
+    host.list(V2_ROOTS[0])  # says what is wrong with that
+    host.list(V1_ROOT)
+
+
+def limited(host: Host) -> Limited:
+    """The groups that have a block limit. Where there are too many, each slice at the top of the
+    hierarchy has an equal share. Raises nothing.
+    """
     found: list[str] = []
-    for root in V2_ROOTS:
-        found += [
-            place
-            for place in _walk(host, root)
-            if "=" in _without_max(_said(host, place + "/io.max"))
-        ]
-        if found:
-            break
-    found += [
-        place
-        for place in _walk(host, V1_ROOT)
-        if any(_said(host, f"{place}/blkio.throttle.{name}_device").strip() for name in V1_LIMITS)
-    ]
-    return found[:MOST_LIMITED]
+    notices: list[str] = []
+    for root in (*V2_ROOTS, V1_ROOT):
+        if found and root in V2_ROOTS:
+            continue
+        walk = Walk(host, root)
+        has_limit = _has_limit_v1 if root == V1_ROOT else _has_limit_v2
+        by_slice: dict[str, list[str]] = {}
+        for place in walk:
+            if has_limit(host, place):
+                by_slice.setdefault(_slice(place, root), []).append(place)
+        in_turn = chain.from_iterable(zip_longest(*by_slice.values()))
+        found += [place for place in in_turn if place is not None]
+        if walk.unseen:
+            notices.append(
+                f"control groups: of more than {MOST_GROUPS} only {MOST_GROUPS} were looked at for "
+                f"limits; below {_shortened(walk.unseen)} there are others"
+            )
+    left_out = found[MOST_LIMITED:]
+    if left_out:
+        notices.append(
+            f"control groups: {len(found)} have limits, {MOST_LIMITED} are followed; "
+            f"left out: {_shortened(left_out)}"
+        )
+    return Limited(tuple(found[:MOST_LIMITED]), tuple(notices))
 
 
-def read(host: Host, places: Iterable[str]) -> list[dict[str, Any]]:
+def _has_limit_v2(host: Host, place: str) -> bool:
+    return "=" in _without_max(said(host, place + "/io.max"))
+
+
+def _has_limit_v1(host: Host, place: str) -> bool:
+    return any(said(host, f"{place}/blkio.throttle.{name}_device").strip() for name in V1_LIMITS)
+
+
+def _slice(place: str, root: str) -> str:
+    return place.removeprefix(root).split("/", 2)[1] if place != root else ""
+
+
+def _shortened(places: Iterable[str]) -> str:
+    first, *others = places
+    return f"{first} and {len(others)} more" if others else first
+
+
+def read(host: Host, found: Limited) -> list[dict[str, Any]]:
     """What those groups say now, as JSON values. A group that is gone is left out."""
-    groups = []
-    for place in places:
+    groups: list[dict[str, Any]] = [{"notice": notice} for notice in found.notices]
+    for place in found.places:
         is_v1 = place.startswith(V1_ROOT)
         names = _V1_FILES if is_v1 else _V2_FILES
-        files = {name: text for name in names if (text := _said(host, f"{place}/{name}"))}
+        files = {name: text for name in names if (text := said(host, f"{place}/{name}"))}
         root = V1_ROOT if is_v1 else next(r for r in reversed(V2_ROOTS) if place.startswith(r))
         if files:
             groups.append({"path": place.removeprefix(root) or "/", "files": files})
@@ -86,6 +137,8 @@ def parse(blob: object) -> tuple[tuple[GroupCounters, ...], tuple[str, ...]]:
     found: list[GroupCounters] = []
     rejects: list[str] = []
     for entry in blob:
+        if _is_notice(entry):
+            continue
         try:
             path, files = str(entry["path"]), entry["files"]
             found += _v2(path, files) if "io.max" in files else _v1(path, files)
@@ -94,10 +147,20 @@ def parse(blob: object) -> tuple[tuple[GroupCounters, ...], tuple[str, ...]]:
     return tuple(found), tuple(rejects)
 
 
+def notices(blob: object) -> tuple[str, ...]:
+    """What an operator should know of the groups that are not among them."""
+    entries = blob if isinstance(blob, list) else ()
+    return tuple(entry["notice"] for entry in entries if _is_notice(entry))
+
+
+def _is_notice(entry: object) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("notice"), str)
+
+
 def _v2(path: str, files: Mapping[str, str]) -> Iterable[GroupCounters]:
-    counters = dict(_keyed(files.get("io.stat", "")))
+    counters = dict(keyed(files.get("io.stat", "")))
     waited = re.search(r"^some .*total=(\d+)", files.get("io.pressure", ""), re.MULTILINE)
-    for device, limits in _keyed(files["io.max"]):
+    for device, limits in keyed(files["io.max"]):
         if not limits:
             continue
         said = counters.get(device, {})
@@ -116,7 +179,7 @@ def _v2(path: str, files: Mapping[str, str]) -> Iterable[GroupCounters]:
         )
 
 
-def _keyed(text: str) -> Iterable[tuple[tuple[int, int], dict[str, int]]]:
+def keyed(text: str) -> Iterable[tuple[tuple[int, int], dict[str, int]]]:
     """Lines like "254:0 rbps=max riops=500"; "max" is no limit and left out."""
     for line in text.splitlines():
         words = line.split()
@@ -131,8 +194,8 @@ def _keyed(text: str) -> Iterable[tuple[tuple[int, int], dict[str, int]]]:
 
 def _v1(path: str, files: Mapping[str, str]) -> Iterable[GroupCounters]:
     limits = {name: _listed(files.get(f"blkio.throttle.{name}_device", "")) for name in V1_LIMITS}
-    served = _served(files.get("blkio.throttle.io_serviced", ""))
-    moved = _served(files.get("blkio.throttle.io_service_bytes", ""))
+    operations = served(files.get("blkio.throttle.io_serviced", ""))
+    moved = served(files.get("blkio.throttle.io_service_bytes", ""))
     for device in sorted({device for listed in limits.values() for device in listed}):
         yield GroupCounters(
             path,
@@ -141,8 +204,8 @@ def _v1(path: str, files: Mapping[str, str]) -> Iterable[GroupCounters]:
             limits["write_iops"].get(device),
             limits["read_bps"].get(device),
             limits["write_bps"].get(device),
-            served.get((device, "Read"), 0),
-            served.get((device, "Write"), 0),
+            operations.get((device, "Read"), 0),
+            operations.get((device, "Write"), 0),
             moved.get((device, "Read"), 0),
             moved.get((device, "Write"), 0),
             None,
@@ -160,7 +223,7 @@ def _listed(text: str) -> dict[tuple[int, int], int]:
     }
 
 
-def _served(text: str) -> dict[tuple[tuple[int, int], str], int]:
+def served(text: str) -> dict[tuple[tuple[int, int], str], int]:
     """Lines like "254:0 Read 12345"."""
     return {
         ((int(device[1]), int(device[2])), words[1]): int(words[2])
@@ -171,19 +234,41 @@ def _served(text: str) -> dict[tuple[tuple[int, int], str], int]:
     }
 
 
-def _walk(host: Host, root: str) -> Iterable[str]:
-    todo, count = [root], 0
-    while todo and count < MOST_GROUPS:
-        place = todo.pop()
-        count += 1
-        yield place
+class Walk:
+    """The directories of a hierarchy, MOST_GROUPS at most: each slice at its top in turn, and in
+    each the upper ones first, so that none hides another's. unseen: the slices that were not
+    finished.
+    """
+
+    def __init__(self, host: Host, root: str) -> None:
+        self._host = host
+        self._root = root
+        self.unseen: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[str]:
+        yield self._root
+        count = 1
+        queues = {place: deque([place]) for place in self._below(self._root)}
+        while queues:
+            for top, queue in tuple(queues.items()):
+                if count == MOST_GROUPS:
+                    self.unseen = tuple(queues)
+                    return
+                place = queue.popleft()
+                yield place
+                count += 1
+                queue.extend(self._below(place))
+                if not queue:
+                    del queues[top]
+
+    def _below(self, place: str) -> list[str]:
         try:
-            todo += [f"{place}/{name}" for name in host.folders(place)]
+            return [f"{place}/{name}" for name in self._host.folders(place)]
         except OSError:
-            continue
+            return []
 
 
-def _said(host: Host, path: str) -> str:
+def said(host: Host, path: str) -> str:
     try:
         return host.read_once(path).decode("utf-8", "replace")
     except OSError:

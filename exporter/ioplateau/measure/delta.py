@@ -2,59 +2,58 @@
 
 from __future__ import annotations
 
-from collections import deque
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 C = TypeVar("C")
 
 
-class Span(NamedTuple, Generic[C]):
-    """Two readings of one unbroken story, `elapsed_seconds` apart."""
+class ReadingPair(NamedTuple, Generic[C]):
+    """Two readings between which no counter was reset, `elapsed_seconds` apart."""
 
     before: C
     after: C
     elapsed_seconds: float
 
 
-class History(Generic[C]):
-    """The readings of one flow over the last `seconds`, oldest first."""
+# Readings of one flow with their times, oldest first. Never changed, so a state may keep them.
+TimedReadings: TypeAlias = tuple[tuple[float, C], ...]
 
-    __slots__ = ("_readings", "_seconds")
+
+class Readings(Generic[C]):
+    """The readings of one flow over the last `seconds`."""
+
+    __slots__ = ("_seconds", "timed")
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._readings: deque[tuple[float, C]] = deque()
+        self.timed: TimedReadings[C] = ()
 
     def push(self, at: float, value: C) -> None:
-        """Add a reading that continues the story."""
-        readings = self._readings
-        readings.append((at, value))
+        """Add a reading whose counters continue the last one's."""
+        readings = self.timed
         # Half a tick of grace: ticks jitter, and the window should hold whole intervals.
-        while len(readings) > 2 and at - readings[1][0] >= self._seconds - 1e-3:
-            readings.popleft()
+        gone, most, full = 0, len(readings) - 2, self._seconds - 1e-3
+        while gone <= most and at - readings[gone + 1][0] >= full:
+            gone += 1
+        self.timed = (*readings[gone:], (at, value))
 
     def restart(self, at: float, value: C) -> None:
-        """Begin a new story: the counters were reset, or nobody watched for a while."""
-        self._readings.clear()
-        self._readings.append((at, value))
+        """Begin anew: the counters were reset, or nobody watched for a while."""
+        self.timed = ((at, value),)
 
     @property
     def last(self) -> tuple[float, C] | None:
-        return self._readings[-1] if self._readings else None
+        return self.timed[-1] if self.timed else None
 
     @property
-    def tick(self) -> Span[C] | None:
+    def tick(self) -> ReadingPair[C] | None:
         """The last two readings."""
-        if len(self._readings) < 2:
-            return None
-        (start, before), (end, after) = self._readings[-2], self._readings[-1]
-        return Span(before, after, end - start)
+        return window(self.timed[-2:])
 
-    @property
-    def window(self) -> Span[C] | None:
-        """The oldest and the newest reading kept."""
-        readings = self._readings
-        if len(readings) < 2:
-            return None
-        (start, before), (end, after) = readings[0], readings[-1]
-        return Span(before, after, end - start)
+
+def window(readings: TimedReadings[C]) -> ReadingPair[C] | None:
+    """The oldest and the newest; None: there are no two."""
+    if len(readings) < 2:
+        return None
+    (start, before), (end, after) = readings[0], readings[-1]
+    return ReadingPair(before, after, end - start)

@@ -2,6 +2,8 @@
 
 Rates follow iostat -x (sysstat), in base units. Times are of whole requests, from
 allocation to completion, so a cloud's throttling delay is inside.
+
+https://docs.kernel.org/admin-guide/iostats.html
 """
 
 from __future__ import annotations
@@ -97,7 +99,7 @@ class KindRates(NamedTuple):
 
 
 class DiskRates(NamedTuple):
-    """One block device over one interval, in base units; `rates` checks that it is one story.
+    """One block device over one interval, in base units; `rates` checks that its counters go on.
 
     Every property computes when asked: keep what you use twice.
     """
@@ -249,7 +251,7 @@ def _device(words: list[bytes]) -> DiskCounters:
 
 
 def is_continuous(before: DiskCounters, after: DiskCounters) -> bool:
-    """Whether both readings are one story: same device numbers, and no column went back.
+    """Whether the counters go on from one reading to the other: same device numbers, and no column went back.
 
     A time column wraps at 2**32 ms, so it went back if it seems to have grown by more than
     half of that: no interval of ours has 24 days of waiting in it. (Counts wrap at 2**32 too
@@ -277,7 +279,7 @@ def is_continuous(before: DiskCounters, after: DiskCounters) -> bool:
 
 
 def rates(before: DiskCounters, after: DiskCounters, elapsed_seconds: float) -> DiskRates | None:
-    """Rates between two readings by iostat's formulas, or None if they are not one story."""
+    """Rates between two readings by iostat's formulas, or None if the counters began anew."""
     if elapsed_seconds <= 0 or not is_continuous(before, after):
         return None
     return DiskRates(before, after, elapsed_seconds)

@@ -24,6 +24,7 @@ LOG_PAGE = 0xD0
 DOUBLE_WORDS = 1024
 
 # struct nvme_passthru_cmd in include/uapi/linux/nvme_ioctl.h
+# https://github.com/torvalds/linux/blob/v6.1/include/uapi/linux/nvme_ioctl.h
 _COMMAND = struct.Struct("=BBHIIIQQIIIIIIIIII")
 # Up to the volume queue length; two latency histograms follow.
 _COUNTERS = struct.Struct("<I4x11Q")
@@ -99,9 +100,15 @@ def from_blob(blob: object) -> EbsCounters:
 
 
 def controller_path(device: str) -> str:
-    """The controller's node, which can be asked without opening the disk; "": it is no NVMe."""
-    found = re.fullmatch(r"(nvme\d+)(?:c\d+)?n\d+", device)
-    return f"/dev/{found[1]}" if found else ""
+    """The controller's node, which can be asked without opening the disk; "": it is no NVMe.
+
+    nvme<controller>n<namespace>, or of a path of native multipath
+    nvme<subsystem>c<controller>n<namespace> (drivers/nvme/host/core.c nvme_alloc_ns()).
+
+    https://github.com/torvalds/linux/blob/v6.1/drivers/nvme/host/core.c
+    """
+    found = re.fullmatch(r"nvme(?:\d+c)?(\d+)n\d+", device)
+    return f"/dev/nvme{found[1]}" if found else ""
 
 
 def read(path: str) -> bytes:
@@ -157,12 +164,12 @@ def parse_all(blob: object) -> Volumes:
     counters: dict[str, EbsCounters] = {}
     refused: dict[str, str] = {}
     rejects = []
-    for device, told in blob.items():
-        if isinstance(told, str):
-            refused[str(device)] = told
+    for device, answer in blob.items():
+        if isinstance(answer, str):
+            refused[str(device)] = answer
             continue
         try:
-            counters[str(device)] = from_blob(told)
+            counters[str(device)] = from_blob(answer)
         except FormatError as error:
             rejects.append(f"{device}: {error}")
     return Volumes(counters, refused, tuple(rejects))

@@ -1,4 +1,7 @@
-"""Names as the kernel writes them in its mount tables. fs/seq_file.c mangle_path()."""
+"""Names as the kernel writes them in its mount tables. fs/seq_file.c mangle_path().
+
+https://github.com/torvalds/linux/blob/v6.1/fs/seq_file.c
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one door to the machine's files: live (root "/") or any directory that looks like one.
+"""The only way to the machine's files: live (root "/") or any directory that looks like one.
 
 Descriptors of hot files stay open and are read with pread from offset 0: 4 us a file
 instead of 10 (a fresh open has to walk the path and allocate a seq_file).
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import select
+import stat
 from pathlib import Path
 
 CHUNK = 1 << 18
@@ -42,7 +43,8 @@ class Host:
                 ("/proc/net", Path(proc, "1/net")),
                 *self._moved,
             )
-        self._kept: dict[str, int] = {}
+        self._descriptors: dict[str, int] = {}
+        self._prompt: set[str] = set()
 
     def place(self, path: str) -> str:
         """Where `path` of the machine lies in our own file tree."""
@@ -53,10 +55,16 @@ class Host:
 
     def read(self, path: str) -> bytes:
         """The whole file, from a descriptor kept open between calls."""
-        descriptor = self._kept.get(path)
+        descriptor = self._descriptors.get(path)
         if descriptor is None:
-            descriptor = os.open(self.place(path), os.O_RDONLY | os.O_CLOEXEC)
-            self._kept[path] = descriptor
+            try:
+                descriptor = os.open(self.place(path), os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                self._prompt.add(path)
+                raise
+            self._descriptors[path] = descriptor
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                self._prompt.add(path)
         try:
             return _whole(descriptor)
         except OSError:
@@ -88,22 +96,29 @@ class Host:
         """Whether the mount table behind a kept mountinfo changed since it was last asked.
 
         mounts_poll() in fs/proc_namespace.c raises POLLPRI and POLLERR once for each change.
+
+        https://github.com/torvalds/linux/blob/v6.1/fs/proc_namespace.c
         """
-        descriptor = self._kept.get(path)
+        descriptor = self._descriptors.get(path)
         if descriptor is None:
             return True
         poll = select.poll()
         poll.register(descriptor, select.POLLPRI)
         return bool(poll.poll(0))
 
+    def is_prompt(self, path: str) -> bool:
+        """Whether `read` had it open before, as a file, or found none: a pipe's open() may hang."""
+        return path in self._prompt
+
     def forget(self, path: str) -> None:
         """Close a kept descriptor, so that the next read opens the path anew."""
-        descriptor = self._kept.pop(path, None)
+        descriptor = self._descriptors.pop(path, None)
+        self._prompt.discard(path)
         if descriptor is not None:
             os.close(descriptor)
 
     def close(self) -> None:
-        for path in tuple(self._kept):
+        for path in tuple(self._descriptors):
             self.forget(path)
 
 

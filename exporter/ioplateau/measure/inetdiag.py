@@ -8,6 +8,9 @@ they go to the kernel in one message and cost 10 us each.
 
 No privilege is needed. Sockets show only in the network namespace of their mount.
 See linux/inet_diag.h, linux/sock_diag.h, linux/tcp.h and net/ipv4/inet_diag.c.
+
+https://github.com/torvalds/linux/blob/v6.1/include/uapi/linux/inet_diag.h
+https://github.com/torvalds/linux/blob/v6.1/net/ipv4/inet_diag.c
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 The only file that imports psutil, and only when asked; so our own cost is asked here too.
 Grammar of /proc/net/dev: dev_seq_printf_stats() in net/core/net-procfs.c.
+
+https://github.com/torvalds/linux/blob/v6.1/net/core/net-procfs.c
 """
 
 from __future__ import annotations
@@ -53,9 +55,7 @@ class InterfaceRates(NamedTuple):
 
     elapsed_seconds: float
     receive_bytes_per_second: float
-    receive_packets_per_second: float
     transmit_bytes_per_second: float
-    transmit_packets_per_second: float
 
 
 class OwnProcess(NamedTuple):
@@ -118,7 +118,10 @@ def rates(
     )
     if elapsed_seconds <= 0 or min(deltas) < 0:
         return None
-    return InterfaceRates(elapsed_seconds, *(delta / elapsed_seconds for delta in deltas))
+    received, _, transmitted, _ = deltas
+    return InterfaceRates(
+        elapsed_seconds, received / elapsed_seconds, transmitted / elapsed_seconds
+    )
 
 
 def links() -> dict[str, dict[str, Any]]:

@@ -8,15 +8,15 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 WAIT_SECONDS = 1.0
 WHOLE_SECONDS = 2.0
+HEAD_BYTES = 1 << 16
 SIZE_LIMIT = 1 << 20  # user data of 64 KiB and long tags fit; a file server's answer does not
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class ServiceRequest(NamedTuple):
     """One question to the service."""
 
     base: str
@@ -25,8 +25,7 @@ class Request:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class ServiceAnswer(NamedTuple):
     """What the service said. retry_after: seconds, where it asks to be left alone so long."""
 
     status: int
@@ -34,8 +33,7 @@ class Answer:
     retry_after: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Silence:
+class NoAnswer(NamedTuple):
     """No answer, and why. is_away: nobody there, so there is no sense in asking the next."""
 
     why: str
@@ -43,12 +41,12 @@ class Silence:
 
 
 def ask(
-    request: Request,
+    request: ServiceRequest,
     *,
     wait_seconds: float = WAIT_SECONDS,
     whole_seconds: float = WHOLE_SECONDS,
     size_limit: int = SIZE_LIMIT,
-) -> Answer | Silence:
+) -> ServiceAnswer | NoAnswer:
     """Ask the service: `wait_seconds` for each byte, `whole_seconds` for all. Never raises."""
     # Costs 12 ms and two megabytes that a machine in no cloud need not pay.
     import http.client
@@ -68,7 +66,9 @@ def ask(
     try:
         with socket.create_connection((place.hostname or "", place.port or 80), left()) as line:
             line.sendall(_request(request, place.netloc))
-            answer = http.client.HTTPResponse(_Line(line, left), method=request.method)  # type: ignore[arg-type]
+            # Whatever the head and the chunks claim of their length, no more than this is read.
+            reader = _BoundedSocket(line, left, 2 * size_limit + HEAD_BYTES)
+            answer = http.client.HTTPResponse(reader, method=request.method)  # type: ignore[arg-type]
             answer.begin()
             body = answer.read(size_limit + 1)
             pause = answer.getheader("Retry-After", "")
@@ -77,32 +77,41 @@ def ask(
         words = (
             f"whole answer within {whole_seconds:g}" if is_over else f"byte for {wait_seconds:g}"
         )
-        return Silence(f"{request.base}: no {words} s")
+        return NoAnswer(f"{request.base}: no {words} s")
+    except _LongError:
+        return NoAnswer(f"{request.path}: more than {size_limit:,} bytes", is_away=False)
     except (OSError, http.client.HTTPException, ValueError) as error:
-        return Silence(f"{request.base}: {error or type(error).__name__}")
+        return NoAnswer(f"{request.base}: {error or type(error).__name__}")
     if len(body) > size_limit:
-        return Silence(f"{request.path}: more than {size_limit:,} bytes", is_away=False)
+        return NoAnswer(f"{request.path}: more than {size_limit:,} bytes", is_away=False)
     if answer.length:
-        return Silence(
+        return NoAnswer(
             f"{request.path}: cut off {answer.length:,} bytes before its end", is_away=False
         )
     retry_after = float(pause) if re.fullmatch(r"\d{1,5}", pause) else None
-    return Answer(answer.status, body.decode("utf-8", "replace"), retry_after)
+    return ServiceAnswer(answer.status, body.decode("utf-8", "replace"), retry_after)
 
 
-def _request(request: Request, host: str) -> bytes:
+def _request(request: ServiceRequest, host: str) -> bytes:
     length = (("Content-Length", "0"),) if request.method == "PUT" else ()
     fields = (("Host", host), ("Connection", "close"), *length, *request.headers)
     head = "".join(f"{name}: {value}\r\n" for name, value in fields)
     return f"{request.method} {request.path} HTTP/1.1\r\n{head}\r\n".encode("ascii")
 
 
-class _Line(io.RawIOBase):
-    """A socket as HTTPResponse wants it, whose reads all end in time, however slow the bytes."""
+class _LongError(Exception):
+    """More came than is read."""
 
-    def __init__(self, line: object, left: Callable[[], float]) -> None:
+
+class _BoundedSocket(io.RawIOBase):
+    """A socket as HTTPResponse wants it, whose reads all end in time, however slow the bytes,
+    and after `most_bytes`, however many come.
+    """
+
+    def __init__(self, line: object, left: Callable[[], float], most_bytes: int) -> None:
         self._line = line
         self._left = left
+        self._bytes_left = most_bytes
 
     def makefile(self, _mode: str) -> io.BufferedReader:
         return io.BufferedReader(self)
@@ -112,4 +121,8 @@ class _Line(io.RawIOBase):
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         self._line.settimeout(self._left())  # type: ignore[attr-defined]
-        return self._line.recv_into(buffer)  # type: ignore[attr-defined, no-any-return]
+        count: int = self._line.recv_into(buffer)  # type: ignore[attr-defined]
+        self._bytes_left -= count
+        if self._bytes_left < 0:
+            raise _LongError
+        return count

@@ -1,4 +1,7 @@
-"""/proc/meminfo: pages waiting to be written. Documentation/filesystems/proc.rst section 1.2."""
+"""/proc/meminfo: pages waiting to be written. Documentation/filesystems/proc.rst section 1.2.
+
+https://docs.kernel.org/filesystems/proc.html
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,24 @@ from ioplateau.measure.reading import FormatError
 from ioplateau.measure.words import number
 
 
-class Memory(NamedTuple):
+class MemoryUse(NamedTuple):
     """Gauges, bytes. None: a line this kernel lacks."""
 
     dirty_bytes: int | None
     writeback_bytes: int | None
+    text: bytes = b""  # the file itself, for what is asked seldom
+
+    @property
+    def used_ratio(self) -> float | None:
+        """Share of the memory that is not available to a new program; None: not told."""
+        total = _gauge(self.text, b"MemTotal:")
+        available = _gauge(self.text, b"MemAvailable:")
+        return None if not total or available is None else 1 - available / total
 
 
-def parse(text: bytes) -> Memory:
+def parse(text: bytes) -> MemoryUse:
     """Two lines of some fifty; FormatError if neither is there."""
-    memory = Memory(_gauge(text, b"Dirty:"), _gauge(text, b"Writeback:"))
+    memory = MemoryUse(_gauge(text, b"Dirty:"), _gauge(text, b"Writeback:"), text)
     if memory.dirty_bytes is None and memory.writeback_bytes is None:
         raise FormatError(f'meminfo: {text[:60]!r}..., want a line "Dirty: N kB"')
     return memory

@@ -2,23 +2,25 @@
 
 Azure: instance-metadata-service.md, errors and rate limit. EC2: instancedata-data-retrieval.html.
 Decides what to ask and when, and is told the time; measure.linklocal does the talking.
+
+https://learn.microsoft.com/azure/virtual-machines/instance-metadata-service
+https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from ioplateau.measure.linklocal import Answer, Request, Silence
+from ioplateau.measure.linklocal import NoAnswer, ServiceAnswer, ServiceRequest
 
 LINK_LOCAL = "http://169.254.169.254"
 LINK_LOCAL_IPV6 = "http://[fd00:ec2::254]"  # EC2 only
 LISTED_LIMIT = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A session token that must be asked for first (IMDSv2), by PUT."""
 
     path: str
@@ -27,8 +29,7 @@ class Token:
     seconds: float = 21_600.0  # how long it is asked for
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """One document a cloud wants. `name` is its key in Static.documents ("azure/instance").
 
     keep: from the answer's text to what we keep of it, so that secrets are not kept.
@@ -43,8 +44,7 @@ class Document:
     is_listing: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FetchSettings:
+class FetchSettings(NamedTuple):
     """refresh_seconds: an attached disk or a changed tier is noticed within so long.
     gone_seconds: Azure's maintenance lasts at most 70 s (status 410).
     """
@@ -55,49 +55,58 @@ class FetchSettings:
     retry_seconds: float = 10.0  # first wait after a failure; doubles up to refresh_seconds
 
 
-@dataclass(slots=True)
 class _Entry:
     """What we know of one document."""
 
-    document: Document
-    due: float = float("-inf")
-    text: str | None = None
-    why: str = ""
-    failures: int = 0
-    gone_since: float | None = None
-    children: tuple[str, ...] = ()
-    is_refused: bool = False  # asking again would be answered the same
+    __slots__ = (
+        "children", "document", "due", "failures", "gone_since", "is_refused", "text", "why",
+    )  # fmt: skip
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.due = float("-inf")
+        self.text: str | None = None
+        self.why = ""
+        self.failures = 0
+        self.gone_since: float | None = None
+        self.children: tuple[str, ...] = ()
+        self.is_refused = False  # asking again would be answered the same
 
 
-@dataclass(slots=True)
 class _Session:
     """An IMDSv2 token: asked for when there is none or it is about to end."""
 
-    token: Token
-    text: str = ""
-    ends: float = float("-inf")
+    __slots__ = ("ends", "text", "token")
+
+    def __init__(self, token: Token) -> None:
+        self.token = token
+        self.text = ""
+        self.ends = float("-inf")
 
 
-@dataclass(slots=True)
 class Fetcher:
     """What to ask next, and what has been answered. One thread drives it:
 
     while (request := fetcher.next(now)) is not None: fetcher.take(now, ask(request))
     """
 
-    documents: Sequence[Document]
-    base: str | None = None  # another than the link-local address: tests only
-    settings: FetchSettings = field(default_factory=FetchSettings)
-    _entries: dict[str, _Entry] = field(default_factory=dict)
-    _session: _Session | None = None
-    _asked: _Entry | None = None
-    _asks_token: bool = False
-    _paused_until: float = float("-inf")
-    _pauses: int = 0
-    _place: int = 0
-
-    def __post_init__(self) -> None:
-        self._entries = {document.name: _Entry(document) for document in self.documents}
+    def __init__(
+        self,
+        documents: Sequence[Document],
+        base: str | None = None,
+        settings: FetchSettings | None = None,
+    ) -> None:
+        """base: another than the link-local address: tests only."""
+        self.documents = documents
+        self.base = base
+        self.settings = settings or FetchSettings()
+        self._entries = {document.name: _Entry(document) for document in documents}
+        self._session: _Session | None = None
+        self._asked: _Entry | None = None
+        self._asks_token = False
+        self._paused_until = float("-inf")
+        self._pauses = 0
+        self._place = 0
 
     def due(self, now: float) -> bool:
         """Whether there is something to ask at `now` (monotonic seconds)."""
@@ -108,7 +117,7 @@ class Fetcher:
         soonest = min((e.due for e in self._entries.values() if not e.is_refused), default=_NEVER)
         return max(soonest, self._paused_until)
 
-    def next(self, now: float) -> Request | None:
+    def next(self, now: float) -> ServiceRequest | None:
         """The next question, to be followed by `take` with its answer; None: nothing is due."""
         entry = self._next_entry(now) if now >= self._paused_until else None
         if entry is None:
@@ -119,25 +128,25 @@ class Fetcher:
             session = self._session
             if session is None or session.token != document.token or now >= session.ends:
                 self._session, self._asks_token = _Session(document.token), True
-                return Request(self._base(), "PUT", document.token.path, document.token.ask)
+                return ServiceRequest(self._base(), "PUT", document.token.path, document.token.ask)
             fields = (*fields, (document.token.field, session.text))
         self._asks_token = False
-        return Request(self._base(), "GET", document.path, fields)
+        return ServiceRequest(self._base(), "GET", document.path, fields)
 
-    def take(self, now: float, answer: Answer | Silence) -> None:
+    def take(self, now: float, answer: ServiceAnswer | NoAnswer) -> None:
         """Book the answer to the last question."""
         entry, self._asked = self._asked, None
         if entry is None:
             return
-        if isinstance(answer, Silence):
+        if isinstance(answer, NoAnswer):
             self._silent(entry, now, answer)
         elif answer.status == 200 and self._asks_token:
             self._token(entry, now, answer.text.strip())
         elif answer.status == 200:
-            self._told(entry, now, answer.text)
+            self._answered(entry, now, answer.text)
         else:
             self._refused(entry, now, answer)
-        if isinstance(answer, Answer) and answer.status != 429:
+        if isinstance(answer, ServiceAnswer) and answer.status != 429:
             self._pauses = 0
 
     def known(self) -> Mapping[str, str]:
@@ -160,7 +169,7 @@ class Fetcher:
             places.append(LINK_LOCAL_IPV6)
         return places[self._place % len(places)]
 
-    def _told(self, entry: _Entry, now: float, text: str) -> None:
+    def _answered(self, entry: _Entry, now: float, text: str) -> None:
         document = entry.document
         entry.text = text if document.keep is None else document.keep(text)
         entry.why, entry.failures, entry.gone_since = "", 0, None
@@ -176,7 +185,7 @@ class Fetcher:
         entry.children = names
         for name in names:
             path = f"{parent.path.rstrip('/')}/{name}"
-            child = replace(parent, name=f"{parent.name}/{name}", path=path, is_listing=False)
+            child = parent._replace(name=f"{parent.name}/{name}", path=path, is_listing=False)
             self._entries.setdefault(child.name, _Entry(child))
 
     def _token(self, entry: _Entry, now: float, text: str) -> None:
@@ -188,7 +197,7 @@ class Fetcher:
             self._session = None
             self._fail(entry, now, "the session token is no token")
 
-    def _refused(self, entry: _Entry, now: float, answer: Answer) -> None:
+    def _refused(self, entry: _Entry, now: float, answer: ServiceAnswer) -> None:
         path = self._session.token.path if self._asks_token and self._session else ""
         what = f"status {answer.status} for {path or entry.document.path}"
         match answer.status:
@@ -226,7 +235,7 @@ class Fetcher:
         else:
             self._fail(entry, now, f"{what}: maintenance takes too long")
 
-    def _silent(self, entry: _Entry, now: float, silence: Silence) -> None:
+    def _silent(self, entry: _Entry, now: float, silence: NoAnswer) -> None:
         self._session = None if self._asks_token else self._session
         if silence.is_away:
             self._place += 1

@@ -1,5 +1,8 @@
 """/proc/self/mountinfo: which superblock lies under a mount point. Grammar: fs/proc_namespace.c
 show_mountinfo(), Documentation/filesystems/proc.rst section 3.5.
+
+https://github.com/torvalds/linux/blob/v6.1/fs/proc_namespace.c
+https://docs.kernel.org/filesystems/proc.html
 """
 
 from __future__ import annotations

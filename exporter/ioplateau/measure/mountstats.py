@@ -11,20 +11,21 @@ from collections.abc import Iterable, Mapping
 from operator import le
 from typing import NamedTuple
 
-from ioplateau.measure.nfslines import Connection
+from ioplateau.measure.nfslines import NfsConnection
 from ioplateau.measure.nfsrecords import Mount, MountTable, parse
 from ioplateau.measure.nfstables import Operation
 
 __all__ = [
     "ClientRates",
-    "Connection",
     "ConnectionRates",
     "Mount",
     "MountRates",
     "MountTable",
+    "NfsConnection",
     "Operation",
     "OperationRates",
     "client_rates",
+    "has_lost_data",
     "is_continuous",
     "parse",
     "rates",
@@ -158,7 +159,7 @@ class ClientRates(NamedTuple):
 
 
 def is_continuous(before: Mount, after: Mount) -> bool:
-    """Whether both readings are one story: no remount between them, no counter fell.
+    """Whether the counters go on from one reading to the other: no remount between them, no counter fell.
 
     Of the operations, READ and WRITE are looked at (they are at hand each tick); rates() looks
     at all.
@@ -172,6 +173,21 @@ def is_continuous(before: Mount, after: Mount) -> bool:
             or all(_goes_on(before, after, name) for name in DATA)
         )
     )
+
+
+def has_lost_data(before: Mount, after: Mount) -> bool:
+    """Whether READ or WRITE could be read in one of two readings and not in the other: a torn or
+    damaged reading, from which neither growth nor rest can be told.
+    """
+    return bool(before.unreadable or after.unreadable) and any(
+        (name in before.operations and _is_lost(after, name))
+        or (name in after.operations and _is_lost(before, name))
+        for name in DATA
+    )
+
+
+def _is_lost(mount: Mount, name: str) -> bool:
+    return name not in mount.operations and _is_unreadable(mount, name)
 
 
 def _goes_on(before: Mount, after: Mount, name: str) -> bool:
@@ -192,7 +208,7 @@ def _is_unreadable(mount: Mount, name: str) -> bool:
 
 
 def rates(before: Mount, after: Mount, elapsed_seconds: float) -> MountRates | None:
-    """Rates between two readings of a superblock, or None if they are not one story."""
+    """Rates between two readings of a superblock, or None if the counters began anew."""
     if elapsed_seconds <= 0 or not is_continuous(before, after):
         return None
     grown: dict[str, Operation] = {}
@@ -268,7 +284,7 @@ def _sum(each: Iterable[Operation]) -> Operation:
 
 
 def client_rates(
-    before: tuple[Connection, ...], after: tuple[Connection, ...], elapsed_seconds: float
+    before: tuple[NfsConnection, ...], after: tuple[NfsConnection, ...], elapsed_seconds: float
 ) -> ClientRates | None:
     """Rates over all connections of a client, matched by position; None if they are not the
     same connections, or there are none.
@@ -295,12 +311,12 @@ def client_rates(
     )
 
 
-def _is_same_connection(was: Connection, now: Connection) -> bool:
+def _is_same_connection(was: NfsConnection, now: NfsConnection) -> bool:
     # Both counts go on when a connection is made anew.
     return was.kind == now.kind and was.sends <= now.sends and was.receives <= now.receives
 
 
-def _connection_rates(was: Connection, now: Connection, t: float) -> ConnectionRates:
+def _connection_rates(was: NfsConnection, now: NfsConnection, t: float) -> ConnectionRates:
     sends = now.sends - was.sends
 
     def mean(before: int | None, after: int | None) -> float | None:

@@ -2,6 +2,8 @@
 
 Grammar: fs/nfs/super.c nfs_show_stats(). The head is what stands before the age and does not
 move; the front is what stands between the age and the connections, and of it two lines move.
+
+https://github.com/torvalds/linux/blob/v6.1/fs/nfs/super.c
 """
 
 from __future__ import annotations
@@ -14,11 +16,19 @@ from ioplateau.measure import nfslines, nfstables
 from ioplateau.measure.escapes import decode
 from ioplateau.measure.reading import FormatError
 
+# https://github.com/torvalds/linux/blob/v6.1/include/linux/nfs_iostat.h
 EVENTS = 27  # names: include/linux/nfs_iostat.h; kernels without pNFS print 25
 BYTES = 8
 AGE = b"\n\tage:\t"
 CONNECTION = b"\n\txprt:"
 TABLE = b"\n" + nfstables.TITLE + b"\n"
+
+# Of v4.1 and newer: what the server calls itself, in its own words and without escapes, so blanks,
+# newlines and lines that look like others of this file may stand in it. The date closes it.
+_IMPLEMENTATION = b"\n\timpl_id:\t"
+_IMPLEMENTATION_END = re.compile(rb"',date='[0-9]+,-?[0-9]+'(?=\n)")
+# Its name and its domain are 1,024 bytes each at most: NFS4_OPAQUE_LIMIT.
+MOST_IMPLEMENTATION_BYTES = 2 * 1024 + 100
 
 _HEADER = re.compile(rb"(?:([^ ]*) )?mounted on ([^ ]+) with fstype ([^ ]+)(?: .*)?", re.DOTALL)
 _NFS = re.compile(r"nfs4?(?:\..*)?", re.DOTALL)
@@ -57,6 +67,22 @@ def header(text: bytes, at: int = 0) -> bytes:
     return text[at : text.find(b"\n", at)]
 
 
+def implementation_end(text: bytes, start: int, end: int) -> int:
+    """Where the server's own words end that begin in text[start:end], if they may reach to `end`;
+    `start`: there are none.
+
+    A server that also forges the date and a second impl_id writes two records that are as good as
+    any, and only mountinfo knows better.
+    """
+    at = text.find(_IMPLEMENTATION, start, end)
+    last = at + MOST_IMPLEMENTATION_BYTES
+    if at < 0 or last < end:
+        return start
+    following = text.find(_IMPLEMENTATION, at + 1, last)
+    closing = _IMPLEMENTATION_END.finditer(text, at, last if following < 0 else following)
+    return max((match.end() for match in closing), default=start)
+
+
 def read_head(record: bytes) -> tuple[Head, list[str]]:
     """The head of a record, and what was wrong with it; FormatError if it has no first line."""
     line = header(record)
@@ -78,20 +104,20 @@ def read_head(record: bytes) -> tuple[Head, list[str]]:
 def read_front(record: bytes, start: int) -> tuple[Front, list[str]]:
     """The front that begins at `start`, and what was wrong with it."""
     wrong = []
-    at = record.find(_RPC, start)
+    begin = implementation_end(record, start, start + len(_IMPLEMENTATION))
+    at = record.find(_RPC, begin)
     if at >= 0:
         end = record.find(b"\n", at + 1) + 1
     else:
         wrong.append('no line "RPC iostats version:"')
-        ends = [record.find(mark, start) + 1 for mark in (CONNECTION, TABLE)]
+        ends = [record.find(mark, begin) + 1 for mark in (CONNECTION, TABLE)]
         end = min(filter(None, ends), default=len(record))
     text = record[start:end]
     events: tuple[int, ...] = ()
     octets: tuple[int, ...] = ()
     security = rpc_program = ""
-    for line in text.split(b"\n"):
-        # Other lines tell what does not move; impl_id is the server's own text, blanks,
-        # newlines and all (FreeBSD puts its build there).
+    for line in record[begin:end].split(b"\n"):
+        # Other lines tell what does not move.
         try:
             if line.startswith(_EVENTS[1:]):
                 events = ()

@@ -3,6 +3,11 @@
 Grammar: fs/nfs/super.c nfs_show_stats(), net/sunrpc/stats.c rpc_clnt_show_stats(),
 net/sunrpc/xprtsock.c and xprtrdma/transport.c *_print_stats(). Lines are told apart by their
 number of fields, never by the versions in the file: distributions back-port columns.
+
+https://github.com/torvalds/linux/blob/v6.1/fs/nfs/super.c
+https://github.com/torvalds/linux/blob/v6.1/net/sunrpc/stats.c
+https://github.com/torvalds/linux/blob/v6.1/net/sunrpc/xprtsock.c
+https://github.com/torvalds/linux/blob/v6.1/net/sunrpc/xprtrdma/transport.c
 """
 
 from __future__ import annotations
@@ -16,7 +21,7 @@ from ioplateau.measure.escapes import decode
 from ioplateau.measure.reading import FormatError
 
 
-class Connection(NamedTuple):
+class NfsConnection(NamedTuple):
     """One `xprt:` line: one connection of the client. All cumulative but where noted.
 
     None: a column this kind or kernel lacks. `*_sum` are lengths sampled at every send:
@@ -86,7 +91,7 @@ def options(raw: bytes) -> Mapping[str, str]:
     return found
 
 
-def connection(line: bytes) -> Connection:
+def connection(line: bytes) -> NfsConnection:
     """One `xprt:` line; FormatError if it cannot be one."""
     words = line.split()
     if len(words) < 2:
@@ -95,37 +100,61 @@ def connection(line: bytes) -> Connection:
     return _LAYOUTS.get(kind, _like_tcp)(kind, numbers(words[2:]))
 
 
+_TCP = b"\txprt:\ttcp "
+
+
+def tcp_connections(text: bytes) -> tuple[NfsConnection, ...] | None:
+    """Every connection of `text`, if each is a line of tcp with thirteen plain numbers: then one look
+    at all of them is enough. None: some line is another, and each is to be read by itself.
+    """
+    words = text.split()
+    count, rest = divmod(len(words), 15)
+    if (
+        rest
+        or text.count(b"\n") != count
+        or text.count(b"\n" + _TCP) != count - 1
+        or not (text.startswith(_TCP) and text.endswith(b"\n"))
+    ):
+        return None
+    # Where a line has more words than another, its neighbour's name is among the numbers.
+    del words[::15], words[::14]
+    if not b"".join(words).isdigit() or max(map(len, words)) > 18:
+        return None
+    values = [*map(int, words)]
+    return tuple([NfsConnection("tcp", *values[at : at + 13]) for at in range(0, len(values), 13)])
+
+
 @lru_cache(32)
 def _kind(raw: bytes) -> str:
     return word(raw[:32])
 
 
-def _like_tcp(kind: str, values: list[int]) -> Connection:
+def _like_tcp(kind: str, values: list[int]) -> NfsConnection:
     if len(values) >= 13:
-        return Connection._make((kind, *values[:13]))
+        return NfsConnection._make((kind, *values[:13]))
     want(values, 10, kind)
-    return Connection._make((kind, *values[:10], *_slots(values, 10)))
+    return NfsConnection._make((kind, *values[:10], *_slots(values, 10)))
 
 
-def _udp(kind: str, values: list[int]) -> Connection:
+def _udp(kind: str, values: list[int]) -> NfsConnection:
     want(values, 7, kind)
     port, binds, *counts = values[:7]
-    return Connection._make((kind, port, binds, None, None, None, *counts, *_slots(values, 7)))
+    return NfsConnection._make((kind, port, binds, None, None, None, *counts, *_slots(values, 7)))
 
 
-def _local(kind: str, values: list[int]) -> Connection:
+def _local(kind: str, values: list[int]) -> NfsConnection:
     want(values, 9, kind)
-    return Connection._make((kind, None, *values[:9], *_slots(values, 9)))
+    return NfsConnection._make((kind, None, *values[:9], *_slots(values, 9)))
 
 
-def _rdma(kind: str, values: list[int]) -> Connection:
+def _rdma(kind: str, values: list[int]) -> NfsConnection:
     # What follows the first ten counts chunks and registrations: RDMA prints no max_slots.
     want(values, 10, kind)
-    return Connection._make((kind, *values[:10], None, None, None))
+    return NfsConnection._make((kind, *values[:10], None, None, None))
 
 
 # Kinds we do not know have so far been tcp under another name.
-_LAYOUTS: Mapping[str, Callable[[str, list[int]], Connection]] = {
+_LAYOUTS: Mapping[str, Callable[[str, list[int]], NfsConnection]] = {
     "udp": _udp,
     "udp6": _udp,
     "local": _local,

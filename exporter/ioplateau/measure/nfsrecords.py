@@ -1,4 +1,4 @@
-"""The text of mountstats: from a file to its NFS records. The nouns' door is mountstats.py.
+"""The text of mountstats: from a file to its NFS records. What others import is mountstats.py.
 
 The text is long (4 kB a mount) and moves little. So a record is cut into pieces (head, age,
 front, connections, table), and a piece that reads as it did last time keeps what was
@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from ioplateau.measure import nfsheads, nfslines, nfstables
 from ioplateau.measure.nfsheads import AGE, CONNECTION, TABLE, Front, Head
-from ioplateau.measure.nfslines import Connection
-from ioplateau.measure.nfstables import Operation, Table
+from ioplateau.measure.nfslines import NfsConnection
+from ioplateau.measure.nfstables import Operation, OperationTable
 from ioplateau.measure.reading import FormatError
 
 _DEVICE = b"device "
@@ -38,7 +38,9 @@ class Mount(NamedTuple):
     events: tuple[int, ...]  # (): the line was missing or bad
     bytes: tuple[int, ...]  # normal r/w, direct r/w, server r/w, pages r/w; (): as above
     rpc_program: str  # "100003/4"
-    connections: tuple[Connection, ...]  # the same object in every mount that shows the same lines
+    connections: tuple[
+        NfsConnection, ...
+    ]  # the same object in every mount that shows the same lines
     operations: Mapping[str, Operation]  # only those ever used, in the kernel's order
     security: str = ""  # the `sec:` line: "flavor=1,pseudoflavor=1"
     # Operations whose line was bad, so that they are not taken for never used. "": lines are
@@ -57,7 +59,7 @@ class MountTable(NamedTuple):
 
 def parse(text: bytes, last: MountTable | None = None) -> MountTable:
     """Every NFS mount of the file; what did not change since `last` is not parsed again."""
-    kept = last.memo if last is not None and isinstance(last.memo, _Memo) else _Memo()
+    known = last.memo if last is not None and isinstance(last.memo, _Memo) else _Memo()
     rejects = []
     end = text.rfind(b"\n") + 1
     if end < len(text):
@@ -66,26 +68,33 @@ def parse(text: bytes, last: MountTable | None = None) -> MountTable:
     first = _next_record(text, 0)
     if text[:first] not in _OPENINGS:
         rejects.append(f"mountstats: no record begins with {text[:first][:120]!r}")
-    reading = _Reading(text, kept, rejects)
+    reading = _Parse(text, known, rejects)
     reading.read_from(first)
     return reading.table()
 
 
 def _next_record(text: bytes, at: int) -> int:
-    """Where, from `at` on, the first word "device " of a record stands; the end if nowhere."""
+    """Where, from `at` on, the first word "device " of a record stands; the end if nowhere.
+
+    at: 0, or in the record before it, whose server may have such words in its own.
+    """
+    start = at
     while (at := text.find(_DEVICE, at)) >= 0:
-        if at == 0 or text.endswith(_LINE_STARTS, 0, at) or (at == 3 and text.startswith(_NO)):
+        is_first = at == 0 or (at == 3 and text.startswith(_NO))
+        if (is_first or text.endswith(_LINE_STARTS, 0, at)) and (
+            at >= nfsheads.implementation_end(text, start, at)
+        ):
             return at
         at += len(_DEVICE)  # it was in the middle of a line
     return len(text)
 
 
-class _Kept(NamedTuple):
+class _KnownRecord(NamedTuple):
     """One record of the last reading; without front and table it is not NFS."""
 
     head: Head
     front: Front | None = None
-    table: Table | None = None
+    table: OperationTable | None = None
 
 
 class _Memo:
@@ -96,29 +105,29 @@ class _Memo:
     def __init__(self) -> None:
         # One entry a record. None: something in it was bad, so that it is read anew and its
         # reason is given anew.
-        self.records: list[_Kept | None] = []
-        self.connections: dict[bytes, tuple[Connection, ...]] = {}
-        self.by_header: dict[bytes, _Kept] | None = None
+        self.records: list[_KnownRecord | None] = []
+        self.connections: dict[bytes, tuple[NfsConnection, ...]] = {}
+        self.by_header: dict[bytes, _KnownRecord] | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Memo)
 
     __hash__ = None  # type: ignore[assignment]
 
-    def find(self, position: int, text: bytes, at: int) -> _Kept | None:
+    def find(self, position: int, text: bytes, at: int) -> _KnownRecord | None:
         """What was kept of the record at `at`, which usually stands where it stood."""
-        kept = self.records[position] if position < len(self.records) else None
-        if kept is not None and text.startswith(kept.head.text, at):
-            return kept
+        known = self.records[position] if position < len(self.records) else None
+        if known is not None and text.startswith(known.head.text, at):
+            return known
         if self.by_header is None:
             self.by_header = {
                 nfsheads.header(k.head.text): k for k in self.records if k is not None
             }
-        kept = self.by_header.get(nfsheads.header(text, at))
-        return kept if kept is not None and text.startswith(kept.head.text, at) else None
+        known = self.by_header.get(nfsheads.header(text, at))
+        return known if known is not None and text.startswith(known.head.text, at) else None
 
 
-class _Reading:
+class _Parse:
     """One parse: what it has so far."""
 
     def __init__(self, text: bytes, last: _Memo, rejects: list[str]) -> None:
@@ -129,9 +138,9 @@ class _Reading:
         self._mounts: list[Mount] = []
         self._seen: dict[str, int] = {}
         # A superblock mounted in several places repeats its table.
-        self._tables: dict[bytes, Table] = {}
+        self._tables: dict[bytes, OperationTable] = {}
         # The lines of connections that were read last, which the next mount often repeats.
-        self._repeated: tuple[bytes, tuple[Connection, ...]] = (b"", ())
+        self._repeated: tuple[bytes, tuple[NfsConnection, ...]] = (b"", ())
 
     def table(self) -> MountTable:
         return MountTable(tuple(self._mounts), tuple(self.rejects), self._memo)
@@ -141,19 +150,19 @@ class _Reading:
         text, records = self._text, self._memo.records
         while at < len(text):
             at += len(_DEVICE)
-            kept = self._last.find(len(records), text, at)
-            end = self._repeat(at, kept) if kept is not None else -1
+            known = self._last.find(len(records), text, at)
+            end = self._repeat(at, known) if known is not None else -1
             if end < 0:
                 end = _next_record(text, at)
-                self._add(text[at:end].removesuffix(_NO), kept)
+                self._add(text[at:end].removesuffix(_NO), known)
             at = end
 
-    def _repeat(self, at: int, kept: _Kept) -> int:
+    def _repeat(self, at: int, known: _KnownRecord) -> int:
         """Take in the record at `at` if it is `kept` but for its age and its connections, which
         are those of the record before it, as on most mounts at most times. Where it ends; -1:
         something else changed.
         """
-        text, head, front, table = self._text, kept.head, kept.front, kept.table
+        text, head, front, table = self._text, known.head, known.front, known.table
         age_start = end = at + len(head.text)
         if front is not None and table is not None:
             lines, connections = self._repeated
@@ -177,7 +186,7 @@ class _Reading:
             self._take(head, front, table, connections, age, self._occurrence(head))
         else:
             self._occurrence(head)
-        self._memo.records.append(kept)
+        self._memo.records.append(known)
         return end
 
     def _occurrence(self, head: Head) -> int:
@@ -186,23 +195,23 @@ class _Reading:
         self._seen[head.mount_point] = occurrence + 1
         return occurrence
 
-    def _add(self, record: bytes, kept: _Kept | None) -> None:
+    def _add(self, record: bytes, known: _KnownRecord | None) -> None:
         """Take in one record, or the reason why not."""
         rejected = len(self.rejects)
         try:
-            now = self._read(record, kept)
+            now = self._read(record, known)
         except FormatError as error:
             self.rejects.append(f"mountstats: record left out: {error}: {record[:120]!r}")
             now = None
         self._memo.records.append(now if len(self.rejects) == rejected else None)
 
-    def _read(self, record: bytes, kept: _Kept | None) -> _Kept:
-        head = kept.head if kept is not None else self._head(record)
+    def _read(self, record: bytes, known: _KnownRecord | None) -> _KnownRecord:
+        head = known.head if known is not None else self._head(record)
         occurrence = self._occurrence(head)
         if head.options is None:
-            return kept if kept is not None else _Kept(head)
-        front, table = self._body(record, head, kept or _Kept(head), occurrence)
-        return _Kept(head, front, table)
+            return known if known is not None else _KnownRecord(head)
+        front, table = self._body(record, head, known or _KnownRecord(head), occurrence)
+        return _KnownRecord(head, front, table)
 
     def _reject(self, what: str, head: Head) -> None:
         self.rejects.append(f"mountstats: {head.mount_point!a}: {what}")
@@ -213,13 +222,15 @@ class _Reading:
             self._reject(each, head)
         return head
 
-    def _body(self, record: bytes, head: Head, kept: _Kept, occurrence: int) -> tuple[Front, Table]:
+    def _body(
+        self, record: bytes, head: Head, known: _KnownRecord, occurrence: int
+    ) -> tuple[Front, OperationTable]:
         if not head.text.endswith(AGE):
             raise FormatError("no age")
         age_start = len(head.text)
         age_end = record.find(b"\n", age_start)
         age = nfslines.number(record[age_start:age_end])
-        front = kept.front
+        front = known.front
         if front is None or not record.startswith(front.text, age_end):
             front = self._front(record, age_end, front, head)
         start = age_end + len(front.text)
@@ -228,7 +239,7 @@ class _Reading:
         if not (record.startswith(lines, start) and record.startswith(_TITLE, end)):
             end = self._table_start(record, start, head)
             connections = self._connections(record[start:end], head)
-        text, table = record[end:], kept.table
+        text, table = record[end:], known.table
         if table is None or text != table.text:
             table = self._table(text, table, head)
         self._take(head, front, table, connections, age, occurrence)
@@ -238,8 +249,8 @@ class _Reading:
         self,
         head: Head,
         front: Front,
-        table: Table,
-        connections: tuple[Connection, ...],
+        table: OperationTable,
+        connections: tuple[NfsConnection, ...],
         age_seconds: int,
         occurrence: int,
     ) -> None:
@@ -261,8 +272,8 @@ class _Reading:
             )
         )
 
-    def _front(self, record: bytes, start: int, kept: Front | None, head: Head) -> Front:
-        front = nfsheads.read_front_moved(record, start, kept) if kept is not None else None
+    def _front(self, record: bytes, start: int, known: Front | None, head: Head) -> Front:
+        front = nfsheads.read_front_moved(record, start, known) if known is not None else None
         if front is None:
             front, wrong = nfsheads.read_front(record, start)
             for each in wrong:
@@ -279,18 +290,18 @@ class _Reading:
         last = record.rfind(CONNECTION, start - 1)
         return start if last < 0 else record.find(b"\n", last + 1) + 1
 
-    def _connections(self, text: bytes, head: Head) -> tuple[Connection, ...]:
+    def _connections(self, text: bytes, head: Head) -> tuple[NfsConnection, ...]:
         found = self._memo.connections.get(text) or self._last.connections.get(text)
         if found is None:
             rejected = len(self.rejects)
-            found = tuple(self._each_connection(text, head))
+            found = nfslines.tcp_connections(text) or tuple(self._each_connection(text, head))
             if len(self.rejects) > rejected:
                 return found
         self._memo.connections[text] = found
         self._repeated = text, found
         return found
 
-    def _each_connection(self, text: bytes, head: Head) -> Iterator[Connection]:
+    def _each_connection(self, text: bytes, head: Head) -> Iterator[NfsConnection]:
         for line in text.split(b"\n"):
             if line.startswith(CONNECTION[1:]):
                 try:
@@ -298,10 +309,10 @@ class _Reading:
                 except FormatError as error:
                     self._reject(f"{error}: {line[:120]!r}", head)
 
-    def _table(self, text: bytes, kept: Table | None, head: Head) -> Table:
+    def _table(self, text: bytes, known: OperationTable | None, head: Head) -> OperationTable:
         table = self._tables.get(text)
-        if table is None and kept is not None:
-            table = nfstables.read_moved(text, kept)
+        if table is None and known is not None:
+            table = nfstables.read_moved(text, known)
         if table is None:
             table, wrong = nfstables.read(text)
             if wrong:

@@ -2,13 +2,17 @@
 
 Grammar: net/sunrpc/stats.c rpc_clnt_show_stats(). v3 has 22 lines, v4 up to 69, most of them
 zero for ever.
+
+https://github.com/torvalds/linux/blob/v6.1/net/sunrpc/stats.c
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import compress
+from operator import ne
 from typing import NamedTuple, TypeVar, overload
 
 from ioplateau.measure import nfslines
@@ -33,24 +37,34 @@ class Operation(NamedTuple):
     errors: int | None = None  # RPC iostats 1.1 and newer
 
 
+DATA = ("READ", "READ_PLUS", "WRITE")  # what every tick looks at; NFSv4.2 may read with either
+
+
 class Operations(Mapping[str, Operation]):
-    """The used operations of one per-op table, in its order. Values are parsed when asked for:
-    a tick looks at READ and WRITE, only a scrape at the twenty others.
+    """The used operations of one per-op table, in its order. Those of DATA are there; the twenty
+    others stay text until a scrape or a person asks for one.
     """
 
-    __slots__ = ("_known", "_lines")
+    __slots__ = ("_known", "_places", "_text")
 
-    def __init__(self, lines: Mapping[str, bytes], known: Mapping[str, Operation] = {}) -> None:
-        """`lines` by name, all found good by _operation_name(); `known`: what was parsed before."""
-        self._lines = lines
-        self._known = dict(known)
+    def __init__(self, text: bytes, places: Mapping[str, int], known: dict[str, Operation]) -> None:
+        """text: the table; places: the line of each operation, found good by _operation_name();
+        known: what was parsed of it.
+        """
+        self._text = text
+        self._places = places
+        self._known = known
 
     def __getitem__(self, name: str) -> Operation:
         known = self._known.get(name)
         if known is None:
-            line = self._lines[name]
-            known = Operation(*nfslines.numbers(line[line.index(b":") + 1 :].split())[:9])
-            self._known[name] = known
+            if name not in self._places:
+                raise KeyError(name)
+            # All of them at once: who asks for one asks for the others.
+            lines = self._text.split(b"\n")
+            rest = {each: parsed(lines[at]) for each, at in self._places.items()}
+            self._known = {**rest, **self._known}
+            known = self._known[name]
         return known
 
     @overload
@@ -61,20 +75,23 @@ class Operations(Mapping[str, Operation]):
     def get(self, name: str, /, default: D) -> Operation | D: ...
     def get(self, name: str, /, default: object = None) -> object:
         # The mapping's own asks forgiveness, which is dear: most mounts have no READ_PLUS.
-        return self[name] if name in self._lines else default
+        known = self._known.get(name)
+        if known is not None:
+            return known
+        return self[name] if name in self._places else default
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._lines)
+        return iter(self._places)
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return len(self._places)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._lines
+        return name in self._places
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Operations) and self._lines == other._lines:
-            return True
+        if isinstance(other, Operations) and self._text == other._text:
+            return self._places == other._places
         return super().__eq__(other)
 
     __hash__ = None  # type: ignore[assignment]  # unhashable, as other mappings
@@ -82,27 +99,46 @@ class Operations(Mapping[str, Operation]):
     def __repr__(self) -> str:
         return repr(dict(self))
 
-    def moved(self, lines: Mapping[str, bytes]) -> Operations:
-        """These, with other lines for some of them."""
-        known = {name: value for name, value in self._known.items() if name not in lines}
-        return Operations({**self._lines, **lines}, known)
+    def moved(self, text: bytes, lines: Sequence[bytes], changed: Collection[int]) -> Operations:
+        """These, with other numbers in the lines `changed`."""
+        places = self._places
+        known = {name: value for name, value in self._known.items() if places[name] not in changed}
+        for name in DATA:
+            place = places.get(name)
+            if place is not None and name not in known:
+                known[name] = parsed(lines[place])
+        return Operations(text, places, known)
 
 
-class Table(NamedTuple):
+def parsed(line: bytes) -> Operation:
+    """What a good line of an operation says."""
+    return Operation(*nfslines.numbers(line[line.index(b":") + 1 :].split())[:9])
+
+
+class _Shape(NamedTuple):
+    """What the lines of a table look like without their numbers, line by line."""
+
+    beginnings: tuple[bytes, ...]  # up to the colon
+    skeletons: tuple[bytes, ...]  # without digits
+    doubles: tuple[int, ...]  # pairs of blanks
+    fixed: tuple[bool, ...]  # may not change: nothing that moves, or it moves for the first time
+
+
+class OperationTable(NamedTuple):
     """One table: its text and what it says."""
 
     text: bytes
     used: Operations
     # Operations whose line was bad; "": lines are missing, and we cannot say whose.
     unreadable: tuple[str, ...] = ()
-    # Of a table that moves: its lines, and how each begins, up to the colon.
+    # Of a table that moves: its lines, and what they look like.
     lines: Sequence[bytes] = ()
-    beginnings: Sequence[bytes] = ()
+    shape: _Shape | None = None
 
 
-def read(text: bytes) -> tuple[Table, list[str]]:
+def read(text: bytes) -> tuple[OperationTable, list[str]]:
     """The table that `text` is, to the blank line that closes it, and what was wrong with it."""
-    used: dict[str, bytes] = {}
+    used: dict[str, int] = {}
     names: set[str] = set()
     unreadable: list[str] = []
     wrong: list[str] = []
@@ -114,7 +150,8 @@ def read(text: bytes) -> tuple[Table, list[str]]:
         wrong.append(f"more after its blank line: {more[:120]!r}")
         if _is_operation(more[: more.find(b"\n")]):
             unreadable.append("")
-    for line in table.split(b"\n"):
+    lines = table.split(b"\n")
+    for place, line in enumerate(lines):
         if not line or line == TITLE:
             continue
         try:
@@ -127,37 +164,64 @@ def read(text: bytes) -> tuple[Table, list[str]]:
             unreadable.append("")  # it stands where another should
             wrong.append(f"a second {name[:24]!a}")
         elif not _is_all_zero(line):
-            used[name] = line
+            used[name] = place
         names.add(name)
-    return Table(text, Operations(used), tuple(unreadable)), wrong
+    known = {name: parsed(lines[used[name]]) for name in DATA if name in used}
+    return OperationTable(text, Operations(text, used, known), tuple(unreadable)), wrong
 
 
-def read_moved(text: bytes, last: Table) -> Table | None:
-    """The table `last`, in which nothing was wrong, with some lines changed; None if more than
+def read_moved(text: bytes, last: OperationTable) -> OperationTable | None:
+    """The table `last`, in which nothing was wrong, with some numbers changed; None if more than
     that happened.
+
+    The lines that changed are looked at all together: each begins as it did and is the same without
+    its digits; no number went missing (two blanks in a row, or one at the end), none is longer than
+    18 digits, and the first of each line, of calls completed, is not 0.
     """
     lines, before = text.split(b"\n"), last.lines or last.text.split(b"\n")
     if len(lines) != len(before):
         return None
-    beginnings = last.beginnings or [line[: line.find(b":") + 1] or line for line in before]
-    used, changed = last.used, {}
-    for line, was, beginning in zip(lines, before, beginnings, strict=True):
-        if line == was:
-            continue
-        if not line.startswith(beginning) or not _is_good(line, len(beginning) - 1):
-            return None
-        name = _label(beginning)
-        if name not in used:
-            return None  # used for the first time: its place in the order is not known here
-        changed[name] = line
-    return Table(text, used.moved(changed), (), lines, beginnings)
+    shape = last.shape or _shape(before, last.used)
+    is_other = [*map(ne, lines, before)]
+    changed = [*compress(lines, is_other)]
+    joined = b"\n".join(changed)
+    if (
+        any(compress(shape.fixed, is_other))
+        or not all(map(bytes.startswith, changed, compress(shape.beginnings, is_other)))
+        or joined.translate(None, _DIGITS) != b"\n".join(compress(shape.skeletons, is_other))
+        or joined.count(b": ") != len(changed)
+        or joined.count(b"  ") != sum(compress(shape.doubles, is_other))
+        or b" \n" in joined
+        or joined.endswith(b" ")
+        or b": 0" in joined
+        or _LONG in joined.translate(_ALIKE)
+    ):
+        return None
+    places = {*compress(range(len(lines)), is_other)}
+    return OperationTable(text, last.used.moved(text, lines, places), (), lines, shape)
+
+
+_DIGITS = b"0123456789"
+_ALIKE = bytes.maketrans(_DIGITS, b"0" * 10)
+_LONG = b"0" * 19
+
+
+def _shape(lines: Sequence[bytes], used: Operations) -> _Shape:
+    beginnings = [line[: line.find(b":") + 1] for line in lines]
+    return _Shape(
+        tuple(beginnings),
+        tuple(line.translate(None, _DIGITS) for line in lines),
+        tuple(line.count(b"  ") for line in lines),
+        tuple(
+            _label(beginning) not in used or not _is_good(line, len(beginning) - 1)
+            for line, beginning in zip(lines, beginnings, strict=True)
+        ),
+    )
 
 
 # A line that is surely good, from the colon on: calls completed, and seven or more numbers
-# of less than 64 bits. (Written out, and without a way back, it takes half as long.)
-_is_good = re.compile(
-    rb": [1-9][0-9]{0,17}+" + rb" [0-9]{1,18}+" * 7 + rb"(?: [0-9]{1,18}+)*+"
-).fullmatch
+# of less than 64 bits.
+_is_good = re.compile(rb": [1-9][0-9]{0,17}(?: [0-9]{1,18}){7,}").fullmatch
 
 
 class _BadOperationError(FormatError):

@@ -1,4 +1,7 @@
-"""/proc/pressure/io (PSI): time in which tasks waited for I/O. Documentation/accounting/psi.rst."""
+"""/proc/pressure/io (PSI): time in which tasks waited for I/O. Documentation/accounting/psi.rst.
+
+https://docs.kernel.org/accounting/psi.html
+"""
 
 from __future__ import annotations
 

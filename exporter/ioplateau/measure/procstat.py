@@ -1,4 +1,7 @@
-"""/proc/stat: CPU time in USER_HZ ticks. Documentation/filesystems/proc.rst section 1.7."""
+"""/proc/stat: CPU time in USER_HZ ticks. Documentation/filesystems/proc.rst section 1.7.
+
+https://docs.kernel.org/filesystems/proc.html
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ class CpuTicks(NamedTuple):
     iowait: int
     steal: int | None
     boot_time_seconds: int | None = None  # "btime"
+    busy: int = 0  # neither idle nor waiting for I/O
+    total: int = 0
 
 
 def parse(text: bytes) -> CpuTicks:
@@ -27,7 +32,11 @@ def parse(text: bytes) -> CpuTicks:
     if len(words) < 6 or words[0] != b"cpu":
         raise FormatError(f'stat: {text[:60]!r}, want "cpu" and 5 or more numbers')
     steal = number(words[8], "stat: steal") if len(words) > 8 else None
-    return CpuTicks(number(words[5], "stat: iowait"), steal, _boot_time(text))
+    iowait = number(words[5], "stat: iowait")
+    # user nice system idle iowait irq softirq steal; guest time is in user's already.
+    times = [number(word, "stat: cpu") for word in words[1:9]]
+    total = sum(times)
+    return CpuTicks(iowait, steal, _boot_time(text), total - times[3] - times[4], total)
 
 
 def _boot_time(text: bytes) -> int | None:

@@ -1,4 +1,7 @@
-"""/sys/block: what a disk is, not what it does. Documentation/ABI/stable/sysfs-block."""
+"""/sys/block: what a disk is, not what it does. Documentation/ABI/stable/sysfs-block.
+
+https://github.com/torvalds/linux/blob/v6.1/Documentation/ABI/stable/sysfs-block
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,11 @@ if TYPE_CHECKING:
 SECTOR_BYTES = 512  # of `size`, whatever the device's block size
 
 ATTRIBUTES = (
-    *("size", "dev", "removable", "diskseq", "ro", "wwid", "nsid", "partition"),
+    *("size", "dev", "removable", "diskseq", "ro", "wwid", "nsid", "partition", "hidden"),
     *("queue/rotational", "queue/nr_requests", "queue/scheduler", "queue/max_sectors_kb"),
     *("queue/logical_block_size", "queue/write_cache", "queue/iostats"),
     *("device/model", "device/vendor", "device/serial", "device/queue_depth", "device/wwid"),
+    "device/transport",  # of an NVMe controller
     *("md/level", "md/raid_disks", "dm/name", "dm/uuid", "loop/backing_file"),
 )
 # virtio_blk sends a request to the device for it, and that waits where all others wait.
@@ -27,6 +31,15 @@ PAGE_80 = "device/vpd_pg80"
 # Hyper-V names the controller a disk hangs on in an ancestor's `device_id` (vmbus): Azure
 # puts data disks on {f8b3781b-...} to {f8b3781d-...}, the others on {f8b3781a-...}.
 CONTROLLER = "device_id"
+# Where the class's link points: "../../devices/virtual/block/zd0".
+LINK = "link"
+
+VIRTUAL, NETWORK = "virtual", "network"
+NVME_NETWORKS = frozenset({"tcp", "rdma", "fc", "loop"})  # nvmf_transport_ops of drivers/nvme/host
+# Disks that other machines keep: a SCSI host's iSCSI session (scsi_transport_iscsi.c), Ceph's bus
+# (rbd.c), NVMe's controllers over fabrics (fabrics.c).
+_NETWORK_PLACES = re.compile(r"/host\d+/session\d+/|/devices/rbd/|/devices/virtual/nvme-fabrics/")
+_HEAD_PLACE = "/devices/virtual/nvme-subsystem/"  # of native multipath, over real controllers
 
 
 class BlockDevice(NamedTuple):
@@ -35,7 +48,9 @@ class BlockDevice(NamedTuple):
     name: str
     device: tuple[int, int] | None
     size_bytes: int | None
-    kind: str  # disk, partition, dm, md, loop, ram, zram, rom, nbd
+    # disk, partition, dm, md, loop, ram, zram, rom, nbd; network: a disk that another machine keeps;
+    # virtual: stands on other disks or on memory, whether the kernel says on which or not.
+    kind: str
     mapper_name: str  # /dev/mapper/<this>
     md_level: str
     model: str
@@ -49,12 +64,12 @@ class BlockDevice(NamedTuple):
     scheduler: str
     nr_requests: int | None
     max_request_bytes: int | None
-    logical_block_bytes: int | None
     slaves: tuple[str, ...]
     holders: tuple[str, ...]
     partition_of: str  # whole disk, for partitions
     controller: str = ""  # vmbus device_id, on Hyper-V
-    backing_file: str = ""  # of a loop device
+    hidden: bool = False  # a path of native multipath
+    counts_io: bool | None = None  # queue/iostats
 
 
 class BlockTree(NamedTuple):
@@ -99,9 +114,10 @@ def _place(host: Host, name: str) -> str:
 def _attributes(host: Host, place: str, last: Mapping[str, str]) -> dict[str, str]:
     found = {path: _text(host, f"{place}/{path}") for path in ATTRIBUTES}
     found["device"] = _link(host, place + "/device")
+    found[LINK] = _link(host, place)
     # A page of four bytes of header, then the number in ASCII.
     found[PAGE_80] = _text(host, f"{place}/{PAGE_80}", skip=4)
-    found[CONTROLLER] = _controller(host, _link(host, place))
+    found[CONTROLLER] = _controller(host, found[LINK])
     same = found["diskseq"] and found["diskseq"] == last.get("diskseq")
     found[SERIAL] = last.get(SERIAL, "") if same else _text(host, f"{place}/{SERIAL}")
     return {path: text for path, text in found.items() if text}
@@ -148,8 +164,8 @@ def parse(static: Static) -> Mapping[str, BlockDevice]:
 
 
 def _device(name: str, static: Static) -> BlockDevice:
-    told = static.block.get(name, {})
-    said = {path: text for path, text in told.items() if isinstance(text, str)}
+    files = static.block.get(name, {})
+    said = {path: text for path, text in files.items() if isinstance(text, str)}
     scheduler = said.get("queue/scheduler", "")
     chosen = re.search(r"\[(.+?)\]", scheduler)
     return BlockDevice(
@@ -170,24 +186,24 @@ def _device(name: str, static: Static) -> BlockDevice:
         scheduler=chosen[1] if chosen else scheduler,
         nr_requests=_times(said.get("queue/nr_requests")),
         max_request_bytes=_times(said.get("queue/max_sectors_kb"), 1024),
-        logical_block_bytes=_times(said.get("queue/logical_block_size")),
-        slaves=_beside(told, "slaves") or static.slaves.get(name, ()),
-        holders=_beside(told, "holders") or static.holders.get(name, ()),
+        slaves=_beside(files, "slaves") or static.slaves.get(name, ()),
+        holders=_beside(files, "holders") or static.holders.get(name, ()),
         partition_of=static.partitions.get(name, ""),
         controller=said.get(CONTROLLER, ""),
-        backing_file=said.get("loop/backing_file", ""),
+        hidden=said.get("hidden") == "1",
+        counts_io={"0": False, "1": True}.get(said.get("queue/iostats", "")),
     )
 
 
-def _beside(told: Mapping[str, object], key: str) -> tuple[str, ...]:
+def _beside(files: Mapping[str, object], key: str) -> tuple[str, ...]:
     # Recordings of others keep the neighbours among the attributes, as a list.
-    neighbours = told.get(key)
+    neighbours = files.get(key)
     if not isinstance(neighbours, list | tuple):
         return ()
     return tuple(neighbour for neighbour in neighbours if isinstance(neighbour, str))
 
 
-# Drivers number their devices; what is not here, and is no partition, is a disk.
+# Drivers number their devices; of what is not here, and is no partition, the place tells.
 KINDS = (
     (re.compile(r"dm-\d+"), "dm"),
     (re.compile(r"md(_.+|\d+)"), "md"),
@@ -206,8 +222,12 @@ def _kind(name: str, said: Mapping[str, str], static: Static) -> str:
         if any(path.startswith(folder + "/") for path in said):
             return folder
     named = next((kind for pattern, kind in KINDS if pattern.fullmatch(name)), "")
-    # A bare name cannot tell nvme0n1p1 or sda1 from a disk.
-    return named or ("disk" if said else "")
+    if named or not said:
+        return named  # a bare name cannot tell nvme0n1p1 or sda1 from a disk
+    link = said.get(LINK, "")
+    if said.get("device/transport") in NVME_NETWORKS or _NETWORK_PLACES.search(link):
+        return NETWORK
+    return VIRTUAL if "/devices/virtual/" in link and _HEAD_PLACE not in link else "disk"
 
 
 def _times(text: str | None, unit: int = 1) -> int | None:

@@ -1,4 +1,4 @@
-"""Clocks. Only this room asks what time it is."""
+"""Clocks. Only this package asks what time it is."""
 
 from __future__ import annotations
 

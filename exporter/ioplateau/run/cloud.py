@@ -9,38 +9,57 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
-from ioplateau.judge.clouds import discover
-from ioplateau.measure import linklocal
-from ioplateau.measure.metadata import Fetcher, FetchSettings
+from ioplateau.limits.clouds import discover
+from ioplateau.logs import event
 from ioplateau.run.clock import Clock
-from ioplateau.run.logs import event
+
+if TYPE_CHECKING:
+    from ioplateau.measure.metadata import Fetcher
+    from ioplateau.run.settings import VolumeQuestions
+    from ioplateau.run.volumes import VolumeTypes
 
 LOG = logging.getLogger(__name__)
 
 LONGEST_WAIT_SECONDS = 3600.0
 
-Ask = Callable[[linklocal.Request], "linklocal.Answer | linklocal.Silence"]
-
-
 # A question ends after linklocal.WHOLE_SECONDS at the latest: five seconds in all.
 ONCE_SECONDS = 3.0
 
 
+def volume_types(settings: VolumeQuestions, clock: Clock) -> VolumeTypes | None:
+    """Who finds out what EBS volumes were sold as; None: nobody is to."""
+    if not (settings.file or settings.describe):
+        return None
+    from ioplateau.run.volumes import VolumeTypes  # 500 KiB with what it needs of AWS
+
+    return VolumeTypes(settings, clock)
+
+
 def fetch_once(
-    files: Mapping[str, str], clock: Clock, *, base: str | None = None, ask: Ask = linklocal.ask
+    files: Mapping[str, str],
+    clock: Clock,
+    volumes: VolumeTypes | None = None,
 ) -> tuple[Mapping[str, str], tuple[str, ...]]:
     """The documents of the cloud that the DMI strings name, and why one is missing.
 
     For commands that look once; nothing is asked on a machine in no cloud.
     """
-    fetcher = Fetcher(discover.wanted(discover.detect(files)), base=base)
+    from ioplateau.measure.linklocal import ask
+    from ioplateau.measure.metadata import Fetcher
+
+    cloud = discover.detect(files)
+    fetcher = Fetcher(discover.wanted(cloud))
     ends = clock.mono() + ONCE_SECONDS
     while (now := clock.mono()) < ends and (request := fetcher.next(now)) is not None:
         answer = ask(request)
         fetcher.take(clock.mono(), answer)
-    reasons = tuple(f"metadata {name}: {why}" for name, why in fetcher.reasons().items())
-    return fetcher.known(), reasons
+    known, why_not = dict(fetcher.known()), dict(fetcher.reasons())
+    if volumes is not None:
+        known |= volumes.look(cloud, known)
+        why_not |= volumes.reasons
+    return known, tuple(f"metadata {name}: {why}" for name, why in why_not.items())
 
 
 class Metadata:
@@ -50,16 +69,13 @@ class Metadata:
         self,
         clock: Clock,
         tell: Callable[[Mapping[str, str]], None],
-        *,
-        settings: FetchSettings | None = None,
-        base: str | None = None,
-        ask: Ask = linklocal.ask,
+        refresh_seconds: float,
+        volumes: VolumeTypes | None = None,
     ) -> None:
         self._clock = clock
         self._tell = tell
-        self._settings = settings or FetchSettings()
-        self._base = base
-        self._ask = ask
+        self._refresh_seconds = refresh_seconds
+        self._volumes = volumes
         self._cloud: str | None = None
         self._stop = threading.Event()
 
@@ -72,26 +88,38 @@ class Metadata:
             event(LOG, logging.INFO, "no cloud that is known by its DMI, no metadata is asked for")
             return
         event(LOG, logging.INFO, "asking for metadata", cloud=self._cloud)
-        fetcher = Fetcher(discover.wanted(self._cloud), self._base, self._settings)
+        from ioplateau.measure.metadata import (  # what asks is needed in a cloud
+            Fetcher,
+            FetchSettings,
+        )
+
+        settings = FetchSettings(refresh_seconds=self._refresh_seconds)
+        fetcher = Fetcher(discover.wanted(self._cloud), settings=settings)
         threading.Thread(target=self._run, args=(fetcher,), name="metadata", daemon=True).start()
 
     def end(self) -> None:
         self._stop.set()
 
     def _run(self, fetcher: Fetcher) -> None:
+        from ioplateau.measure.linklocal import ask
+
         known: Mapping[str, str] = {}
         reasons: Mapping[str, str] = {}
         while not self._stop.is_set():
             now = self._clock.mono()
             request = fetcher.next(now)
             if request is not None:
-                answer = self._ask(request)
+                answer = ask(request)
                 fetcher.take(self._clock.mono(), answer)
                 continue
-            if fetcher.known() != known:
-                known = dict(fetcher.known())
+            documents, why_not = dict(fetcher.known()), dict(fetcher.reasons())
+            if self._volumes is not None:
+                documents |= self._volumes.look(self._cloud or "", documents)
+                why_not |= self._volumes.reasons
+            if documents != known:
+                known = documents
                 self._tell(known)
-            reasons = _log_news(reasons, fetcher.reasons())
+            reasons = _log_news(reasons, why_not)
             wait = min(max(fetcher.due_at() - self._clock.mono(), 0.1), LONGEST_WAIT_SECONDS)
             self._stop.wait(wait)
 

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from ioplateau.engine import Engine
-from ioplateau.judge.clouds import discover
+from ioplateau.engine import surroundings
+from ioplateau.limits.budgets import BudgetKey, Kind
+from ioplateau.limits.clouds import discover
+from ioplateau.limits.clouds.aws import is_ebs
 from ioplateau.measure import ebs
 from ioplateau.measure.snapshot import (
     DISKSTATS,
     MEMINFO,
+    MOUNTINFO,
     MOUNTSTATS,
     NETDEV,
     PRESSURE,
     STAT,
     Snapshot,
 )
-from ioplateau.run.clock import SystemClock
-from ioplateau.run.limits import ask_cloud
-from ioplateau.run.providers import ProviderCounters
-from ioplateau.run.sampler import Sampler
-from ioplateau.run.settings import ServeSettings
-from ioplateau.run.sources import NfsSockets
+from ioplateau.run.machine import Machine
 from ioplateau.state import State
+from ioplateau.tell import blindness, plain
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One line of the report. `mend` says what to do; "" where nothing is to be done."""
 
     subject: str
@@ -38,6 +36,15 @@ class Finding:
     is_vital: bool = False  # without it there is nothing to judge
 
 
+# By what the engine calls a source: blindness has its words.
+SOURCES = {
+    DISKSTATS: "diskstats",
+    MOUNTSTATS: "mountstats",
+    NETDEV: "netdev",
+    PRESSURE: "pressure",
+    MEMINFO: "meminfo",
+    STAT: "stat",
+}
 WANTED = (
     (DISKSTATS, "disks", "mount procfs with subset=pid off (systemd: ProcSubset=all)", True),
     (MOUNTSTATS, "NFS mounts", "read /proc of the host: --path.procfs", False),
@@ -53,22 +60,14 @@ WANTED = (
 )
 
 
-def look(
-    settings: ServeSettings, sampler_for: Callable[[ServeSettings, SystemClock], Sampler]
-) -> tuple[Finding, ...]:
+def look(machine: Machine) -> tuple[Finding, ...]:
     """Two ticks of this machine, half a second apart, and what they show."""
-    clock = SystemClock()
-    sampler = sampler_for(settings, clock)
-    engine = Engine(settings.engine)
-    first = sampler.take()
-    state = engine.observe(first)
-    NfsSockets(sampler, settings.nfs_ports, wait_seconds=5.0)(state, first)
-    ProviderCounters(sampler, settings.paths.host(), clock)(state, first)
-    unasked = ask_cloud(settings, sampler, first, clock)
-    sampler.look_again()
+    state, first = machine.tick()
+    machine.background.add_sources(state, first, wait_seconds=5.0)
+    unasked = machine.ask_cloud(first)
+    machine.sampler.look_again()
     time.sleep(0.5)
-    snapshot = sampler.take()
-    state = engine.observe(snapshot)
+    state, snapshot = machine.tick()
     # What is read seldom was read by the first tick.
     seen = snapshot._replace(
         texts={path: t for path, t in first.texts.items() if path not in snapshot.failed}
@@ -91,6 +90,7 @@ def examine(snapshot: Snapshot, state: State, unasked: Sequence[str] = ()) -> tu
             _nfs(snapshot, state),
             _cloud(snapshot, unasked),
             _volumes(snapshot),
+            _volume_types(state),
             _limits(state),
         )
         for finding in part
@@ -105,7 +105,7 @@ def render(findings: Iterable[Finding]) -> str:
         lines.append(f"{mark}  {finding.subject}: {finding.what}")
         if finding.mend and not finding.is_good:
             lines.append(f"         -> {finding.mend}")
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(plain.printable, lines)) + "\n"
 
 
 def _files(snapshot: Snapshot) -> Iterable[Finding]:
@@ -117,11 +117,23 @@ def _files(snapshot: Snapshot) -> Iterable[Finding]:
             yield Finding(subject, is_good=True, what=what)
         else:
             why = snapshot.failed.get(path, f"{path}: not read")
+            why = blindness.sentence(SOURCES[path], why)
             yield Finding(subject, is_good=False, what=why, mend=mend, is_vital=is_vital)
 
 
 def _shape(snapshot: Snapshot, state: State) -> Iterable[Finding]:
-    if snapshot.static.block:
+    unseen = snapshot.failed.get("sysfs")
+    if unseen is not None:
+        yield Finding(
+            "block devices",
+            is_good=False,
+            what=f"{blindness.sentence('sysfs', unseen)}: no sizes, serials or stripes",
+            mend="mount sysfs, or point --path.sysfs to the host's",
+            is_vital=True,
+        )
+    elif DISKSTATS in snapshot.failed:
+        pass  # which there are nobody can say
+    elif snapshot.static.block:
         names = ", ".join(state.disks) or "none that does I/O"
         yield Finding("block devices", is_good=True, what=f"{len(state.disks)}: {names}")
     else:
@@ -135,12 +147,25 @@ def _shape(snapshot: Snapshot, state: State) -> Iterable[Finding]:
         yield Finding(
             "mount table",
             is_good=False,
-            what="/proc/self/mountinfo is not readable: superblocks cannot be told apart",
+            what=blindness.sentence(
+                "mountinfo", snapshot.failed.get(MOUNTINFO, f"{MOUNTINFO}: not readable")
+            )
+            + ": superblocks cannot be told apart",
             mend="read /proc of the host: --path.procfs",
         )
 
 
 def _nfs(snapshot: Snapshot, state: State) -> Iterable[Finding]:
+    if MOUNTSTATS in snapshot.failed:
+        return  # told with the files
+    if not state.mounts and surroundings.is_container(snapshot.static.files):
+        yield Finding(
+            "NFS",
+            is_good=False,
+            what="no NFS mounts in this container; those of the host are not seen",
+            mend="mount the host's /proc here and say --path.procfs",
+        )
+        return
     if not state.mounts:
         yield Finding("NFS", is_good=True, what="no NFS mounts in this mount namespace")
         return
@@ -169,7 +194,14 @@ def _nfs(snapshot: Snapshot, state: State) -> Iterable[Finding]:
 
 def _cloud(snapshot: Snapshot, unasked: Sequence[str]) -> Iterable[Finding]:
     cloud = discover.detect(snapshot.static.files)
-    if not cloud:
+    if not any(path.startswith(discover.DMI) for path in snapshot.static.files):
+        yield Finding(
+            "cloud",
+            is_good=False,
+            what=f"cannot be told: nothing in {discover.DMI} can be read, so no metadata is asked for",
+            mend="say [vm] size and [[disk]] sku, if it has any",
+        )
+    elif not cloud:
         yield Finding(
             "cloud", is_good=True, what="none that its DMI names: no metadata is asked for"
         )
@@ -203,7 +235,37 @@ def _volumes(snapshot: Snapshot) -> Iterable[Finding]:
         )
 
 
+def _volume_types(state: State) -> Iterable[Finding]:
+    """Nobody inside an instance is told what its EBS volumes were sold as."""
+    ours = [name for name, disk in state.disks.items() if disk.device and is_ebs(disk.device)]
+    unknown = [name for name in ours if not _sku(state, name)]
+    if unknown:
+        yield Finding(
+            "EBS volume types",
+            is_good=False,
+            what=f"what {', '.join(unknown)} were sold as is told by nobody here: no limits",
+            mend="cloud.describe_volumes = true (the extra ioplateau[ec2], a role that may "
+            "ec2:DescribeVolumes), or cloud.volumes_file with what `aws ec2 describe-volumes` "
+            'prints, or [[disk]] disk = "nvme1n1" sku = "gp3" iops = 3000',
+        )
+    elif ours:
+        types = ", ".join(f"{name} {_sku(state, name)}" for name in ours)
+        yield Finding("EBS volume types", is_good=True, what=types)
+
+
+def _sku(state: State, name: str) -> str:
+    found = state.budgets.get(BudgetKey(Kind.DISK, name))
+    return "" if found is None else found.budget.info.get("sku", "")
+
+
 def _limits(state: State) -> Iterable[Finding]:
+    if blindness.vital(state):
+        yield Finding(
+            "limits",
+            is_good=False,
+            what="cannot be told of what cannot be seen",
+        )
+        return
     known = [str(key.name) for key, budget in state.budgets.items() if budget.budget.limits]
     if known:
         yield Finding("limits", is_good=True, what=f"known for {', '.join(known)}")

@@ -1,6 +1,6 @@
 """The loop: for each tick of the grid, publish(engine.observe(take())).
 
-The only place where the parts meet. State is published by swapping one reference, so
+The parts are put together in machine.py. State is published by swapping one reference, so
 whoever reads it needs no lock and never sees half a tick.
 """
 
@@ -9,31 +9,33 @@ from __future__ import annotations
 import logging
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from itertools import accumulate
 
 from ioplateau.engine import Engine
+from ioplateau.logs import event
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.run.clock import Clock, Grid
-from ioplateau.run.logs import event
-from ioplateau.run.news import News
 from ioplateau.run.pause import Pause
 from ioplateau.run.sampler import Sampler
-from ioplateau.state import DiskState, State
+from ioplateau.run.statelog import StateLog
+from ioplateau.state import State
 from ioplateau.tell.metrics_self import TICK_BOUNDS
 
 LOG = logging.getLogger(__name__)
 
 # Ticks in a row after which the last good state is too old to be shown.
 MOST_FAILED = 10
+SILENT_SECONDS = 60.0  # between two lines on ticks that fail
 
 
-@dataclass(slots=True)
 class TickTimes:
     """How long ticks took: a histogram."""
 
-    counts: list[int] = field(default_factory=lambda: [0] * (len(TICK_BOUNDS) + 1))
-    seconds: float = 0.0
+    __slots__ = ("counts", "seconds")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(TICK_BOUNDS) + 1)
+        self.seconds = 0.0
 
     @property
     def cumulative(self) -> tuple[int, ...]:
@@ -66,12 +68,19 @@ class Loop:
         self._interval = interval_seconds
         self._after_tick = after_tick
         self._pause = Pause()
-        self._news = News()
+        self._news = StateLog()
         self._failed = 0  # ticks in a row that came to nothing
-        self._looked_again = float("-inf")
+        self._silent_until = self._looked_again = float("-inf")
         self.state: State | None = None  # the published one; None: none yet, or none that is fresh
         self.times = TickTimes()
         self.skipped = 0
+        self._fresh_at: float | None = None  # when a state was last published, or we began to
+
+    @property
+    def age_seconds(self) -> float:
+        """Since the last tick that came to something; before the first, since `run` began."""
+        fresh_at = self._fresh_at
+        return 0.0 if fresh_at is None else max(self._clock.mono() - fresh_at, 0.0)
 
     def stop(self) -> None:
         """End after the present tick. May be called from any thread or signal handler."""
@@ -79,7 +88,8 @@ class Loop:
 
     def run(self, ticks: int | None = None) -> None:
         """Tick on the grid until stopped, or for a number of ticks."""
-        grid = Grid(self._clock.mono(), self._interval)
+        self._fresh_at = self._clock.mono()
+        grid = Grid(self._fresh_at, self._interval)
         while ticks is None or ticks > 0:
             due = grid.next(self._clock.mono())
             self.skipped = grid.skipped
@@ -102,7 +112,7 @@ class Loop:
 
     def _publish(self, snapshot: Snapshot) -> None:
         state = self._engine.observe(snapshot)
-        self.state = state
+        self.state, self._fresh_at = state, self._clock.mono()
         self._news.tell(state)
         self._notice_new_shapes(state)
         self._after_tick(state, snapshot)
@@ -112,21 +122,15 @@ class Loop:
         no state is better than an old one.
         """
         self._failed += 1
-        if self._failed == 1:
+        now = self._clock.mono()
+        if now >= self._silent_until:  # every other tick may fail
+            self._silent_until = now + SILENT_SECONDS
             event(LOG, logging.ERROR, "a tick failed", why=repr(error), exc_info=True)
         if self._failed >= MOST_FAILED:
             self.state = None
 
     def _notice_new_shapes(self, state: State) -> None:
         """A disk or mount that the static part does not know yet: look at the machine again."""
-        is_new = any(_is_new(disk) for disk in state.disks.values()) or any(
-            mount.entry is None for mount in state.mounts.values()
-        )
-        if is_new and state.ticks > 1 and state.mono - self._looked_again >= 5:
+        if state.is_unfamiliar and state.ticks > 1 and state.mono - self._looked_again >= 5:
             self._looked_again = state.mono
             self._sampler.look_again()
-
-
-def _is_new(disk: DiskState) -> bool:
-    # Without a window its counters have just begun: perhaps another disk under the same name.
-    return disk.device is None or disk.window is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ioplateau.judge.clouds import aws
+from ioplateau.limits.clouds.aws import is_ebs
 from ioplateau.measure import allowances, ebs, interfaces
 from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import Snapshot, Static
@@ -39,7 +39,7 @@ class ProviderCounters:
         self._volumes = tuple(
             name
             for name, disk in state.disks.items()
-            if disk.device is not None and aws.is_ebs(disk.device)
+            if disk.device is not None and is_ebs(disk.device)
         )
         files = snapshot.static.files
         self._interfaces = tuple(
@@ -55,7 +55,7 @@ class ProviderCounters:
         if now < self._refused_until:
             return self._refusal
         found = ebs.read_all(self._volumes, self._host.place)
-        if all(isinstance(told, str) for told in found.values()):
+        if all(isinstance(answer, str) for answer in found.values()):
             self._refusal, self._refused_until = found, now + REFUSED_SECONDS
         return found
 

@@ -1,37 +1,54 @@
-"""Reads sources on a thread of its own, and goes around one that does not answer.
+"""Reads sources, and goes around one that does not answer.
 
-If a read hangs, that thread is left behind with it and a new one reads the rest. Nobody reads
-the source again until the hanging read returns, so a source costs one thread, however long.
+What the kernel answers from its memory is read here and now. All else is read on a thread of its
+own, which a tick without such a source does not even wake. If a read hangs, that thread is left
+behind with it and a new one reads the rest. Nobody reads the source again until the hanging read
+returns, so a source costs one thread, however long.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ioplateau.run.clock import Clock
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """Something read again and again. `name` is a path, or a key of the snapshot's blobs."""
 
     name: str
-    read: Callable[[], Any]  # bytes for a path, a JSON value for a blob; raises OSError
+    # Bytes for a path, a JSON value for a blob, None if there is nothing new; raises OSError.
+    read: Callable[[], Any]
     every_seconds: float = 0.0  # 0: every tick
+    place: str = ""  # where it really lies, for a person; "": as it is named
+    # Whether its next read cannot hang, so that no other thread needs to be asked.
+    is_prompt: Callable[[], bool] = lambda: False
 
 
-@dataclass(slots=True)
 class Gathered:
     """What one round of reading gave, by source; the maps of a Snapshot."""
 
-    texts: dict[str, bytes] = field(default_factory=dict)
-    blobs: dict[str, Any] = field(default_factory=dict)
-    at: dict[str, float] = field(default_factory=dict)
-    took: dict[str, float] = field(default_factory=dict)
-    failed: dict[str, str] = field(default_factory=dict)
+    __slots__ = ("at", "blobs", "failed", "texts", "took")
+
+    def __init__(self) -> None:
+        self.texts: dict[str, bytes] = {}
+        self.blobs: dict[str, Any] = {}
+        self.at: dict[str, float] = {}
+        self.took: dict[str, float] = {}
+        self.failed: dict[str, str] = {}
+
+    def book(self, source: Source, answer: tuple[Any, str], at: float, took: float) -> None:
+        """Take in what one source said, or why it did not."""
+        value, why = answer
+        self.at[source.name], self.took[source.name] = at, took
+        if why:
+            self.failed[source.name] = why
+        elif isinstance(value, bytes):
+            self.texts[source.name] = value
+        elif value is not None:
+            self.blobs[source.name] = value
 
 
 class Reader:
@@ -49,10 +66,14 @@ class Reader:
         todo = []
         for source in sources:
             why = self._stuck.get(source.name)
-            if why is None:
-                todo.append(source)
-            else:
+            if why is not None:
                 gathered.failed[source.name] = why
+            elif source.is_prompt():
+                at = self._clock.mono()
+                answer = _answer(source)
+                gathered.book(source, answer, at, self._clock.mono() - at)
+            else:
+                todo.append(source)
         patience = answer_seconds
         while todo:
             task = _Task(todo, gathered)
@@ -92,19 +113,11 @@ class _Task:
         stuck: dict[str, str],
     ) -> bool:
         """Book one answer; False if nobody waits for it any more."""
-        value, why = answer
         with self._lock:
             if self._abandoned:
                 stuck.pop(source.name, None)  # it came back: the next tick may ask again
                 return False
-            gathered = self._gathered
-            gathered.at[source.name], gathered.took[source.name] = at, took
-            if why:
-                gathered.failed[source.name] = why
-            elif isinstance(value, bytes):
-                gathered.texts[source.name] = value
-            else:
-                gathered.blobs[source.name] = value
+            self._gathered.book(source, answer, at, took)
             return True
 
     def abandon(self, stuck: dict[str, str], waited_seconds: float) -> Source | None:
@@ -115,7 +128,7 @@ class _Task:
             if hung is None:
                 return None
             self._abandoned = True
-            why = f"{hung.name}: no answer within {waited_seconds:g} s, going on without it"
+            why = f"{hung.place or hung.name}: no answer within {waited_seconds:g} s, going on without it"
             # One reason for as long as it hangs: the log tells it once.
             stuck[hung.name] = self._gathered.failed[hung.name] = why
             return hung
@@ -163,6 +176,8 @@ def _answer(source: Source) -> tuple[Any, str]:
     try:
         return source.read(), ""
     except OSError as error:
-        return None, f"{source.name}: {error.strerror or error}"
+        # pread() does not name its file, and a source of several files knows which it was.
+        where = error.filename or source.place or source.name
+        return None, f"{where}: {error.strerror or error}"
     except Exception as error:  # a defect in one source must not end the loop
         return None, f"{source.name}: {type(error).__name__}: {error}"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
-from ioplateau.engine import Engine, EngineSettings
-from ioplateau.judge.budgets import BudgetKey, Verdict, Word
-from ioplateau.run import recording
+from ioplateau.engine import EngineSettings
+from ioplateau.limits.budgets import BudgetKey, Verdict, Word
+from ioplateau.run import provenance, recording
+from ioplateau.run.machine import engine
+from ioplateau.run.provenance import Provenance
+from ioplateau.run.statetext import UNSOUND
 from ioplateau.state import State
 from ioplateau.tell import plain, verdicts
 
@@ -19,49 +21,101 @@ NEWS = frozenset({Word.THROTTLED, Word.SATURATED, Word.STALLED})
 HEIGHT = 0.95  # share of its limit from which on a budget is at its height
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class ReplayResult(NamedTuple):
     """What a replay came to."""
 
     snapshots: int
     was_throttled: bool
+    left_out: int = 0  # lines that are damaged or no snapshots
+    why: str = ""  # of the first of them
 
 
-def states(path: Path | str, settings: EngineSettings | None = None) -> Iterator[State]:
-    """One state a snapshot. The interval is the recording's own. Raises RecordingError."""
-    header, snapshots = recording.read(path)
-    engine = Engine(settings or EngineSettings()._replace(interval_seconds=header.interval_seconds))
-    for snapshot in snapshots:
-        yield engine.observe(snapshot)
+class Replayed:
+    """A recording, judged again: iterate for one state a snapshot. The interval, and where this run
+    says nothing the configuration and what had been learned, are the recording's own.
+
+    `left_out` is told of each line that is none, and of what differs here from where it was
+    recorded. Raises RecordingError, also while iterating.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        settings: EngineSettings | None = None,
+        left_out: Callable[[str], None] = lambda why: None,  # noqa: ARG005
+    ) -> None:
+        self.header, self._snapshots = recording.read(path, left_out)
+        self.notes: list[str] = []
+        made = self.header.provenance
+        wanted = provenance.applied(made, settings or EngineSettings())
+        settings = wanted._replace(interval_seconds=self.header.interval_seconds)
+        try:
+            self._engine = engine(settings, made.learned if wanted.rules == made.rules else None)
+        except UNSOUND as error:
+            left_out(f"line 1: what had been learned: {error}")
+            self._engine = engine(settings)
+
+    def __iter__(self) -> Iterator[State]:
+        for snapshot in self._snapshots:
+            state = self._engine.observe(snapshot)
+            recorded = snapshot.blobs.get(provenance.LIMITS)
+            if recorded is not None:
+                self.notes = [*provenance.differences(recorded, self._engine.budgets())]
+            yield state
 
 
-def replay(path: Path | str, settings: EngineSettings, form: str, out: TextIO) -> Told:
+def states(
+    path: Path | str,
+    settings: EngineSettings | None = None,
+    left_out: Callable[[str], None] = lambda why: None,  # noqa: ARG005
+) -> Iterator[State]:
+    """One state a snapshot. Raises RecordingError."""
+    return iter(Replayed(path, settings, left_out))
+
+
+def replay(path: Path | str, settings: EngineSettings, form: str, out: TextIO) -> ReplayResult:
     """Replay a file onto `out`: form "text" (episodes), "json" (a line a snapshot) or
     "metrics" (the exposition after the last snapshot). Raises RecordingError.
     """
-    story = _Story(out) if form == "text" else None
+    printer = _EpisodePrinter(out) if form == "text" else None
     count, throttled, state = 0, False, None
-    for state in states(path, settings):
+    odd = _LeftOut()
+    replayed = Replayed(path, settings, odd)
+    for state in replayed:
+        if printer is not None and not count:
+            printer.begin(replayed.header.provenance, state)
         count += 1
         throttled = throttled or any(
             budget.verdict.word is Word.THROTTLED for budget in state.budgets.values()
         )
         if form == "json":
             print(verdicts.line(state), file=out)
-        elif story is not None:
-            story.tell(state)
+        elif printer is not None:
+            printer.tell(state)
     if state is not None and form == "metrics":
         from ioplateau.tell import prometheus
 
-        out.write(prometheus.render(state).decode())
-    if story is not None:
-        story.end(state, count)
-        for notice in state.notices if state is not None else ():
-            print(f"note: {plain.valid(notice)}", file=out)
-    return Told(count, throttled)
+        for sample in prometheus.render(state).decode().split("\n")[:-1]:
+            print(plain.printable(sample), file=out)
+    if printer is not None:
+        printer.end(state, count)
+        for notice in (*replayed.notes, *(state.notices if state is not None else ())):
+            print(f"note: {plain.printable(notice)}", file=out)
+    return ReplayResult(count, throttled, odd.count, odd.first)
 
 
-class _Story:
+class _LeftOut:
+    """Counts lines that were left out, and keeps the first reason."""
+
+    def __init__(self) -> None:
+        self.count, self.first = 0, ""
+
+    def __call__(self, why: str) -> None:
+        self.first = self.first or why
+        self.count += 1
+
+
+class _EpisodePrinter:
     """Episodes, a line each when they end."""
 
     def __init__(self, out: TextIO) -> None:
@@ -69,6 +123,17 @@ class _Story:
         self._open: dict[BudgetKey, tuple[float, Verdict]] = {}
         self._begin: float | None = None
         self._episodes = 0
+
+    def begin(self, made: Provenance, state: State) -> None:
+        """Say when, and as far as it is told where and by whom, it was recorded."""
+        if state.wall <= 0:  # nobody told the time
+            return
+        words = [f"recorded {plain.date(state.wall)}"]
+        if made.host:
+            words.append(f"on {plain.printable(made.host)}")
+        if made.version:
+            words.append(f"by ioplateau {plain.printable(made.version)}")
+        print(" ".join(words), file=self._out)
 
     def tell(self, state: State) -> None:
         if self._begin is None:
@@ -99,6 +164,6 @@ class _Story:
         assert self._begin is not None
         self._episodes += 1
         span = f"{start - self._begin:7.1f} s .. {now - self._begin:7.1f} s"
-        name = plain.valid(f"{key.kind} {key.name}")
-        sentence = f": {plain.valid(verdict.sentence)}" if verdict.sentence else ""
+        name = plain.printable(f"{key.kind} {key.name}")
+        sentence = f": {plain.printable(verdict.sentence)}" if verdict.sentence else ""
         print(f"{span}  {name} {verdict.word}{sentence}", file=self._out)

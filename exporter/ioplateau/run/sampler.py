@@ -9,18 +9,16 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from typing import NamedTuple
 
+from ioplateau.engine import surroundings
+from ioplateau.engine.sources import FILES
 from ioplateau.measure import interfaces, sysblock
 from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import (
     DISKSTATS,
-    MEMINFO,
     MOUNTINFO,
-    MOUNTSTATS,
-    NETDEV,
-    PRESSURE,
-    STAT,
     Snapshot,
     Static,
 )
@@ -50,8 +48,7 @@ LOOK_AGAIN_SECONDS = 10.0
 RETRY_SECONDS = 5.0  # a seldom source that failed is asked again sooner
 
 
-@dataclass(frozen=True, slots=True)
-class SamplerSettings:
+class SamplerSettings(NamedTuple):
     """answer_seconds: how long one tick waits for its sources; half the shortest usual
     interval, so that dead sources cannot make a tick late. static_seconds: how often the
     machine's shape is looked at again although nothing says that it changed;
@@ -64,16 +61,19 @@ class SamplerSettings:
 
 
 def files(host: Host) -> tuple[Source, ...]:
-    """The kernel files of a tick. /proc/stat is long on large machines and only feeds two
-    counters, so it is read every fifth second.
-    """
-    return (
-        Source(DISKSTATS, lambda: host.read(DISKSTATS)),
-        Source(MOUNTSTATS, lambda: host.read(MOUNTSTATS)),
-        Source(NETDEV, lambda: host.read(NETDEV)),
-        Source(PRESSURE, lambda: host.read(PRESSURE)),
-        Source(MEMINFO, lambda: host.read(MEMINFO)),
-        Source(STAT, lambda: host.read(STAT), every_seconds=5.0),
+    """The kernel files of a tick."""
+    return tuple(_file(host, each.key, each.every_seconds) for each in FILES)
+
+
+def _file(host: Host, path: str, every_seconds: float = 0.0) -> Source:
+    # The kernel makes these from its memory, and none waits for a device or a server; only to open
+    # one may hang, where it is not the kernel's (a pipe, a dead server's file).
+    return Source(
+        path,
+        lambda: host.read(path),
+        every_seconds,
+        host.place(path),
+        is_prompt=lambda: host.is_prompt(path),
     )
 
 
@@ -90,7 +90,7 @@ class Sampler:
         self._host = host
         self._clock = clock
         self._sources = list(sources if sources is not None else files(host))
-        self._mounts = Source(MOUNTINFO, lambda: host.read(MOUNTINFO))
+        self._mounts = _file(host, MOUNTINFO)
         self._settings = settings or SamplerSettings()
         self._due: dict[str, float] = {}
         self._reader = Reader(clock)
@@ -99,7 +99,8 @@ class Sampler:
         self._static_due = self._mounts_due = float("-inf")
         self._look_thread: threading.Thread | None = None
         self._look_began = 0.0
-        self._looked: deque[Static] = deque(maxlen=1)
+        self._looked: deque[tuple[Static, str]] = deque(maxlen=1)
+        self._unseen = ""  # why the look at the machine's shape came to nothing
 
     def add(self, source: Source) -> None:
         """Read one more source from the next tick on."""
@@ -122,8 +123,11 @@ class Sampler:
         for name in self._due.keys() & gathered.failed.keys():
             self._due[name] = min(self._due[name], mono + RETRY_SECONDS)
         if self._look_hangs(mono):
-            gathered.failed[SHAPE] = f"{SHAPE}: a read below /sys hangs, the machine's shape is old"
+            place = self._host.place("/sys")
+            gathered.failed[SHAPE] = f"{place}: a read below it hangs, what is known is old"
         self._take_up(gathered.texts.pop(MOUNTINFO, None))
+        if self._unseen:
+            gathered.failed.setdefault(SHAPE, self._unseen)
         return Snapshot(
             mono=mono,
             mono_end=self._clock.mono(),
@@ -166,7 +170,7 @@ class Sampler:
             self._static_due, self._look_began = now + self._settings.static_seconds, now
             last = self._static
             self._look_thread = threading.Thread(
-                target=lambda: self._looked.append(read_static(self._host, last)),
+                target=lambda: self._looked.append(_look(self._host, last)),
                 name="look",
                 daemon=True,
             )
@@ -183,7 +187,7 @@ class Sampler:
         """What came in of the static part, from three sides."""
         static, documents = self._static, self._documents
         if self._looked:
-            found = self._looked.pop()
+            found, self._unseen = self._looked.pop()
             # The reader's mount table is the newer one.
             known = static.mountinfo if static.mountinfo is not None else found.mountinfo
             found = found._replace(mountinfo=known, documents=static.documents)
@@ -196,9 +200,25 @@ class Sampler:
         self._static = static
 
 
+def _look(host: Host, last: Static) -> tuple[Static, str]:
+    """The machine's shape, and why nothing can be told of its disks; "": it can."""
+    why = ""
+    for place in ("/sys/class/block", "/sys/block"):  # either will do
+        try:
+            host.list(place)
+        except OSError as error:
+            why = f"{error.filename}: {error.strerror}"
+        else:
+            why = ""
+            break
+    return read_static(host, last), why
+
+
 def read_static(host: Host, last: Static | None = None) -> Static:
     """The machine's shape: block devices, mounts, and a few small files. Raises nothing."""
     facts = {path: text.strip() for path in FACTS if (text := _said(host, path)) is not None}
+    with suppress(OSError):
+        facts[surroundings.PROCESSES] = host.link(surroundings.PROCESSES)
     lines = (_said(host, DISKSTATS) or "").splitlines()
     names = [words[2] for line in lines if len(words := line.split(None, 3)) > 2]
     tree = sysblock.read(host, names, last.block if last is not None else None)

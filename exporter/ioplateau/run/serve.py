@@ -10,30 +10,37 @@ import signal
 from collections.abc import Callable
 from types import FrameType
 
-from ioplateau import __version__
-from ioplateau.engine import Engine
+from ioplateau import __version__, logs
+from ioplateau.history import History, What
+from ioplateau.logs import event
 from ioplateau.measure import interfaces
 from ioplateau.measure.snapshot import Snapshot
-from ioplateau.run.clock import SystemClock
-from ioplateau.run.companions import Companions
-from ioplateau.run.http1 import Handler, Request, Response, text
-from ioplateau.run.logs import event
-from ioplateau.run.loop import Loop
-from ioplateau.run.memory import Memory
+from ioplateau.run import cataloguefiles
+from ioplateau.run.api import Api
+from ioplateau.run.cataloguefiles import CatalogueFiles
+from ioplateau.run.episodelog import EpisodeLog
+from ioplateau.run.historyfiles import HistoryFiles
+from ioplateau.run.machine import machine
+from ioplateau.run.owncatalogue import OwnCatalogue, catalogue_with
+from ioplateau.run.pages import Pages
+from ioplateau.run.reload import Reload, ReloadError
 from ioplateau.run.settings import ServeSettings
-from ioplateau.run.sources import sampler_for
+from ioplateau.run.statefile import StateFile
 from ioplateau.run.systemd import Systemd
-from ioplateau.run.web import WebServer
+from ioplateau.run.writer import FileWriter
 from ioplateau.state import State
-from ioplateau.tell import page, summary
+from ioplateau.tell import blindness, summary
 from ioplateau.tell.metrics_self import SelfStats
 from ioplateau.tell.prometheus import Exposition
+from ioplateau.web.http1 import Handler, Request, Response, text
+from ioplateau.web.server import WebServer
 
 LOG = logging.getLogger(__name__)
 
-
-class ReloadError(Exception):
-    """New settings that cannot be had; the old ones stay. One sentence a line."""
+# At the end, for the disk to take what is to be kept; systemd waits 15 s for all of us.
+FINISH_SECONDS = 5.0
+# Sampling stands still, and what is told is old: beyond what a busy machine or its pause explains.
+OLD_SECONDS, OLD_INTERVALS = 10.0, 3.0
 
 
 def serve(settings: ServeSettings, reload: Callable[[], ServeSettings]) -> int:
@@ -51,30 +58,54 @@ class Daemon:
 
     def __init__(self, settings: ServeSettings, reload: Callable[[], ServeSettings]) -> None:
         self._settings = settings
-        self._reload = reload
-        self._wants_reload = False
-        self._clock = SystemClock()
+        self._reload = Reload(reload)
+        watched = machine(settings)
+        self._clock, self._engine, self._background = (
+            watched.clock,
+            watched.engine,
+            watched.background,
+        )
         self._started = self._clock.wall()
         self._scrapes = 0
-        sampler = sampler_for(settings, self._clock)
-        self._companions = Companions(settings, sampler, self._clock)
         self._systemd = Systemd.from_environment()
-        self._engine = Engine(settings.engine)
-        self._memory = Memory(settings.state_directory)
-        self._loop = Loop(
-            sampler,
-            self._engine,
-            self._clock,
-            settings.engine.interval_seconds,
-            self._after_tick,
+        self._catalogue = settings.engine.catalogue
+        self._own = OwnCatalogue()
+        self._edition = cataloguefiles.edition()
+        self._history = History(is_kept=settings.state_directory is not None)
+        self._episodes = EpisodeLog()
+        self._files = FileWriter()
+        self._memory = StateFile(settings.state_directory, self._files)
+        self._history_files = HistoryFiles(settings.state_directory, self._files)
+        self._loop = watched.loop(self._after_tick)
+        self._api = Api(
+            self._history,
+            lambda: self._loop.state,
+            self._started,
+            self._clock.wall,
+            CatalogueFiles(),
         )
         self._exposition = Exposition(self._itself, per_connection=settings.per_connection)
+        self._pages = Pages(
+            self._history,
+            lambda: self._loop.state,
+            settings.engine.catalogue,
+            self._started,
+            (
+                (settings.web.telemetry_path, "Metrics"),
+                ("/-/healthy", "Health"),
+                ("/-/ready", "Readiness"),
+            ),
+            self._background.consumers.want,
+        )
         self._web = WebServer(settings.web.listen_addresses, self._routes(), settings.web)
 
     def run(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_stop)
         signal.signal(signal.SIGHUP, self._on_reload)
+        self._own.begin(self._settings.catalogue_directory)
+        self._own.wait()
+        self._take_own_rows()
         with self._web.start():
             event(
                 LOG,
@@ -85,40 +116,71 @@ class Daemon:
                 interval_seconds=self._settings.engine.interval_seconds,
             )
             self._memory.restore(self._engine.restore, self._clock.wall())
-            self._memory.rehearse()
+            self._history_files.restore(self._history)
+            self._history.note(What.STARTED, f"ioplateau {__version__} started", self._started)
+            self._memory.try_write()
             # Nothing of a tick is cyclic: what it made goes when the next one replaces it, and
             # looking for cycles as often as usual would take an eighth of our time. Connections do
             # leave some, so it is not turned off.
+            gc.collect()  # the parser of the command line, for one
             gc.freeze()
             gc.set_threshold(20_000, 10, 10)
             self._loop.run()
             self._systemd.stopping()
-            self._companions.end()
-        self._memory.write(self._engine.memory(), self._clock.wall())
+            self._background.end()
+        wall = self._clock.wall()
+        self._memory.write(self._engine.memory(), wall)
+        self._history.note(What.STOPPED, "ioplateau stopped", wall)
+        self._history_files.keep(self._history, is_last=True)
+        if not self._files.finish(FINISH_SECONDS):
+            event(
+                LOG, logging.WARNING, "stopped without writing: the state directory does not answer"
+            )
         event(LOG, logging.INFO, "stopped", skipped_ticks=self._loop.skipped)
 
     def _on_stop(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         self._loop.stop()
 
     def _on_reload(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        self._wants_reload = True  # done between two ticks, not inside one
+        self._reload.wanted()  # begun and taken between two ticks, not inside one
 
-    def _after_tick(self, state: State, snapshot: Snapshot) -> None:
-        self._companions(state, snapshot)
+    def _after_tick(self, state: State, snapshot: Snapshot) -> None:  # noqa: ARG002
+        self._pages.after_tick(state)
+        changes = self._history.observe(state)
+        self._episodes.tell(changes, state.mono)
+        if any(not change.is_end for change in changes):
+            # The catalogue is a file: looked into by the thread that waits for disks.
+            self._files.submit("lifting", lambda: self._tell_lift(state))
+        self._history_files.keep(self._history)
         if state.ticks == 1:
             self._systemd.ready()
         self._systemd.alive(summary.headline(state))
         self._memory.keep(self._engine.memory, state.mono, state.wall)
-        if self._wants_reload:
-            self._wants_reload = False
-            self._take_new_settings()
+        self._take_own_rows()
+        if self._reload.begin():
+            self._systemd.reloading()
+        fresh = self._reload.take()
+        if fresh is not None:
+            self._take_new_settings(fresh)
 
-    def _take_new_settings(self) -> None:
-        self._systemd.reloading()
-        try:
-            fresh = self._reload()
-        except ReloadError as error:
-            for line in str(error).splitlines():
+    def _take_own_rows(self) -> None:
+        own = self._own.take()
+        if own is not None:
+            self._catalogue = catalogue_with(own)
+            self._engine.configure(self._settings.engine._replace(catalogue=self._catalogue))
+
+    def _tell_lift(self, state: State) -> None:
+        from ioplateau.tell import lifting  # 400 KiB that a machine at no limit does not load
+
+        for episode in self._history.open_episodes():
+            budget = state.budgets.get(episode.key)
+            if budget is not None and not episode.lift:
+                steps = lifting.sentences(state, budget, self._settings.engine.catalogue)
+                self._history.tell_lift(episode.key, "; ".join(steps))
+
+    def _take_new_settings(self, fresh: ServeSettings | ReloadError) -> None:
+        if isinstance(fresh, ReloadError):
+            for line in str(fresh).splitlines():
                 event(LOG, logging.ERROR, "configuration not taken, the old one stays", why=line)
         else:
             if (fresh.web, fresh.paths, fresh.engine.interval_seconds) != (
@@ -132,11 +194,15 @@ class Daemon:
                     "addresses, paths and the interval change with a restart only",
                 )
             self._settings = fresh
-            self._companions.configure(fresh)
-            self._engine.configure(fresh.engine)
+            logs.setup(fresh.log)
+            self._background.configure(fresh)
+            # The old rows hold until the directory has been read again.
+            self._engine.configure(fresh.engine._replace(catalogue=self._catalogue))
+            self._own.begin(fresh.catalogue_directory)
             event(
                 LOG, logging.INFO, "configuration reloaded", limits=len(fresh.engine.rules.limits)
             )
+            self._history.note(What.CONFIGURATION, "configuration reloaded", self._clock.wall())
         self._systemd.ready()
 
     def _itself(self) -> SelfStats:
@@ -150,7 +216,11 @@ class Daemon:
             tick_seconds=times.seconds,
             ticks_skipped=self._loop.skipped,
             scrapes=self._scrapes,
+            last_tick_age_seconds=self._loop.age_seconds,
+            log_lines_dropped=logs.dropped_lines(),
             certificate_ends=self._web.certificate_ends,
+            catalogue_time=self._edition.seconds,
+            own_rows=self._own.total,
             start_time_seconds=process.start_time_seconds,
             cpu_seconds=process.cpu_seconds,
             resident_bytes=process.resident_bytes,
@@ -160,15 +230,32 @@ class Daemon:
 
     def _routes(self) -> dict[str, Handler]:
         return {
-            "/": self._landing,
+            **self._pages.routes(),
             self._settings.web.telemetry_path: self._metrics,
-            "/-/healthy": lambda request: text(200, "ioplateau is healthy."),  # noqa: ARG005
+            "/-/healthy": self._healthy,
             "/-/ready": self._ready,
+            **self._api.routes(),
         }
 
+    def _healthy(self, request: Request) -> Response:  # noqa: ARG002
+        age = self._loop.age_seconds
+        reason = f"the last tick was {age:.1f} s ago"
+        if self._is_old(age):
+            return text(503, f"ioplateau does not sample: {reason}.")
+        return text(200, f"ioplateau is healthy: {reason}.")
+
+    def _is_old(self, age_seconds: float) -> bool:
+        return age_seconds > max(
+            OLD_SECONDS, OLD_INTERVALS * self._settings.engine.interval_seconds
+        )
+
     def _ready(self, request: Request) -> Response:  # noqa: ARG002
-        if self._loop.state is None:
+        state = self._loop.state
+        if state is None:
             return text(503, "ioplateau has not finished its first tick yet.")
+        unseen = blindness.vital(state)
+        if unseen:
+            return text(503, "\n".join(f"ioplateau {words}." for words in unseen))
         return text(200, "ioplateau is ready.")
 
     def _metrics(self, request: Request) -> Response:
@@ -177,18 +264,12 @@ class Daemon:
             return text(503, "ioplateau has not finished its first tick yet.")
         self._scrapes += 1
         answer = self._exposition.answer(
-            state, request.headers.get("accept", ""), request.headers.get("accept-encoding", "")
+            state,
+            request.headers.get("accept", ""),
+            request.headers.get("accept-encoding", ""),
+            again=self._is_old(self._loop.age_seconds),
         )
         headers = {"Vary": "Accept, Accept-Encoding"}
         if answer.content_encoding:
             headers["Content-Encoding"] = answer.content_encoding
         return Response(200, answer.content_type, answer.body, headers)
-
-    def _landing(self, request: Request) -> Response:  # noqa: ARG002
-        links = (
-            (self._settings.web.telemetry_path, "Metrics"),
-            ("/-/healthy", "Health"),
-            ("/-/ready", "Readiness"),
-        )
-        body = page.page(self._loop.state, version=__version__, links=links)
-        return Response(200, "text/html; charset=utf-8", body)

@@ -2,43 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from ioplateau.logs import LogSettings
 from ioplateau.measure.host import Host
+from ioplateau.web.settings import WebSettings
 
 if TYPE_CHECKING:
     from ioplateau.engine import EngineSettings
 
 
-@dataclass(frozen=True, slots=True)
-class WebSettings:
-    """Where we listen, and what one client may take."""
-
-    listen_addresses: tuple[str, ...] = (":10049",)
-    # Take the sockets that systemd opened (sd_listen_fds) instead of addresses of our own.
-    systemd_socket: bool = False
-    telemetry_path: str = "/metrics"
-    # web-config.yml of the exporter convention: TLS and passwords.
-    config_file: str | None = None
-    # All of one connection: waiting, asking, being answered. Prometheus' own default
-    # scrape_timeout; whoever needs longer has given up already.
-    deadline_seconds: float = 10.0
-    # A handful of scrapers and people; 64 descriptors are far below any limit.
-    connections: int = 64
-    # Most servers' caps. A scrape has half a KiB, a browser with large cookies some KiB.
-    header_bytes: int = 16 << 10
-    request_line_bytes: int = 8 << 10
-    # After an answer we wait this long for the client to close, reading what it still sends:
-    # closing with unread bytes resets the connection and may destroy the answer on its way.
-    linger_seconds: float = 1.0
-    # Handlers hold the interpreter lock: two, so that a slow one does not stop /-/healthy.
-    workers: int = 2
-
-
-@dataclass(frozen=True, slots=True)
-class PathSettings:
+class PathSettings(NamedTuple):
     """Where the machine's files lie; elsewhere in a container. None: below rootfs."""
 
     rootfs: str = "/"
@@ -49,14 +24,27 @@ class PathSettings:
         return Host(Path(self.rootfs), procfs=self.procfs, sysfs=self.sysfs)
 
 
-@dataclass(frozen=True, slots=True)
-class ServeSettings:
+class VolumeQuestions(NamedTuple):
+    """How to find out what EBS volumes were sold as. file: what `aws ec2 describe-volumes
+    --output json` wrote; describe: ask the EC2 API by the instance's role; endpoint: another
+    than the region's own.
+    """
+
+    file: str | None = None
+    describe: bool = False
+    endpoint: str = ""
+
+
+class ServeSettings(NamedTuple):
     """Everything `serve` needs, and those who look at the machine as it does."""
 
     engine: EngineSettings
-    web: WebSettings = field(default_factory=WebSettings)
-    paths: PathSettings = field(default_factory=PathSettings)
+    web: WebSettings = WebSettings()
+    paths: PathSettings = PathSettings()
     per_connection: bool = False
     nfs_ports: tuple[int, ...] = (2049,)
     state_directory: str | None = None
     refresh_seconds: float = 300.0  # of metadata
+    volumes: VolumeQuestions = VolumeQuestions()
+    catalogue_directory: str | None = None  # a user's own rows
+    log: LogSettings = LogSettings()

@@ -8,16 +8,15 @@ from contextlib import suppress
 from ioplateau.measure import cgroups, interfaces
 from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import MOUNTSTATS, Snapshot
-from ioplateau.run.clock import SystemClock
+from ioplateau.run.clock import Clock, SystemClock
 from ioplateau.run.sampler import Sampler, SamplerSettings, Source, files
 from ioplateau.run.settings import ServeSettings
-from ioplateau.state import State
 
 # Walking the hierarchy costs some 20 us a group; limits are set by hand or by a scheduler.
 GROUPS_SECONDS = 30.0
 
 
-def sampler_for(settings: ServeSettings, clock: SystemClock) -> Sampler:
+def sampler_for(settings: ServeSettings, clock: Clock) -> Sampler:
     """A sampler of every source that costs little; the sockets join when an NFS mount exists."""
     host = settings.paths.host()
     links = Source("interfaces", interfaces.links, every_seconds=60.0)
@@ -31,16 +30,20 @@ def sampler_for(settings: ServeSettings, clock: SystemClock) -> Sampler:
 def _groups(host: Host) -> Source:
     """Control groups with a block limit: which there are is looked up every 30 s."""
     clock = SystemClock()
-    due, places = 0.0, list[str]()
+    due, found = 0.0, cgroups.Limited()
 
     def read() -> list[dict[str, object]]:
-        nonlocal due, places
+        nonlocal due, found
         if clock.mono() >= due:
-            places = cgroups.limited(host)
+            cgroups.require(host)
+            found = cgroups.limited(host)
             due = clock.mono() + GROUPS_SECONDS
-        return cgroups.read(host, places)
+        return cgroups.read(host, found)
 
-    return Source("cgroups", read)
+    def is_prompt() -> bool:
+        return not found.places and clock.mono() < due
+
+    return Source("cgroups", read, place=host.place("/sys/fs/cgroup"), is_prompt=is_prompt)
 
 
 class NfsSockets:
@@ -50,31 +53,25 @@ class NfsSockets:
     the loop, and waited for where there is no loop.
     """
 
-    def __init__(
-        self, sampler: Sampler, ports: tuple[int, ...], *, wait_seconds: float = 0.0
-    ) -> None:
+    def __init__(self, sampler: Sampler, ports: tuple[int, ...]) -> None:
         self._sampler = sampler
         self._ports = ports
-        self._wait = wait_seconds
         self._is_begun = False
 
-    def __call__(self, state: State, snapshot: Snapshot) -> None:  # noqa: ARG002
-        self.see(snapshot)
-
-    def see(self, snapshot: Snapshot) -> None:
+    def look(self, snapshot: Snapshot, wait_seconds: float = 0.0) -> None:
         """Look for an NFS mount, the only kind that tells statistics."""
         if not self._is_begun and b" statvers=" in snapshot.texts.get(MOUNTSTATS, b""):
             self._is_begun = True
             beside = threading.Thread(target=self._add, name="sockets", daemon=True)
             beside.start()
-            beside.join(self._wait)
+            beside.join(wait_seconds)
 
     def _add(self) -> None:
-        import ioplateau.measure.inetdiag as door
+        from ioplateau.measure import inetdiag
 
         # A refusal is the source's own to tell.
         with suppress(OSError):
-            door.SocketDiagnostics(self._ports).close()
+            inetdiag.SocketDiagnostics(self._ports).close()
         self._sampler.add(_sockets(self._ports))
 
 

@@ -3,6 +3,8 @@
 sd_notify(3) is a datagram to the socket named in NOTIFY_SOCKET. Without that variable every
 call does nothing; a message that cannot be sent is lost without harm, but for the watchdog,
 which then does what it is for.
+
+https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html
 """
 
 from __future__ import annotations
@@ -72,7 +74,10 @@ class Systemd:
 
 
 def watchdog_seconds(environ: Mapping[str, str], process_id: int) -> float | None:
-    """The watchdog's patience, if it watches this process: sd_watchdog_enabled(3)."""
+    """The watchdog's patience, if it watches this process: sd_watchdog_enabled(3).
+
+    https://www.freedesktop.org/software/systemd/man/latest/sd_watchdog_enabled.html
+    """
     microseconds = environ.get("WATCHDOG_USEC", "")
     if environ.get("WATCHDOG_PID", str(process_id)) != str(process_id):
         return None

@@ -1,52 +1,36 @@
 """Top: the live screen of this machine, in a terminal or, with --batch, as plain text.
 
-Samples by itself: no daemon is needed, and one that runs is not disturbed.
+Shows what the daemon found where one answers; else it samples by itself, and needs none.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 import signal
 import sys
-import threading
-from dataclasses import dataclass, field
-from typing import TextIO
+from contextlib import suppress
+from queue import Empty
+from typing import TYPE_CHECKING, TextIO
 
-from ioplateau.engine import Engine
-from ioplateau.measure.snapshot import Snapshot
-from ioplateau.run.clock import SystemClock
-from ioplateau.run.companions import Companions
-from ioplateau.run.loop import Loop
-from ioplateau.run.memory import Memory
+from ioplateau.run import charset
+from ioplateau.run.about import about
+from ioplateau.run.daemonaddress import DaemonAddress
+from ioplateau.run.daemonviews import DaemonViews, NoDaemonError, local_url
 from ioplateau.run.settings import ServeSettings
-from ioplateau.run.sources import sampler_for
-from ioplateau.state import State
-from ioplateau.tell import screen
+from ioplateau.run.views import ViewSource
+from ioplateau.tell import api, screen
+from ioplateau.tell.board import Board
 
-WINDOW_SECONDS = 3.0  # of rates: a screen that is watched should move
+if TYPE_CHECKING:
+    from ioplateau.run.localviews import LocalViews
+
 TERMINATED = 128 + signal.SIGTERM
 
 
 class TerminalError(Exception):
     """A terminal that cannot be drawn on, in a sentence."""
-
-
-@dataclass(slots=True)
-class _Watched:
-    """The last two states."""
-
-    title: str
-    before: State | None = None
-    now: State | None = None
-    fresh: threading.Event = field(default_factory=threading.Event)
-
-    def see(self, state: State) -> None:
-        self.before, self.now = self.now, state
-        self.fresh.set()
-
-    def lines(self, width: int) -> list[screen.Line]:
-        return screen.lines(self.now, self.before, title=self.title, width=width)
 
 
 def top(
@@ -56,57 +40,102 @@ def top(
     batch: bool,
     count: int | None,
     out: TextIO,
+    daemon: DaemonAddress | None = None,
+    alone: bool = False,
 ) -> None:
     """Show this machine until interrupted, "q" is pressed, or `count` screens were shown.
 
-    Raises TerminalError.
+    daemon: one to ask; None: the one of this machine, if it answers. alone: ask none.
+    Raises TerminalError, NoDaemonError, and OSError if the text cannot be written.
     """
     # The screen says it; a log would be written across it.
     logging.getLogger("ioplateau").addHandler(logging.NullHandler())
     logging.getLogger("ioplateau").propagate = False
-    clock = SystemClock()
-    interval = settings.engine.interval_seconds
-    window = min(settings.engine.rate_window_seconds, max(WINDOW_SECONDS, 2 * interval))
-    engine = Engine(settings.engine._replace(rate_window_seconds=window))
-    Memory(settings.state_directory).peek(engine.restore, clock.wall())
-    sampler = sampler_for(settings, clock)
-    companions = Companions(settings, sampler, clock)
-    watched = _Watched(title)
-
-    def after_tick(state: State, snapshot: Snapshot) -> None:
-        companions(state, snapshot)
-        watched.see(state)
-        if batch and state.ticks > 1:
-            _print(watched, out)
-
-    loop = Loop(sampler, engine, clock, interval, after_tick)
-    ticks = None if count is None else count + 1  # the first has no rates
-    if batch:
-        loop.run(ticks)
-    else:
-        _live(loop, watched, ticks)
+    source = _source(settings, daemon, alone=alone)
+    show = _print if batch else _live
+    with source:
+        show(source, title, count, out)
 
 
-def _print(watched: _Watched, out: TextIO) -> None:
-    width = shutil.get_terminal_size((120, 50)).columns
-    for line in watched.lines(width):
-        print(line.text, file=out)
-    print(file=out, flush=True)
+def _source(settings: ServeSettings, daemon: DaemonAddress | None, *, alone: bool) -> ViewSource:
+    if daemon is not None:
+        return DaemonViews(daemon)
+    if not alone:
+        with suppress(NoDaemonError):
+            return DaemonViews(DaemonAddress(local_url(settings.web.listen_addresses)))
+    return _sampling(settings)
 
 
-def _live(loop: Loop, watched: _Watched, ticks: int | None) -> None:
+def _sampling(settings: ServeSettings) -> LocalViews:
+    # Imported where it is used: who shows a daemon's findings needs no engine.
+    from ioplateau.run.localviews import LocalViews
+
+    return LocalViews(settings)
+
+
+def print_json(settings: ServeSettings, count: int | None, out: TextIO) -> None:
+    """What /api/v1/state tells, of this machine, a line a tick; `count` lines or until interrupted."""
+    logging.getLogger("ioplateau").addHandler(logging.NullHandler())
+    logging.getLogger("ioplateau").propagate = False
+    with _sampling(settings) as source:
+        while count is None or count > 0:
+            seen, state = source.views.get(), source.state
+            if seen is None or state is None:
+                return
+            print(json.dumps(api.state(state, about()), allow_nan=False), file=out, flush=True)
+            count = count - 1 if count is not None else None
+
+
+def _print(source: ViewSource, title: str, count: int | None, out: TextIO) -> None:
+    ascii_only = not charset.is_utf8()
+    while count is None or count > 0:
+        view = source.views.get()
+        if view is None:
+            return
+        width = shutil.get_terminal_size((120, 50)).columns
+        named = "  ".join(filter(None, (title, source.origin)))
+        for line in screen.lines(view, title=named, width=width, ascii_only=ascii_only):
+            print(line.text, file=out)
+        print(file=out, flush=True)
+        count = count - 1 if count is not None else None
+
+
+def _live(source: ViewSource, title: str, count: int | None, out: TextIO) -> None:  # noqa: ARG001
     try:
         from ioplateau.run import terminal
     except ImportError as error:  # a package of its own on some distributions
         raise TerminalError(f"this Python has no curses ({error}): try --batch") from error
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # and the terminal is put right
-    sampling = threading.Thread(target=loop.run, args=(ticks,), name="sampling", daemon=True)
-    sampling.start()
+    board = Board(f"ioplateau {title}", source.trail, ascii_only=not charset.is_utf8())
+    feed = _Feed(source, board, count)
     try:
-        terminal.show(watched.lines, watched.fresh, sampling.is_alive)
+        terminal.show(board, feed.take, lambda: feed.goes_on)
     except terminal.Error as error:
         raise TerminalError(
             f"this terminal cannot be drawn on ({error}): try --batch, or another TERM"
         ) from error
-    finally:
-        loop.stop()
+
+
+class _Feed:
+    """From the source to the board, without waiting."""
+
+    def __init__(self, source: ViewSource, board: Board, count: int | None) -> None:
+        self._source, self._board, self._left = source, board, count
+        self.goes_on = True
+
+    def take(self) -> bool:
+        """Whether there was something new."""
+        is_fresh = False
+        while self.goes_on:
+            try:
+                view = self._source.views.get_nowait()
+            except Empty:
+                break
+            if self._left is not None:
+                self._left -= 1
+            self.goes_on = view is not None and self._left != 0
+            if view is not None:
+                self._board.origin = self._source.origin
+                self._board.see(view)
+                is_fresh = True
+        return is_fresh

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ioplateau.judge.budgets import Budget, Dimension, Limit
-from ioplateau.judge.clouds.ask import QuestionError, ask, request_bytes
-from ioplateau.judge.tables import Shelf
-from ioplateau.judge.whatif import (
+from ioplateau.limits.budgets import Budget, Dimension, Direction, Limit
+from ioplateau.limits.clouds.ask import QuestionError, ask, request_bytes
+from ioplateau.limits.tables import Catalogue
+from ioplateau.limits.whatif import (
     DEFAULT_REQUESTS,
     HITS,
-    LANE_TITLES,
     NONE,
-    Answer,
     Binding,
-    Case,
+    Question,
+    WhatIfAnswer,
+    WhatIfCase,
     answer,
     stretches,
 )
+from ioplateau.tell import plain
 
 MB = 1_000_000
 MIBS = "MB are 10^6 bytes; where the documents mean MiB, throughput is up to 4.9 % more."
@@ -30,12 +31,12 @@ CACHE = {
 
 
 def whatif(
-    shelf: Shelf,
+    catalogue: Catalogue,
     vm_size: str,
     disks: Sequence[str],
     request_sizes: Sequence[str] = (),
     controller: str | None = None,
-) -> Answer:
+) -> WhatIfAnswer:
     """What would bind first. Raises ask.QuestionError with all that is wrong, a line each."""
     wrong: list[str] = []
     sizes, question = [], None
@@ -45,7 +46,7 @@ def whatif(
         except QuestionError as error:
             wrong.append(str(error))
     try:
-        question = ask(shelf, vm_size, disks, controller)
+        question = ask(catalogue, vm_size, disks, controller)
     except QuestionError as error:
         wrong.insert(0, str(error))
     if wrong or question is None:
@@ -53,50 +54,61 @@ def whatif(
     return answer(question, sizes or DEFAULT_REQUESTS)
 
 
-def render(found: Answer) -> str:
+def render(found: WhatIfAnswer) -> str:
     """The answer as text, for a terminal."""
     question = found.question
     lines = [question.vm_size]
     for kind, limits in question.lanes.items():
-        lines.append(f"  {LANE_TITLES[kind]:<20}{_sold(limits)}")
+        lines.append(f"  {question.title(kind):<20}{_sold(limits)}")
     for title, count, limits in _kinds(found):
         lines.append(f"  {f'{count} x {title}' if count > 1 else title:<20}{_sold(limits)}")
-    for luck in dict.fromkeys(case.cache for case in found.cases):
-        lines += ["", f"{CACHE[luck]}, first to bind:"]
-        lines += [f"  {words}" for words in _stretches(found, luck)]
-        lines += ["", *_table(found, luck)]
+    for cache_outcome in dict.fromkeys(case.cache for case in found.cases):
+        ways = "reads" if cache_outcome == NONE and _is_directed(question) else CACHE[cache_outcome]
+        lines += ["", f"{ways}, first to bind:"]
+        lines += [f"  {words}" for words in _stretches(found, cache_outcome)]
+        lines += ["", *_table(found, cache_outcome)]
     lines += ["", MIBS, *(f"note: {notice}" for notice in question.notices)]
-    return "\n".join(lines) + "\n"
+    return _text(lines)
 
 
-def as_json(found: Answer) -> dict[str, Any]:
+def _text(lines: Iterable[str]) -> str:
+    return "\n".join(map(plain.printable, lines)) + "\n"
+
+
+def as_json(found: WhatIfAnswer) -> dict[str, Any]:
     """The answer as one JSON object; rates per second, bytes as bytes."""
     question = found.question
     return {
         "vm_size": question.vm_size,
         "lanes": [
-            {"kind": str(kind), "title": LANE_TITLES[kind], "limits": [*map(_limit, limits)]}
+            {"kind": str(kind), "title": question.title(kind), "limits": [*map(limit_json, limits)]}
             for kind, limits in question.lanes.items()
         ],
         "disks": [
-            {"name": disk.name, "title": disk.title, "limits": [*map(_limit, disk.limits)]}
+            {"name": disk.name, "title": disk.title, "limits": [*map(limit_json, disk.limits)]}
             for disk in question.disks
         ],
         "first": [
             {
-                "cache": luck,
+                "cache": cache_outcome,
                 "request_bytes": [stretch.first_bytes, stretch.last_bytes],
                 "bindings": [*map(_binding, stretch.bindings)],
             }
-            for luck in dict.fromkeys(case.cache for case in found.cases)
-            for stretch in stretches(question, luck)
+            for cache_outcome in dict.fromkeys(case.cache for case in found.cases)
+            for stretch in stretches(question, cache_outcome)
         ],
         "cases": [_case(case) for case in found.cases],
         "notices": list(question.notices),
     }
 
 
-def _kinds(found: Answer) -> list[tuple[str, int, tuple[Limit, ...]]]:
+def _is_directed(question: Question) -> bool:
+    """Whether reads have limits of their own: those are what the answer is about."""
+    every = [*question.lanes.values(), *(disk.limits for disk in question.disks)]
+    return any(limit.direction is Direction.READ for limits in every for limit in limits)
+
+
+def _kinds(found: WhatIfAnswer) -> list[tuple[str, int, tuple[Limit, ...]]]:
     kinds: dict[tuple[str, tuple[Limit, ...]], int] = {}
     for disk in found.question.disks:
         key = (disk.title, disk.limits)
@@ -110,7 +122,8 @@ def _sold(limits: Iterable[Limit]) -> str:
 
 def _figures(limit: Limit) -> str:
     burst = f" (burst {_rate(limit, limit.burst.rate)})" if limit.burst is not None else ""
-    return f"{_rate(limit, limit.value)}{burst}"
+    way = "" if limit.direction is Direction.TOTAL else f" {limit.direction}"
+    return f"{_rate(limit, limit.value)}{way}{burst}"
 
 
 def _rate(limit: Limit | Binding, value: float) -> str:
@@ -121,24 +134,29 @@ def _rate(limit: Limit | Binding, value: float) -> str:
     return f"{value:,.0f} slots"
 
 
-def _stretches(found: Answer, luck: str) -> list[str]:
-    parts = stretches(found.question, luck)
+def _stretches(found: WhatIfAnswer, cache_outcome: str) -> list[str]:
+    parts = stretches(found.question, cache_outcome)
     words = []
     for part in parts:
-        low, high = part.first_bytes == parts[0].first_bytes, part is parts[-1]
-        if low and high:
-            where = "at every request size"
-        elif low:
-            where = f"requests up to {_bytes(part.last_bytes)}"
-        elif high:
-            where = f"requests from {_bytes(part.first_bytes)}"
-        else:
-            where = f"requests of {_bytes(part.first_bytes)} to {_bytes(part.last_bytes)}"
+        first, last = part.first_bytes == parts[0].first_bytes, part is parts[-1]
+        where = size_words(part.first_bytes, part.last_bytes, first=first, last=last)
         words.append(f"{where}: {_bound(part.bindings)}")
     return words
 
 
-def _bytes(size: int) -> str:
+def size_words(low: int, high: int, *, first: bool, last: bool) -> str:
+    """For which requests something holds: "requests up to 8 KiB"."""
+    if first and last:
+        return "at every request size"
+    if first:
+        return f"requests up to {size_text(high)}"
+    if last:
+        return f"requests from {size_text(low)}"
+    return f"requests of {size_text(low)} to {size_text(high)}"
+
+
+def size_text(size: int) -> str:
+    """Bytes for people: "8 KiB"."""
     if size >= 1 << 20 and size % (1 << 20) == 0:
         return f"{size >> 20} MiB"
     return f"{size / 1024:,.4g} KiB" if size >= 1024 else f"{size} B"
@@ -154,19 +172,19 @@ def _bound(bindings: Sequence[Binding]) -> str:
     )
 
 
-def _table(found: Answer, luck: str) -> list[str]:
+def _table(found: WhatIfAnswer, cache_outcome: str) -> list[str]:
     rows = [("request", "IOPS", "MB/s", "bound by", "in burst: IOPS", "MB/s", "bound by")]
-    bursts = {c.request_bytes: c for c in found.cases if c.cache == luck and c.burst}
+    bursts = {c.request_bytes: c for c in found.cases if c.cache == cache_outcome and c.burst}
     for case in found.cases:
-        if case.cache == luck and not case.burst:
+        if case.cache == cache_outcome and not case.burst:
             burst = bursts.get(case.request_bytes)
             more = _cells(burst) if burst is not None else ("", "", "")
-            rows.append((_bytes(case.request_bytes), *_cells(case), *more))
+            rows.append((size_text(case.request_bytes), *_cells(case), *more))
     shown = 7 if bursts else 4
     return columns([row[:shown] for row in rows], right={1, 2, 4, 5})
 
 
-def _cells(case: Case) -> tuple[str, str, str]:
+def _cells(case: WhatIfCase) -> tuple[str, str, str]:
     if case.operations_per_second is None or case.bytes_per_second is None:
         return "?", "?", "a disk of which no limit is known"
     operations, data = case.operations_per_second, case.bytes_per_second / MB
@@ -176,6 +194,7 @@ def _cells(case: Case) -> tuple[str, str, str]:
 def columns(rows: Sequence[Sequence[str]], right: Iterable[int] = ()) -> list[str]:
     """Rows of cells as lines, columns aligned; those in `right` by their end."""
     rightly = set(right)
+    rows = [[plain.printable(cell) for cell in row] for row in rows]
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     return [
         "  ".join(
@@ -186,7 +205,7 @@ def columns(rows: Sequence[Sequence[str]], right: Iterable[int] = ()) -> list[st
     ]
 
 
-def _case(case: Case) -> dict[str, Any]:
+def _case(case: WhatIfCase) -> dict[str, Any]:
     data = case.bytes_per_second
     return {
         "request_bytes": case.request_bytes,
@@ -225,7 +244,8 @@ def _binding(bound: Binding) -> dict[str, Any]:
     }
 
 
-def _limit(limit: Limit) -> dict[str, Any]:
+def limit_json(limit: Limit) -> dict[str, Any]:
+    """One limit as JSON values."""
     burst = limit.burst
     return {
         "dimension": str(limit.dimension),
@@ -238,8 +258,13 @@ def _limit(limit: Limit) -> dict[str, Any]:
     }
 
 
-def budgets_text(budgets: Iterable[Budget], notices: Iterable[str] = ()) -> str:
-    """Every budget with its limits, where they come from, and what was rejected."""
+def budgets_text(
+    budgets: Iterable[Budget], notices: Iterable[str] = (), unseen: Sequence[str] = ()
+) -> str:
+    """Every budget with its limits, where they come from, and what was rejected.
+
+    unseen: what cannot be seen, a sentence each; it comes first.
+    """
     head = ("BUDGET", "LIMIT", "DIRECTION", "ORIGIN", "SOURCE", "DRAWN ON BY")
     rows: list[tuple[str, ...]] = [head]
     after: dict[int, list[str]] = {}
@@ -255,21 +280,23 @@ def budgets_text(budgets: Iterable[Budget], notices: Iterable[str] = ()) -> str:
             name = members = ""
         after[len(rows) - 1] = [f"    not {_figures(lost)}: {why}" for lost, why in budget.rejected]
     lines = columns(rows)
-    told = [line for place, row in enumerate(lines) for line in (row, *after.get(place, ()))]
-    if len(rows) == 1:
-        told = ["no disk, NFS mount or interface with a budget was found"]
-    return "\n".join([*told, *(f"note: {notice}" for notice in notices)]) + "\n"
+    shown = [line for place, row in enumerate(lines) for line in (row, *after.get(place, ()))]
+    if len(shown) == 1:
+        shown = [] if unseen else ["no disk, NFS mount or interface with a budget was found"]
+    return _text([*unseen, *shown, *(f"note: {notice}" for notice in notices)])
 
 
-def budgets_json(budgets: Iterable[Budget], notices: Iterable[str] = ()) -> dict[str, Any]:
+def budgets_json(
+    budgets: Iterable[Budget], notices: Iterable[str] = (), unseen: Sequence[str] = ()
+) -> dict[str, Any]:
     """The same as one JSON object."""
     return {
         "budgets": [
             {
                 "kind": str(budget.key.kind),
                 "name": budget.key.name,
-                "limits": [_limit(limit) for limit in budget.limits],
-                "rejected": [_limit(lost) | {"why": why} for lost, why in budget.rejected],
+                "limits": [limit_json(limit) for limit in budget.limits],
+                "rejected": [limit_json(lost) | {"why": why} for lost, why in budget.rejected],
                 "members": [{"kind": m.kind, "name": m.name} for m in budget.members],
                 "parents": [{"kind": str(p.kind), "name": p.name} for p in budget.parents],
                 "info": dict(budget.info),
@@ -277,4 +304,5 @@ def budgets_json(budgets: Iterable[Budget], notices: Iterable[str] = ()) -> dict
             for budget in budgets
         ],
         "notices": list(notices),
+        "unseen": list(unseen),
     }

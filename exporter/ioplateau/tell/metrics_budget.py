@@ -6,13 +6,26 @@ What must survive a missed scrape is a counter: throttled seconds first of all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from ioplateau.judge.budgets import Dimension, Origin, Word
-from ioplateau.state import BudgetState, LimitState
-from ioplateau.tell.rows import Labels, Scene, Table, counter, gauge, info
+from ioplateau.limits.budgets import BudgetKey, Dimension, Origin, Verdict, Word
+from ioplateau.state import BudgetConsumers, BudgetState, Consumer, LimitState
+from ioplateau.tell.rows import Labels, MetricTable, Scene, counter, gauge, info
 
 FlowSeconds: TypeAlias = tuple[Labels, float]
+DrawnOn: TypeAlias = tuple[BudgetKey, BudgetConsumers]
+
+MOST_CONSUMERS = 3  # control groups of one throttled budget: a bound for the number of series
+
+
+class HeldLimit(NamedTuple):
+    """A limit that holds requests back now."""
+
+    budget: BudgetKey
+    limit: LimitState
+    began_wall_seconds: float
+    confidence_ratio: float | None  # of a learned limit; None: told, or counted by the provider
+
 
 # What Budget.info may tell, and we pass on.
 DESCRIBED = ("sku", "tier", "caching", "lun", "size", "generation")
@@ -28,10 +41,48 @@ def flows(scene: Scene) -> Iterator[FlowSeconds]:
         yield (flow.kind, flow.name, budget.kind, budget.name, dimension), seconds
 
 
+def throttled_and_drawn_on(scene: Scene) -> Iterator[DrawnOn]:
+    for key, consumers in sorted(scene.state.consumers.items()):
+        budget = scene.state.budgets.get(key)
+        if budget is not None and budget.verdict.word is Word.THROTTLED:
+            yield key, consumers
+
+
+def _first_groups(drawn_on: DrawnOn) -> Iterator[tuple[Labels, Consumer]]:
+    (kind, name), consumers = drawn_on
+    for each in consumers.groups[:MOST_CONSUMERS]:
+        who = each.group
+        yield (kind, name, each.name, who.unit, who.container, who.pod), each
+
+
 def _limits(state: BudgetState) -> Iterator[tuple[Labels, LimitState]]:
     kind, name = state.budget.key
     for limit in state.limits:
         yield (kind, name, limit.dimension, limit.direction), limit
+
+
+def episodes(scene: Scene) -> Iterator[HeldLimit]:
+    """The limits that hold requests back, each since when."""
+    boot_wall_seconds = scene.state.wall - scene.state.mono
+    for budget in budgets(scene):
+        verdict = budget.verdict
+        for limit in budget.limits:
+            if limit.throttled:
+                # To the second: the two clocks are not read at once, and it must not tremble.
+                began = float(round(boot_wall_seconds + verdict.since))
+                yield HeldLimit(budget.budget.key, limit, began, _confidence(verdict))
+
+
+def _confidence(verdict: Verdict) -> float | None:
+    if verdict.origin is not Origin.LEARNED:
+        return None
+    found = verdict.evidence.get("confidence")
+    return found if isinstance(found, float) else 0.0
+
+
+def _episode(episode: HeldLimit) -> Iterable[tuple[Labels, HeldLimit]]:
+    limit = episode.limit
+    yield (*episode.budget, limit.dimension, limit.direction), episode
 
 
 def _words(state: BudgetState) -> Iterator[tuple[Labels, bool]]:
@@ -50,8 +101,8 @@ def _description_follows_from(state: BudgetState) -> tuple[object, ...]:
 
 def _described(state: BudgetState) -> Iterator[tuple[Labels, BudgetState]]:
     kind, name = state.budget.key
-    told = state.budget.info
-    yield (kind, name, _origins(state), *(told.get(key, "") for key in DESCRIBED)), state
+    about = state.budget.info
+    yield (kind, name, _origins(state), *(about.get(key, "") for key in DESCRIBED)), state
 
 
 def _origins(state: BudgetState) -> str:
@@ -73,7 +124,7 @@ def _held(state: LimitState) -> float | None:
     return state.effective / state.limit.value
 
 
-LIMITS: Table[BudgetState, LimitState] = Table(
+LIMITS: MetricTable[BudgetState, LimitState] = MetricTable(
     "Budgets, by limit",
     ("kind", "name", "dimension", "direction"),
     budgets,
@@ -131,7 +182,8 @@ LIMITS: Table[BudgetState, LimitState] = Table(
         ),
         gauge(
             "budget_demand_ratio",
-            "Estimated demand over the limit while throttled: 1.5 means half as much again was asked for.",
+            "While throttled: the time a request takes over its time when none waits. So many times as much "
+            "would be done at most if the same requests never waited; nobody counts what was asked for.",
             lambda b: b.demand,
         ),
         gauge(
@@ -142,7 +194,7 @@ LIMITS: Table[BudgetState, LimitState] = Table(
     ),
 )
 
-VERDICTS: Table[BudgetState, bool] = Table(
+VERDICTS: MetricTable[BudgetState, bool] = MetricTable(
     "Budgets, what we concluded",
     ("kind", "name", "verdict"),
     budgets,
@@ -155,7 +207,7 @@ VERDICTS: Table[BudgetState, bool] = Table(
     basis=_words_follow_from,
 )
 
-DESCRIPTION: Table[BudgetState, BudgetState] = Table(
+DESCRIPTION: MetricTable[BudgetState, BudgetState] = MetricTable(
     "Budgets, what they are",
     ("kind", "name", "origin", *DESCRIBED),
     budgets,
@@ -164,7 +216,27 @@ DESCRIPTION: Table[BudgetState, BudgetState] = Table(
     basis=_description_follows_from,
 )
 
-FLOWS: Table[FlowSeconds, float] = Table(
+EPISODES: MetricTable[HeldLimit, HeldLimit] = MetricTable(
+    "Limits that hold requests back now",
+    ("kind", "name", "dimension", "direction"),
+    episodes,
+    _episode,
+    (
+        gauge(
+            "budget_throttled_since_timestamp_seconds",
+            "UNIX time at which the limit began to hold requests back; no sample while it does not.",
+            lambda episode: episode.began_wall_seconds,
+        ),
+        gauge(
+            "budget_learned_confidence_ratio",
+            "How sure the limit is that holds, where it was learned from a plateau: 0 (nothing is known) to 1; "
+            "no sample for a limit that was told, or counted by the provider.",
+            lambda episode: episode.confidence_ratio,
+        ),
+    ),
+)
+
+FLOWS: MetricTable[FlowSeconds, float] = MetricTable(
     "Flows, by the budget they suffer from",
     ("flow_kind", "flow", "kind", "name", "dimension"),
     flows,
@@ -178,4 +250,23 @@ FLOWS: Table[FlowSeconds, float] = Table(
     ),
 )
 
-TABLES = (LIMITS, VERDICTS, DESCRIPTION, FLOWS)
+CONSUMERS: MetricTable[DrawnOn, Consumer] = MetricTable(
+    "Budgets, who draws on them while they are throttled",
+    ("kind", "name", "cgroup", "unit", "container", "pod"),
+    throttled_and_drawn_on,
+    _first_groups,
+    (
+        gauge(
+            "budget_consumer_bytes_per_second",
+            "Bytes per second of the control groups that draw most on a throttled budget, three at most.",
+            lambda consumer: consumer.bytes_per_second,
+        ),
+        gauge(
+            "budget_consumer_operations_per_second",
+            "Requests per second of these control groups, where the kernel counts them by group.",
+            lambda consumer: consumer.operations_per_second,
+        ),
+    ),
+)
+
+TABLES = (LIMITS, EPISODES, VERDICTS, DESCRIPTION, FLOWS, CONSUMERS)

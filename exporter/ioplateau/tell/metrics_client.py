@@ -6,62 +6,60 @@ Series per connection multiply by nconnect, so they are told on request only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ioplateau.measure import mountstats
-from ioplateau.measure.mountstats import ClientRates, Connection, ConnectionRates
+from ioplateau.measure.mountstats import ClientRates, ConnectionRates, NfsConnection
 from ioplateau.measure.sockets import TcpSocket
 from ioplateau.state import NfsClientState
-from ioplateau.tell.rows import Labels, Scene, Table, counter, gauge, info
+from ioplateau.tell.rows import Labels, MetricTable, Scene, counter, gauge, info
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class MeasuredClient(NamedTuple):
     state: NfsClientState
     rates: ClientRates | None  # over the rate window
     per_connection: bool
 
 
-@dataclass(frozen=True, slots=True)
-class OneConnection:
-    now: Connection
+class MeasuredConnection(NamedTuple):
+    now: NfsConnection
     rates: ConnectionRates | None
 
 
-def clients(scene: Scene) -> Iterator[Client]:
+def clients(scene: Scene) -> Iterator[MeasuredClient]:
     for _, state in sorted(scene.state.clients.items()):
         span = state.window
         rates = (
             mountstats.client_rates(span.before, span.after, span.elapsed_seconds) if span else None
         )
-        yield Client(state, rates, scene.per_connection)
+        yield MeasuredClient(state, rates, scene.per_connection)
 
 
-def _named(client: Client) -> Labels:
+def _named(client: MeasuredClient) -> Labels:
     key = client.state.key
     return (key.server, key.version, key.protocol)
 
 
-def _whole(client: Client) -> Iterable[tuple[Labels, Client]]:
+def _whole(client: MeasuredClient) -> Iterable[tuple[Labels, MeasuredClient]]:
     yield _named(client), client
 
 
-def _described(client: Client) -> Iterable[tuple[Labels, Client]]:
+def _described(client: MeasuredClient) -> Iterable[tuple[Labels, MeasuredClient]]:
     yield (*_named(client), client.state.address), client
 
 
-def _sockets(client: Client) -> Iterator[tuple[Labels, tuple[TcpSocket, ...]]]:
+def _sockets(client: MeasuredClient) -> Iterator[tuple[Labels, tuple[TcpSocket, ...]]]:
     if client.state.sockets is not None:
         yield _named(client), client.state.sockets
 
 
-def _connections(client: Client) -> Iterator[tuple[Labels, OneConnection]]:
+def _connections(client: MeasuredClient) -> Iterator[tuple[Labels, MeasuredConnection]]:
     if not client.per_connection:
         return
     rates = client.rates.connections if client.rates else ()
     for number, now in enumerate(client.state.now):
         recent = rates[number] if number < len(rates) else None
-        yield (*_named(client), str(number)), OneConnection(now, recent)
+        yield (*_named(client), str(number)), MeasuredConnection(now, recent)
 
 
 def _sum(
@@ -99,13 +97,13 @@ def _congestion_limited(one: TcpSocket) -> int | None:
     return max(busy - receiver - sender, 0)
 
 
-def _connects(connections: Iterable[Connection]) -> int | None:
+def _connects(connections: Iterable[NfsConnection]) -> int | None:
     # Linux 6.1 prints 2 for each connection of a fresh mount: the first cannot be told apart.
     known = [one.connects for one in connections if one.connects is not None]
     return sum(known) if known else None
 
 
-CLIENTS: Table[Client, Client] = Table(
+CLIENTS: MetricTable[MeasuredClient, MeasuredClient] = MetricTable(
     "NFS clients",
     ("server", "version", "protocol"),
     clients,
@@ -178,7 +176,7 @@ CLIENTS: Table[Client, Client] = Table(
     ),
 )
 
-TCP: Table[Client, tuple[TcpSocket, ...]] = Table(
+TCP: MetricTable[MeasuredClient, tuple[TcpSocket, ...]] = MetricTable(
     "NFS clients, TCP",
     ("server", "version", "protocol"),
     clients,
@@ -243,7 +241,7 @@ TCP: Table[Client, tuple[TcpSocket, ...]] = Table(
     ),
 )
 
-IDENTITY: Table[Client, Client] = Table(
+IDENTITY: MetricTable[MeasuredClient, MeasuredClient] = MetricTable(
     "NFS clients, what they are",
     ("server", "version", "protocol", "address"),
     clients,
@@ -251,7 +249,7 @@ IDENTITY: Table[Client, Client] = Table(
     (info("nfs_client_info", "Where the server's name led."),),
 )
 
-CONNECTIONS: Table[Client, OneConnection] = Table(
+CONNECTIONS: MetricTable[MeasuredClient, MeasuredConnection] = MetricTable(
     "NFS connections, on request",
     ("server", "version", "protocol", "connection"),
     clients,

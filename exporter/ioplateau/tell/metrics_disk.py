@@ -6,22 +6,20 @@ Counters are the kernel's, in base units; gauges are iostat -x over the rate win
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ioplateau.measure import diskstats
 from ioplateau.measure.diskstats import SECTOR_BYTES, DiskRates, KindRates
 from ioplateau.state import DiskState
-from ioplateau.tell.rows import Labels, Scene, Table, counter, gauge, info, text
+from ioplateau.tell.rows import Labels, MetricTable, Scene, counter, gauge, info, text
 
 
-@dataclass(frozen=True, slots=True)
-class Disk:
+class MeasuredDisk(NamedTuple):
     state: DiskState
     rates: DiskRates | None  # over the rate window
 
 
-@dataclass(frozen=True, slots=True)
-class DiskOperation:
+class DiskOperation(NamedTuple):
     """One kind of operation of one disk. None: the kernel does not count it."""
 
     operations: int
@@ -36,18 +34,18 @@ class DiskOperation:
         return self.sectors is not None
 
 
-def disks(scene: Scene) -> Iterator[Disk]:
+def disks(scene: Scene) -> Iterator[MeasuredDisk]:
     for _, state in sorted(scene.state.disks.items()):
         span = state.window
         rates = diskstats.rates(span.before, span.after, span.elapsed_seconds) if span else None
-        yield Disk(state, rates)
+        yield MeasuredDisk(state, rates)
 
 
-def _whole(disk: Disk) -> Iterable[tuple[Labels, Disk]]:
+def _whole(disk: MeasuredDisk) -> Iterable[tuple[Labels, MeasuredDisk]]:
     yield (disk.state.name,), disk
 
 
-def _by_operation(disk: Disk) -> Iterator[tuple[Labels, DiskOperation]]:
+def _by_operation(disk: MeasuredDisk) -> Iterator[tuple[Labels, DiskOperation]]:
     now, rates, name = disk.state.now, disk.rates, disk.state.name
     yield (
         (name, "read"),
@@ -90,7 +88,7 @@ def _by_operation(disk: Disk) -> Iterator[tuple[Labels, DiskOperation]]:
         )
 
 
-def _described(disk: Disk) -> Iterator[tuple[Labels, Disk]]:
+def _described(disk: MeasuredDisk) -> Iterator[tuple[Labels, MeasuredDisk]]:
     device = disk.state.device
     if device is None:
         return
@@ -116,7 +114,7 @@ def _described(disk: Disk) -> Iterator[tuple[Labels, Disk]]:
     )
 
 
-OPERATIONS: Table[Disk, DiskOperation] = Table(
+OPERATIONS: MetricTable[MeasuredDisk, DiskOperation] = MetricTable(
     "Disks, by operation",
     ("device", "operation"),
     disks,
@@ -165,7 +163,7 @@ OPERATIONS: Table[Disk, DiskOperation] = Table(
     ),
 )
 
-WHOLE: Table[Disk, Disk] = Table(
+WHOLE: MetricTable[MeasuredDisk, MeasuredDisk] = MetricTable(
     "Disks",
     ("device",),
     disks,
@@ -199,7 +197,7 @@ WHOLE: Table[Disk, Disk] = Table(
     ),
 )
 
-IDENTITY: Table[Disk, Disk] = Table(
+IDENTITY: MetricTable[MeasuredDisk, MeasuredDisk] = MetricTable(
     "Disks, what they are",
     (
         "device",

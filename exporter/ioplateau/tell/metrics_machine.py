@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from ioplateau.judge.budgets import Dimension, Kind
+from ioplateau.limits.budgets import Dimension, Kind
 from ioplateau.measure import interfaces
 from ioplateau.measure.interfaces import InterfaceRates
 from ioplateau.state import InterfaceState, MachineState
-from ioplateau.tell.rows import Labels, Scene, Table, counter, gauge
+from ioplateau.tell.rows import Labels, MetricTable, Scene, counter, gauge
 
 USER_HZ = 100  # what /proc/stat counts in, on every architecture we run on: man 5 proc
 
 
-@dataclass(frozen=True, slots=True)
-class Interface:
+class Interface(NamedTuple):
     state: InterfaceState
     rates: InterfaceRates | None  # over the rate window
 
@@ -69,7 +67,7 @@ def _from_micro(microseconds: int | None) -> float | None:
     return None if microseconds is None else microseconds / 1e6
 
 
-MACHINE: Table[MachineState, MachineState] = Table(
+MACHINE: MetricTable[MachineState, MachineState] = MetricTable(
     "Machine",
     (),
     machines,
@@ -108,7 +106,7 @@ MACHINE: Table[MachineState, MachineState] = Table(
     ),
 )
 
-INTERFACES: Table[Interface, Interface] = Table(
+INTERFACES: MetricTable[Interface, Interface] = MetricTable(
     "Network interfaces",
     ("interface",),
     network,
@@ -159,7 +157,7 @@ INTERFACES: Table[Interface, Interface] = Table(
     ),
 )
 
-ALLOWANCES: Table[Allowance, int] = Table(
+ALLOWANCES: MetricTable[Allowance, int] = MetricTable(
     "Provider's own counters: network allowances of an EC2 instance",
     ("interface", "allowance"),
     allowances,
@@ -173,7 +171,7 @@ ALLOWANCES: Table[Allowance, int] = Table(
     ),
 )
 
-EXCEEDED: Table[EbsLimit, int] = Table(
+EXCEEDED: MetricTable[EbsLimit, int] = MetricTable(
     "Provider's own counters: EBS volumes on Nitro",
     ("device", "kind", "dimension"),
     exceeded,

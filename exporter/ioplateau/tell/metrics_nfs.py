@@ -7,12 +7,12 @@ point; a client's connections repeat in each of its superblocks, so they are tol
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ioplateau.measure import mountstats
 from ioplateau.measure.mountstats import MountRates, Operation, OperationRates
 from ioplateau.state import NfsMountState
-from ioplateau.tell.rows import Labels, Scene, Table, counter, gauge, info
+from ioplateau.tell.rows import Labels, MetricTable, Scene, counter, gauge, info
 
 # What counts against a volume's limits: told in full. READ_PLUS replaces READ on some v4.2.
 DATA = ("READ", "READ_PLUS", "WRITE")
@@ -40,18 +40,17 @@ UPKEEP = frozenset(
     }
 )
 # Positions in mountstats' events and bytes: include/linux/nfs_iostat.h.
+# https://github.com/torvalds/linux/blob/v6.1/include/linux/nfs_iostat.h
 CONGESTION_WAIT, DELAY = 18, 24
 SERVER_READ, SERVER_WRITE = 4, 5
 
 
-@dataclass(frozen=True, slots=True)
-class NfsMount:
+class NfsMount(NamedTuple):
     state: NfsMountState
     rates: MountRates | None  # over the rate window
 
 
-@dataclass(frozen=True, slots=True)
-class NfsOperation:
+class NfsOperation(NamedTuple):
     """One kind of call of one superblock."""
 
     now: Operation
@@ -61,8 +60,7 @@ class NfsOperation:
     is_quiet: bool  # no call completed in the rate window: its rates are zero, not unknown
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
+class Payload(NamedTuple):
     """READ and WRITE bytes on the wire without headers: what a volume's limit counts."""
 
     total_bytes: int | None
@@ -168,7 +166,7 @@ def _rate(operation: NfsOperation, value: Callable[[OperationRates], float]) -> 
     return value(operation.rates)
 
 
-OPERATIONS: Table[NfsMount, NfsOperation] = Table(
+OPERATIONS: MetricTable[NfsMount, NfsOperation] = MetricTable(
     "NFS superblocks, by operation",
     ("mount", "operation"),
     mounts,
@@ -243,7 +241,7 @@ OPERATIONS: Table[NfsMount, NfsOperation] = Table(
     basis=_operations_follow_from,
 )
 
-PAYLOAD: Table[NfsMount, Payload] = Table(
+PAYLOAD: MetricTable[NfsMount, Payload] = MetricTable(
     "NFS superblocks, payload",
     ("mount", "direction"),
     mounts,
@@ -262,7 +260,7 @@ PAYLOAD: Table[NfsMount, Payload] = Table(
     ),
 )
 
-SUPERBLOCKS: Table[NfsMount, NfsMount] = Table(
+SUPERBLOCKS: MetricTable[NfsMount, NfsMount] = MetricTable(
     "NFS superblocks",
     ("mount",),
     mounts,
@@ -286,7 +284,7 @@ SUPERBLOCKS: Table[NfsMount, NfsMount] = Table(
     ),
 )
 
-IDENTITY: Table[NfsMount, NfsMount] = Table(
+IDENTITY: MetricTable[NfsMount, NfsMount] = MetricTable(
     "NFS superblocks, what they are",
     (
         "mount",

@@ -7,17 +7,25 @@ the same exposition on every machine.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ioplateau.state import SourceState, State
-from ioplateau.tell.rows import Histogram, Labels, Scene, Table, counter, gauge, histogram, info
+from ioplateau.tell.rows import (
+    Histogram,
+    Labels,
+    MetricTable,
+    Scene,
+    counter,
+    gauge,
+    histogram,
+    info,
+)
 
 # A tick takes 1 ms on a small machine; beyond one second it is late at the default interval.
 TICK_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class SelfStats:
+class SelfStats(NamedTuple):
     """The running process; counters since it started. None: this system does not say.
 
     tick_counts: ticks that took at most so long, one number for each of TICK_BOUNDS.
@@ -32,7 +40,11 @@ class SelfStats:
     scrapes: int
     start_time_seconds: float  # UNIX time
     cpu_seconds: float
+    last_tick_age_seconds: float = 0.0
+    log_lines_dropped: int = 0
     certificate_ends: float | None = None  # UNIX time; None: no TLS
+    catalogue_time: float | None = None  # UNIX time of the newest figure
+    own_rows: int = 0  # of the user's own catalogue
     resident_bytes: int | None = None
     virtual_bytes: int | None = None
     open_descriptors: int | None = None
@@ -68,7 +80,7 @@ def _build(process: SelfStats) -> Iterable[tuple[Labels, SelfStats]]:
     yield (process.version, process.python), process
 
 
-SOURCES: Table[SourceState, SourceState] = Table(
+SOURCES: MetricTable[SourceState, SourceState] = MetricTable(
     "Sources",
     ("source",),
     sources,
@@ -92,7 +104,7 @@ SOURCES: Table[SourceState, SourceState] = Table(
     ),
 )
 
-SAMPLING: Table[State, State] = Table(
+SAMPLING: MetricTable[State, State] = MetricTable(
     "Sampling",
     (),
     states,
@@ -108,7 +120,7 @@ SAMPLING: Table[State, State] = Table(
     ),
 )
 
-BUILD: Table[SelfStats, SelfStats] = Table(
+BUILD: MetricTable[SelfStats, SelfStats] = MetricTable(
     "Build",
     ("version", "python"),
     processes,
@@ -116,7 +128,7 @@ BUILD: Table[SelfStats, SelfStats] = Table(
     (info("build_info", "Which version runs, on which Python."),),
 )
 
-DAEMON: Table[SelfStats, SelfStats] = Table(
+DAEMON: MetricTable[SelfStats, SelfStats] = MetricTable(
     "Daemon",
     (),
     processes,
@@ -132,16 +144,37 @@ DAEMON: Table[SelfStats, SelfStats] = Table(
             "Ticks left out because the one before took too long or the machine slept.",
             lambda p: p.ticks_skipped,
         ),
+        gauge(
+            "last_tick_age_seconds",
+            "Time since the last tick that came to something; more than an interval or two means "
+            "that sampling stands still, and that these numbers are old.",
+            lambda p: p.last_tick_age_seconds,
+        ),
+        counter(
+            "log_lines_dropped_total",
+            "Log lines that standard error did not take: nobody reads it, or its disk is full.",
+            lambda p: p.log_lines_dropped,
+        ),
         counter("scrapes_total", "Scrapes answered.", lambda p: p.scrapes),
         gauge(
             "web_certificate_expiry_timestamp_seconds",
             "UNIX time at which the certificate that is served over TLS expires.",
             lambda p: p.certificate_ends,
         ),
+        gauge(
+            "catalogue_timestamp_seconds",
+            "UNIX time of the newest document that the package's catalogue of limits is from.",
+            lambda p: p.catalogue_time,
+        ),
+        gauge(
+            "catalogue_own_rows",
+            "Rows of your own catalogue (limits.catalogue) that are in force.",
+            lambda p: p.own_rows,
+        ),
     ),
 )
 
-PROCESS: Table[SelfStats, SelfStats] = Table(
+PROCESS: MetricTable[SelfStats, SelfStats] = MetricTable(
     "Process",
     (),
     processes,

@@ -6,16 +6,17 @@ them. And text that can be shown, whatever bytes it came from.
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 
-from ioplateau.judge.budgets import Dimension, Direction, Kind, Word
+from ioplateau.limits.budgets import Dimension, Direction, Kind, Word
 
 UNKNOWN = "unknown"
 
 KINDS = {
     Kind.DISK: "disk",
     Kind.STRIPE: "stripe",
-    Kind.VM_UNCACHED: "VM, uncached disks",
+    Kind.VM_UNCACHED: "VM, disks",  # which, its lane tells
     Kind.VM_CACHED: "VM, cached disks",
     Kind.VM_ULTRA: "VM, Ultra and Premium SSD v2 disks",
     Kind.VM_NETWORK: "VM, network",
@@ -40,6 +41,11 @@ WORDS = {
 DECIMAL = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 TIMES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+def kind(of: Kind, lane: str = "") -> str:
+    """What a budget is. lane: Budget.lane, where it is known."""
+    return f"VM, {lane}" if lane and of is Kind.VM_UNCACHED else KINDS[of]
 
 
 def amount(dimension: Dimension, value: float | None) -> str:
@@ -101,6 +107,11 @@ def duration(value: float | None) -> str:
     return f"{whole} s"
 
 
+def date(wall: float) -> str:
+    """UNIX seconds as a date and time in UTC: what is told may be read elsewhere."""
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(wall))
+
+
 def share(value: float | None) -> str:
     """A ratio: 0.973 -> "97 %"."""
     return UNKNOWN if value is None else f"{value * 100:.0f} %"
@@ -140,3 +151,22 @@ def _shown(letter: str) -> str:
     if 0xDC80 <= code <= 0xDCFF:  # surrogateescape, PEP 383
         return f"\\x{code - 0xDC00:02x}"
     return "\N{REPLACEMENT CHARACTER}" if 0xD800 <= code <= 0xDFFF else letter
+
+
+def printable(value: str) -> str:
+    """Text that a terminal shows and does nothing else with, in one line.
+
+    Names come from mount points, devices, servers and other people's recordings: escape sequences,
+    newlines and marks that turn the direction of writing are shown by their numbers.
+    """
+    if value.isprintable():
+        return value
+    return "".join(map(_escaped, value))
+
+
+def _escaped(letter: str) -> str:
+    if letter.isprintable():
+        return letter
+    if 0xD800 <= ord(letter) <= 0xDFFF:
+        return _shown(letter)
+    return letter.encode("unicode_escape").decode("ascii")

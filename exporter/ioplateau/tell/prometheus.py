@@ -11,6 +11,7 @@ Formats: https://prometheus.io/docs/instrumenting/exposition_formats/
 
 from __future__ import annotations
 
+import re
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,9 +37,9 @@ from ioplateau.tell import (
 )
 from ioplateau.tell.metrics_self import SelfStats
 from ioplateau.tell.plain import valid
-from ioplateau.tell.rows import Histogram, Labels, Row, Scene, Table
+from ioplateau.tell.rows import Histogram, Labels, MetricRow, MetricTable, Scene
 
-TABLES: tuple[Table[Any, Any], ...] = (
+TABLES: tuple[MetricTable[Any, Any], ...] = (
     *metrics_budget.TABLES,
     *metrics_disk.TABLES,
     *metrics_nfs.TABLES,
@@ -50,12 +51,14 @@ TABLES: tuple[Table[Any, Any], ...] = (
 # A row's name in full, and what its value is.
 Measure: TypeAlias = tuple[str, Callable[[Any], Any]]
 # What was told last time, by table; one for each view.
-Memo: TypeAlias = dict[str, list["Told"]]
+Memo: TypeAlias = dict[str, list["RenderedView"]]
+
+_QUOTED_VERSION = re.compile(r'(version=)"([^"]*)"')
 
 _library_number: Callable[[float], str] = floatToGoString
 
 
-class Answer(NamedTuple):
+class ScrapeAnswer(NamedTuple):
     """What a scraper gets."""
 
     body: bytes
@@ -63,7 +66,7 @@ class Answer(NamedTuple):
     content_encoding: str  # "gzip" or ""
 
 
-class Told(NamedTuple):
+class RenderedView(NamedTuple):
     """All samples of one view in one table."""
 
     basis: Sequence[Any]  # what they follow from
@@ -89,13 +92,20 @@ class Exposition:
         self._bodies: dict[tuple[bool, bool], bytes] = {}
         self._memo: Memo = {}
 
-    def answer(self, state: State, accept: str = "", accept_encoding: str = "") -> Answer:
-        """The exposition of `state` as the Accept and Accept-Encoding headers want it."""
+    def answer(
+        self, state: State, accept: str = "", accept_encoding: str = "", *, again: bool = False
+    ) -> ScrapeAnswer:
+        """The exposition of `state` as the Accept and Accept-Encoding headers want it.
+
+        again: render it anew, since the running process has other news than the state.
+        """
         content_type, openmetrics = negotiate(accept)
         packed = wants_gzip(accept_encoding)
         with self._lock:
+            if again:
+                self._scene = None
             body = self._body(state, openmetrics=openmetrics, packed=packed)
-        return Answer(body, content_type, "gzip" if packed else "")
+        return ScrapeAnswer(body, content_type, "gzip" if packed else "")
 
     def _body(self, state: State, *, openmetrics: bool, packed: bool) -> bytes:
         if self._scene is None or self._scene.state is not state:
@@ -130,8 +140,14 @@ def render(
 
 
 def negotiate(accept: str) -> tuple[str, bool]:
-    """The content type to answer with, and whether it is OpenMetrics."""
-    _, content_type = choose_encoder(accept)
+    """The content type to answer with, and whether it is OpenMetrics. What is not understood of
+    an Accept header is answered with text.
+    """
+    try:
+        # The library takes the quotes, which are legal, for a part of the version.
+        _, content_type = choose_encoder(_QUOTED_VERSION.sub(r"\1\2", accept))
+    except (TypeError, ValueError):  # it compares versions that are no numbers: 1.0.0rc1
+        _, content_type = choose_encoder("")
     return content_type, content_type.startswith("application/openmetrics-text")
 
 
@@ -144,38 +160,14 @@ def wants_gzip(accept_encoding: str) -> bool:
     return False
 
 
-class StateCollector(Collector):
-    """The same families for a prometheus_client registry; `scene` is asked at each collection."""
-
-    def __init__(self, scene: Callable[[], Scene]) -> None:
-        self._scene = scene
-
-    def describe(self) -> Iterable[Metric]:
-        """Every family without samples, so that registering does not collect."""
-        return [_family(table, row) for table in TABLES for row in table.rows]
-
-    def collect(self) -> Iterator[Metric]:
-        for table, views in _tables(self._scene()):
-            distinct: dict[Labels, Any] = {}
-            for values, thing in chain.from_iterable(map(table.things, views)):
-                distinct.setdefault(tuple(map(valid, values)), thing)
-            for row in table.rows:
-                family = _family(table, row)
-                for values, thing in distinct.items():
-                    labels = dict(zip(table.labels, values, strict=True))
-                    _add(family, row, labels, row.value(thing))
-                if family.samples:
-                    yield family
-
-
 def _render(scene: Scene, memo: Memo, *, openmetrics: bool) -> list[str]:
     parts: list[str] = []
     for table, views in _tables(scene):
-        told = _told(table, views, memo.get(table.title, []))
-        memo[table.title] = told  # what is gone is forgotten
-        if _has_duplicates(told):
-            told = _distinct(table, views)
-        columns = zip(*(each.columns for each in told), strict=True)
+        rendered = _rendered(table, views, memo.get(table.title, []))
+        memo[table.title] = rendered  # what is gone is forgotten
+        if _has_duplicates(rendered):
+            rendered = _distinct(table, views)
+        columns = zip(*(each.columns for each in rendered), strict=True)
         for row, column in zip(table.rows, columns, strict=False):
             samples = "".join(column)
             if samples:
@@ -185,7 +177,7 @@ def _render(scene: Scene, memo: Memo, *, openmetrics: bool) -> list[str]:
     return parts
 
 
-def _tables(scene: Scene) -> Iterator[tuple[Table[Any, Any], list[Any]]]:
+def _tables(scene: Scene) -> Iterator[tuple[MetricTable[Any, Any], list[Any]]]:
     """Each table with its views, whose things may be none, or two with the same labels."""
     views: dict[Callable[[Scene], Iterable[Any]], list[Any]] = {}
     for table in TABLES:
@@ -194,7 +186,9 @@ def _tables(scene: Scene) -> Iterator[tuple[Table[Any, Any], list[Any]]]:
         yield table, views[table.views]
 
 
-def _told(table: Table[Any, Any], views: Sequence[Any], known: Sequence[Told]) -> list[Told]:
+def _rendered(
+    table: MetricTable[Any, Any], views: Sequence[Any], known: Sequence[RenderedView]
+) -> list[RenderedView]:
     """Each view with its samples, taken over from the last time where they must be the same:
     most disks and mounts are quiet. A view usually stands where it stood.
     """
@@ -203,7 +197,9 @@ def _told(table: Table[Any, Any], views: Sequence[Any], known: Sequence[Told]) -
     return [_one(table, measures, view, last) for view, last in zip(views, padded, strict=False)]
 
 
-def _one(table: Table[Any, Any], measures: Sequence[Measure], view: Any, last: Told | None) -> Told:
+def _one(
+    table: MetricTable[Any, Any], measures: Sequence[Measure], view: Any, last: RenderedView | None
+) -> RenderedView:
     basis: Sequence[Any]
     if table.basis is None:
         basis = things = list(table.things(view))
@@ -223,15 +219,15 @@ def _one(table: Table[Any, Any], measures: Sequence[Measure], view: Any, last: T
         _samples(measures, each, thing) for each, (_, thing) in zip(labels, things, strict=True)
     ]
     columns = ["".join(column) for column in zip(*samples, strict=True)]
-    return Told(basis, values, labels, columns or [""] * len(measures))
+    return RenderedView(basis, values, labels, columns or [""] * len(measures))
 
 
-def _has_duplicates(told: Sequence[Told]) -> bool:
-    labels = list(chain.from_iterable(each.labels for each in told))
+def _has_duplicates(rendered: Sequence[RenderedView]) -> bool:
+    labels = list(chain.from_iterable(each.labels for each in rendered))
     return len(set(labels)) < len(labels)
 
 
-def _distinct(table: Table[Any, Any], views: Iterable[Any]) -> list[Told]:
+def _distinct(table: MetricTable[Any, Any], views: Iterable[Any]) -> list[RenderedView]:
     """As told, but one duplicate would make Prometheus throw the whole scrape away: the first
     stays.
     """
@@ -241,7 +237,7 @@ def _distinct(table: Table[Any, Any], views: Iterable[Any]) -> list[Told]:
         labels = _label_set(table.labels, values)
         if labels not in found:
             found[labels] = _samples(measures, labels, thing)
-    return [Told((), (), (), samples) for samples in found.values()]
+    return [RenderedView((), (), (), samples) for samples in found.values()]
 
 
 def _samples(measures: Iterable[Measure], labels: str, thing: Any) -> tuple[str, ...]:
@@ -265,8 +261,17 @@ def _histogram(name: str, value: Histogram) -> str:
 
 
 def _number(value: float) -> str:
-    # The library's own digits, without its checks where they cannot matter: half the time.
+    """The library's own digits, without its checks where they cannot matter."""
+    if type(value) is int and 0 <= value < _EXACT:
+        if value < 1_000_000:
+            return f"{value}.0"
+        # Most samples are the kernel's counters, so its own digits will do.
+        digits = str(value)
+        return f"{digits[0]}.{digits[1:]}".rstrip("0.") + f"e+{len(digits) - 1:02}"
     return repr(float(value)) if -1e6 < value < 1e6 else _library_number(value)
+
+
+_EXACT = 10**15  # below, every digit of a whole number is one of its float
 
 
 def _buckets(value: Histogram) -> Iterator[tuple[str, str, float]]:
@@ -277,25 +282,12 @@ def _buckets(value: Histogram) -> Iterator[tuple[str, str, float]]:
     yield "_sum", "", value.total
 
 
-def _add(family: Metric, row: Row[Any], labels: dict[str, str], value: Any) -> None:
-    if isinstance(value, Histogram):
-        for suffix, bucket, number in _buckets(value):
-            le = {"le": bucket[5:-2]} if bucket else {}
-            family.add_sample(family.name + suffix, le, number)
-    elif value is not None:
-        family.add_sample(family.name + _suffix(row), labels, value)
-
-
-def _suffix(row: Row[Any]) -> str:
-    return row.name.removeprefix(row.family)
-
-
-def _family(table: Table[Any, Any], row: Row[Any]) -> Metric:
+def _family(table: MetricTable[Any, Any], row: MetricRow[Any]) -> Metric:
     return Metric(table.prefix + row.family, row.help, row.type, row.unit)
 
 
 @cache
-def _head(table: Table[Any, Any], row: Row[Any], *, openmetrics: bool) -> str:
+def _head(table: MetricTable[Any, Any], row: MetricRow[Any], *, openmetrics: bool) -> str:
     encode = generate_openmetrics if openmetrics else generate_latest
     head: str = encode(_One(_family(table, row))).decode()
     return head.removesuffix("# EOF\n")
@@ -307,10 +299,6 @@ class _One(Collector):
 
     def collect(self) -> Iterable[Metric]:
         return (self._family,)
-
-
-def _label_dict(names: Labels, values: Labels) -> tuple[tuple[str, str], ...]:
-    return tuple((name, valid(value)) for name, value in zip(names, values, strict=True))
 
 
 def _label_set(names: Labels, values: Labels) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ioplateau.tell.prometheus import TABLES
-from ioplateau.tell.rows import Row, Table
+from ioplateau.tell.rows import MetricRow, MetricTable
 
 HEAD = """\
 # Metrics
@@ -27,7 +27,7 @@ def text() -> str:
     return HEAD + "".join(part for table in TABLES for part in _section(table))
 
 
-def _section(table: Table[Any, Any]) -> Iterator[str]:
+def _section(table: MetricTable[Any, Any]) -> Iterator[str]:
     yield f"\n## {table.title}\n\n"
     labels = ", ".join(f"`{label}`" for label in table.labels)
     yield f"Labels: {labels}\n\n" if labels else "No labels.\n\n"
@@ -36,7 +36,7 @@ def _section(table: Table[Any, Any]) -> Iterator[str]:
         yield _line(table.prefix, row)
 
 
-def _line(prefix: str, row: Row[Any]) -> str:
+def _line(prefix: str, row: MetricRow[Any]) -> str:
     unit = row.unit.replace("_per_second", "/s")
     return f"| `{prefix}{row.name}` | {row.type} | {unit} | {row.help} |\n"
 

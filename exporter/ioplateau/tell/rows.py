@@ -8,8 +8,7 @@ https://prometheus.io/docs/practices/naming/
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from ioplateau.state import State
 
@@ -30,28 +29,36 @@ UNITS: tuple[tuple[str, str], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
 class Histogram:
     """What a histogram row's value is: counts are cumulative, one for each bound, then in all."""
 
-    bounds: Sequence[float]
-    counts: Sequence[int]
-    count: int
-    total: float
+    __slots__ = ("bounds", "count", "counts", "total")
+
+    def __init__(
+        self, bounds: Sequence[float], counts: Sequence[int], count: int, total: float
+    ) -> None:
+        self.bounds = bounds
+        self.counts = counts
+        self.count = count
+        self.total = total
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Row(Generic[T]):
+class MetricRow(Generic[T]):
     """One metric.
 
     name: as dashboards write it, without the table's prefix. value: in the unit the name ends
     in; None where nothing is known, which has no sample.
     """
 
-    name: str
-    type: Type
-    help: str
-    value: Callable[[T], float | Histogram | None]
+    __slots__ = ("help", "name", "type", "value")
+
+    def __init__(
+        self, name: str, kind: Type, text: str, value: Callable[[T], float | Histogram | None]
+    ) -> None:
+        self.name = name
+        self.type = kind
+        self.help = text
+        self.value = value
 
     @property
     def family(self) -> str:
@@ -64,8 +71,7 @@ class Row(Generic[T]):
         return next((unit for suffix, unit in UNITS if self.family.endswith(suffix)), "")
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(NamedTuple):
     """What one rendering looks at."""
 
     state: State
@@ -73,8 +79,7 @@ class Scene:
     per_connection: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Table(Generic[V, T]):
+class MetricTable(Generic[V, T]):
     """Rows over one kind of object.
 
     views: the objects, with what is worth computing once for several tables.
@@ -83,33 +88,45 @@ class Table(Generic[V, T]):
     is what was said. None: the things themselves are compared.
     """
 
-    title: str
-    labels: Labels
-    views: Callable[[Scene], Iterable[V]]
-    things: Callable[[V], Iterable[tuple[Labels, T]]]
-    rows: tuple[Row[T], ...]
-    prefix: str = "ioplateau_"
-    basis: Callable[[V], Sequence[object]] | None = None
+    __slots__ = ("basis", "labels", "prefix", "rows", "things", "title", "views")
+
+    def __init__(
+        self,
+        title: str,
+        labels: Labels,
+        views: Callable[[Scene], Iterable[V]],
+        things: Callable[[V], Iterable[tuple[Labels, T]]],
+        rows: tuple[MetricRow[T], ...],
+        prefix: str = "ioplateau_",
+        basis: Callable[[V], Sequence[object]] | None = None,
+    ) -> None:
+        self.title = title
+        self.labels = labels
+        self.views = views
+        self.things = things
+        self.rows = rows
+        self.prefix = prefix
+        self.basis = basis
 
 
-def counter(name: str, text: str, value: Callable[[T], float | None]) -> Row[T]:
+def counter(name: str, text: str, value: Callable[[T], float | None]) -> MetricRow[T]:
     """Only grows, or starts again from zero: what must survive a missed scrape."""
-    return Row(name, "counter", text, value)
+    return MetricRow(name, "counter", text, value)
 
 
-def gauge(name: str, text: str, value: Callable[[T], float | None]) -> Row[T]:
+def gauge(name: str, text: str, value: Callable[[T], float | None]) -> MetricRow[T]:
     """Goes up and down."""
-    return Row(name, "gauge", text, value)
+    return MetricRow(name, "gauge", text, value)
 
 
-def info(name: str, text: str) -> Row[T]:
-    """Always 1: its labels are the news."""
-    return Row(name, "info", text, lambda _: 1)
+def info(name: str, text: str) -> MetricRow[T]:
+    """Always 1: what it tells stands in its labels."""
+    return MetricRow(name, "info", text, lambda _: 1)
 
 
-def histogram(name: str, text: str, value: Callable[[T], Histogram]) -> Row[T]:
+def histogram(name: str, text: str, value: Callable[[T], Histogram]) -> MetricRow[T]:
     """How often how much."""
-    return Row(name, "histogram", text, value)
+    return MetricRow(name, "histogram", text, value)
 
 
 def text(value: object) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from ioplateau.judge.budgets import Word
+from ioplateau.limits.budgets import Word
 from ioplateau.state import BudgetState, State
-from ioplateau.tell import plain
+from ioplateau.tell import blindness, plain
 
 # The worst first.
 ORDER = (
@@ -24,13 +24,14 @@ BAD = frozenset({Word.STALLED, Word.THROTTLED})
 UNEASY = frozenset({Word.SATURATED, Word.AFFECTED})
 
 
-class Mood(StrEnum):
+class Severity(StrEnum):
     """How a line is coloured, where there are colours."""
 
     BAD = "bad"
     WARN = "warn"
     GOOD = "good"
     SOFT = "soft"
+    HEAD = "head"
     NONE = ""
 
 
@@ -38,28 +39,40 @@ def headline(state: State | None) -> str:
     """The answer in one line. state: None before the first tick."""
     if state is None:
         return "Starting: nothing measured yet"
+    unseen = "; ".join(blindness.vital(state))
     bad = [budget for budget in state.budgets.values() if budget.verdict.word in BAD]
-    if len(bad) == 1:
-        (kind, name), word = bad[0].budget.key, bad[0].verdict.word
-        return f"{name} ({plain.KINDS[kind]}) is {plain.WORDS[word]}"
     if bad:
-        return f"{len(bad)} of {len(state.budgets)} budgets are throttled or stalled"
+        return f"{_bad(state, bad)}; {unseen}" if unseen else _bad(state, bad)
+    if unseen:
+        return unseen[0].upper() + unseen[1:]
     if not any(budget.limits for budget in state.budgets.values()):
         return "Nothing throttled; no limit is known"
     return "Nothing throttled"
 
 
-def mood(state: State | None) -> Mood:
+def _bad(state: State, bad: list[BudgetState]) -> str:
+    if len(bad) == 1:
+        budget, word = bad[0].budget, bad[0].verdict.word
+        what = plain.kind(budget.key.kind, budget.lane)
+        return f"{budget.key.name} ({what}) is {plain.WORDS[word]}"
+    return f"{len(bad)} of {len(state.budgets)} budgets are throttled or stalled"
+
+
+def severity(state: State | None) -> Severity:
     """Of the headline."""
-    if state is None or not state.budgets:
-        return Mood.NONE
+    if state is None:
+        return Severity.NONE
     words = {budget.verdict.word for budget in state.budgets.values()}
-    return Mood.BAD if words & BAD else Mood.WARN if words & UNEASY else Mood.GOOD
+    if words & BAD:
+        return Severity.BAD
+    if words & UNEASY or blindness.vital(state):
+        return Severity.WARN
+    return Severity.GOOD if state.budgets else Severity.NONE
 
 
-def mood_of(word: Word) -> Mood:
+def severity_of(word: Word) -> Severity:
     """Of one budget's verdict."""
-    return Mood.BAD if word in BAD else Mood.WARN if word in UNEASY else Mood.SOFT
+    return Severity.BAD if word in BAD else Severity.WARN if word in UNEASY else Severity.SOFT
 
 
 def worst_first(state: State) -> list[BudgetState]:

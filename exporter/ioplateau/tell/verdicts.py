@@ -16,7 +16,7 @@ def line(state: State) -> str:
     second or slots, shares from 0 to 1; null for what is not known. Bytes of a mount point that
     are no text stay lone surrogates, as in the recording.
     """
-    budgets = [_budget(budget) for _, budget in sorted(state.budgets.items())]
+    budgets = [budget(found) for _, found in sorted(state.budgets.items())]
     return json.dumps(
         {"mono": state.mono, "wall": state.wall, "budgets": budgets},
         separators=(",", ":"),
@@ -24,11 +24,12 @@ def line(state: State) -> str:
     )
 
 
-def _budget(budget: BudgetState) -> dict[str, Any]:
-    verdict = budget.verdict
+def budget(found: BudgetState) -> dict[str, Any]:
+    """What holds of one budget, as JSON values."""
+    verdict = found.verdict
     return {
-        "kind": budget.budget.key.kind,
-        "name": budget.budget.key.name,
+        "kind": found.budget.key.kind,
+        "name": found.budget.key.name,
         "verdict": verdict.word,
         "dimension": verdict.dimension,
         "direction": verdict.direction,

@@ -1,1 +1,0 @@
-"""Recording rules and alerts, as Python that prints Prometheus' rule files."""

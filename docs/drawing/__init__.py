@@ -1,1 +1,0 @@
-"""Dashboards as pictures: what Grafana would show, drawn without it."""

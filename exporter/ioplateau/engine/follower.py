@@ -1,0 +1,98 @@
+"""Who remembers one source between ticks: it is told what the source says, and says what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from ioplateau.judge.flows import FlowTick
+from ioplateau.limits.budgets import FlowKey
+from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.snapshot import Snapshot, Static
+
+Flows: TypeAlias = Mapping[FlowKey, FlowTick | None]
+
+
+class Moment(NamedTuple):
+    """at: when the source was read; mono: the tick's own time, both CLOCK_MONOTONIC. gap: what came
+    before belongs to another story; is_late: of this source alone, which was away for a while.
+    """
+
+    at: float
+    mono: float
+    static: Static
+    gap: bool
+    is_late: bool
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether nothing can be told of the time before."""
+        return self.gap or self.is_late
+
+
+class Outcome(NamedTuple):
+    """What came of a source. rejects: reasons for what was left out of it, beside the parser's."""
+
+    flows: Flows = NO_ENTRIES
+    rejects: tuple[str, ...] = ()
+
+
+NOTHING = Outcome()
+
+
+class Follower:
+    """Of one source."""
+
+    def parse(self, said: Any) -> Any:
+        """What the source says, with `rejects` if some of it is left out; FormatError for nonsense."""
+        return said
+
+    def follow(self, found: Any, moment: Moment) -> Outcome:  # noqa: ARG002
+        """One tick. found: what `parse` gave; None: it cannot be read, or said nothing."""
+        return NOTHING
+
+    def said(self, snapshot: Snapshot, key: str) -> Any:
+        """What the source says this tick; None: nothing."""
+        text = snapshot.texts.get(key)
+        return snapshot.blobs.get(key) if text is None else text
+
+    def fared(self, snapshot: Snapshot, key: str) -> Outcome | None:  # noqa: ARG002
+        """That it was read, where it said nothing; None: it was not due."""
+        return None
+
+
+class Latest(Follower):
+    """A source of which the last reading holds until the next."""
+
+    def __init__(self, parse: Callable[[bytes], Any]) -> None:
+        self._parse = parse
+        self.value: Any = None
+
+    def parse(self, said: Any) -> Any:
+        return self._parse(said)
+
+    def follow(self, found: Any, moment: Moment) -> Outcome:  # noqa: ARG002
+        self.value = found
+        return NOTHING
+
+
+class Seen(Follower):
+    """A source of which we only tell whether it can be read. is_well: it can, unless it says not."""
+
+    def __init__(self, *, is_well: bool = False) -> None:
+        self._is_well = is_well
+        self._has_failed = False
+
+    def said(self, snapshot: Snapshot, key: str) -> Any:  # noqa: ARG002
+        return None
+
+    def follow(self, found: Any, moment: Moment) -> Outcome:  # noqa: ARG002
+        self._has_failed = True
+        return NOTHING
+
+    def fared(self, snapshot: Snapshot, key: str) -> Outcome | None:
+        is_well_again = self._is_well and self._has_failed
+        if key not in snapshot.took and not is_well_again:
+            return None
+        self._has_failed = False
+        return NOTHING

@@ -1,0 +1,140 @@
+"""Every source of a tick, declared once: its name, where it is said, who understands and follows it,
+how often it is read. A new one is a file that parses what it says, and a line in SOURCES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ioplateau.engine.consumers import Consumers
+from ioplateau.engine.disks import Disks
+from ioplateau.engine.follower import Flows, Follower, Latest, Moment, Seen
+from ioplateau.engine.groups import Groups
+from ioplateau.engine.interfaces import Interfaces
+from ioplateau.engine.nfs import MountPoints, Nfs
+from ioplateau.engine.providers import EbsFollower, EnaFollower, Providers
+from ioplateau.engine.settings import EngineSettings
+from ioplateau.engine.witnesses import Sockets, Witnesses
+from ioplateau.measure import meminfo, pressure, procstat
+from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.reading import FormatError
+from ioplateau.measure.snapshot import (
+    DISKSTATS,
+    MEMINFO,
+    MOUNTINFO,
+    MOUNTSTATS,
+    NETDEV,
+    PRESSURE,
+    STAT,
+    Snapshot,
+)
+from ioplateau.state import GAP_INTERVALS, SourceState
+
+
+class Followers:
+    """All that follow a source, by name: some are asked for more than their flows."""
+
+    def __init__(self, settings: EngineSettings) -> None:
+        self.disks = Disks(settings)
+        self.nfs = Nfs(settings)
+        self.nics = Interfaces(settings)
+        self.groups = Groups(self.disks)
+        self.pressure = Latest(pressure.parse)
+        self.cpu = Latest(procstat.parse)
+        self.memory = Latest(meminfo.parse)
+        self.witnesses = Witnesses()
+        self.sockets = Sockets(self.witnesses)
+        self.providers = Providers()
+        self.consumers = Consumers()
+
+
+class FollowedSource(NamedTuple):
+    """name: as metrics call it. key: its path, or its name among a snapshot's blobs. every_seconds:
+    how often it is read; 0: every tick. is_vital: followed at every tick, since while it says
+    nothing its flows are not known.
+    """
+
+    name: str
+    key: str
+    follower: Callable[[Followers], Follower]
+    every_seconds: float = 0.0
+    is_vital: bool = False
+
+
+SOURCES = (
+    FollowedSource("diskstats", DISKSTATS, lambda of: of.disks, is_vital=True),
+    FollowedSource("mountstats", MOUNTSTATS, lambda of: of.nfs, is_vital=True),
+    FollowedSource("mountinfo", MOUNTINFO, lambda of: MountPoints(of.nfs)),  # read when it changed
+    FollowedSource("netdev", NETDEV, lambda of: of.nics, is_vital=True),
+    FollowedSource("pressure", PRESSURE, lambda of: of.pressure),
+    FollowedSource(
+        "stat", STAT, lambda of: of.cpu, 5.0
+    ),  # long on large machines, for two counters
+    FollowedSource("meminfo", MEMINFO, lambda of: of.memory),
+    FollowedSource("sockets", "tcp", lambda of: of.sockets),
+    FollowedSource("interfaces", "interfaces", lambda of: Seen(), 60.0),  # noqa: ARG005
+    FollowedSource("sysfs", "sysfs", lambda of: Seen(is_well=True)),  # noqa: ARG005
+    FollowedSource("cgroups", "cgroups", lambda of: of.groups),
+    FollowedSource("ebs", "ebs", lambda of: EbsFollower(of.providers)),
+    FollowedSource("allowances", "allowances", lambda of: EnaFollower(of.providers)),
+    FollowedSource("consumers", "consumers", lambda of: of.consumers),
+)
+# What is read by path, at each tick or seldom.
+FILES = tuple(each for each in SOURCES if each.key.startswith("/") and each.key != MOUNTINFO)
+
+
+class Followed:
+    """One source from tick to tick, and how it fares."""
+
+    def __init__(self, source: FollowedSource, follower: Follower) -> None:
+        self._source = source
+        self._follower = follower
+        self._arrived: float | None = None
+        self.state: SourceState | None = None  # None: it was never there
+
+    def take(self, snapshot: Snapshot, interval_seconds: float, *, gap: bool) -> Flows:
+        """What came of this source in one tick."""
+        source, follower = self._source, self._follower
+        key = source.key
+        said = follower.said(snapshot, key)
+        why = snapshot.failed.get(key, "")
+        if said is None and not why and not source.is_vital:  # what it said last still holds
+            if (fared := follower.fared(snapshot, key)) is not None:
+                self._book(snapshot, "", fared.rejects)
+            return NO_ENTRIES
+        found = None
+        if said is not None:
+            try:
+                found = follower.parse(said)
+            except FormatError as error:
+                why = str(error)
+            except Exception as error:  # a defect in one parser must not blind us to the rest
+                why = f"{key}: {type(error).__name__}: {error}"
+        at = snapshot.read_at(key)
+        before = at if self._arrived is None else self._arrived
+        if said is not None:
+            self._arrived = at
+        is_late = at - before > GAP_INTERVALS * interval_seconds
+        flows, rejects = follower.follow(
+            found, Moment(at, snapshot.mono, snapshot.static, gap, is_late)
+        )
+        if said is not None or why:
+            self._book(snapshot, why, (*getattr(found, "rejects", ()), *rejects))
+        return flows
+
+    def _book(self, snapshot: Snapshot, why: str, rejects: Sequence[str]) -> None:
+        name, before = self._source.name, self.state
+        seconds = snapshot.took.get(self._source.key, 0.0)
+        if before is None:
+            before = SourceState(name, up=True)
+        elif before.up and not (why or seconds or rejects):
+            return  # nothing new
+        self.state = SourceState(
+            name,
+            not why,
+            why,
+            before.seconds + seconds,
+            before.rejects + len(rejects),
+            rejects[-1] if rejects else before.last_reject,
+        )

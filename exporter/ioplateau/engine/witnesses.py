@@ -1,0 +1,133 @@
+"""What the judge is told besides the flows: the clients' queues, TCP's own limits, dirty pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+from ioplateau.engine.follower import NOTHING, Follower, Moment, Outcome
+from ioplateau.engine.providers import Providers
+from ioplateau.judge.witness import CgroupWitness, ClientWitness, Witness
+from ioplateau.measure import sockets
+from ioplateau.measure.delta import ReadingPair
+from ioplateau.measure.meminfo import MemoryUse
+from ioplateau.measure.mountstats import NfsConnection
+from ioplateau.measure.sockets import TcpSocket
+
+# A socket by its four words: local and remote address and port.
+Name = tuple[str, int, str, int]
+
+
+class ClientReading(NamedTuple):
+    """One NFS client at this tick. tick: its connections over the tick; None: they began anew."""
+
+    now: tuple[NfsConnection, ...]
+    tick: ReadingPair[tuple[NfsConnection, ...]] | None
+    slot_limit: int | None  # of all its connections together; None: the kernel does not tell
+    sockets: tuple[TcpSocket, ...]
+
+
+class Witnesses:
+    """Remembers the last socket readings, to say what share of the time TCP was held back."""
+
+    def __init__(self) -> None:
+        self._before: dict[Name, tuple[float, TcpSocket]] = {}
+        self._held: dict[Name, float] = {}  # share of the time limited by our send buffer
+
+    def take_sockets(self, at: float, readings: Iterable[TcpSocket]) -> None:
+        """A fresh reading of the NFS sockets."""
+        now = {_name(socket): (at, socket) for socket in readings}
+        self._held = {}
+        for name, (_, socket) in now.items():
+            before = self._before.get(name)
+            if before is not None and at > before[0]:
+                elapsed = at - before[0]
+                self._held[name] = _share(
+                    before[1].sender_limited_microseconds,
+                    socket.sender_limited_microseconds,
+                    elapsed,
+                )
+        self._before = now
+
+    def witness(
+        self,
+        clients: Mapping[str, ClientReading],
+        memory: MemoryUse | None,
+        groups: Mapping[str, CgroupWitness],
+        providers: Providers,
+    ) -> Witness:
+        """Everything of this tick, by client label."""
+        return Witness(
+            cgroups=groups,
+            ebs=providers.exceeded,
+            allowances=providers.allowances,
+            clients={label: self._client(reading) for label, reading in clients.items()},
+            dirty_bytes=memory.dirty_bytes if memory is not None else None,
+            writeback_bytes=memory.writeback_bytes if memory is not None else None,
+        )
+
+    def _client(self, reading: ClientReading) -> ClientWitness:
+        span = reading.tick
+        if span is None:
+            return ClientWitness(connections=len(reading.now), slot_limit=reading.slot_limit)
+        sends = _growth(span, attrgetter("sends"))
+        receives = _growth(span, attrgetter("receives"))
+        backlog = _growth(span, attrgetter("backlog_sum"))
+        idle = [one.idle_seconds for one in reading.now if one.idle_seconds is not None]
+        held = [self._held[name] for name in map(_name, reading.sockets) if name in self._held]
+        return ClientWitness(
+            connections=len(reading.now),
+            slot_limit=reading.slot_limit,
+            backlog=max(backlog, 0) / sends if sends > 0 else None,
+            on_wire=max(sum([one.sends - one.receives for one in reading.now]), 0),
+            sends_per_second=max(sends, 0) / span.elapsed_seconds,
+            receives_per_second=max(receives, 0) / span.elapsed_seconds,
+            idle_seconds=float(min(idle)) if idle else None,
+            sender_limited_ratio=_mean(held),
+        )
+
+
+class SocketTable(NamedTuple):
+    """Every NFS socket that was told of."""
+
+    sockets: tuple[TcpSocket, ...]
+    rejects: tuple[str, ...]
+
+
+class Sockets(Follower):
+    """The NFS sockets as they were told last; None: nobody tells of them."""
+
+    def __init__(self, witnesses: Witnesses) -> None:
+        self._witnesses = witnesses
+        self.known: tuple[TcpSocket, ...] | None = None
+
+    def parse(self, said: object) -> SocketTable:
+        return SocketTable(*sockets.parse(said))
+
+    def follow(self, found: SocketTable | None, moment: Moment) -> Outcome:
+        self.known = None
+        if found is not None:
+            self.known = found.sockets
+            self._witnesses.take_sockets(moment.at, found.sockets)
+        return NOTHING
+
+
+def _name(socket: TcpSocket) -> Name:
+    return (socket.local_address, socket.local_port, socket.remote_address, socket.remote_port)
+
+
+def _growth(
+    span: ReadingPair[tuple[NfsConnection, ...]], value: Callable[[NfsConnection], int]
+) -> int:
+    return sum(map(value, span.after)) - sum(map(value, span.before))
+
+
+def _share(before: int | None, after: int | None, elapsed_seconds: float) -> float:
+    if before is None or after is None:
+        return 0.0
+    return min(max(after - before, 0) / 1e6 / elapsed_seconds, 1.0)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

@@ -1,0 +1,246 @@
+"""Episodes: a budget was held back from then until then, by which limit, and how hard."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin, Verdict, Word
+from ioplateau.state import BudgetConsumers, State
+
+# One that comes back this soon was not over: a word may flap at its threshold.
+REJOIN_SECONDS = 10.0
+# One that a restart cut off goes on if the budget is held again this soon after.
+REJOIN_RESTART_SECONDS = 120.0
+MOST_KEPT = 400  # about 1 KiB each
+HEIGHT = 0.95  # share of its limit from which on the words of an episode are those to keep
+
+
+class Episode(NamedTuple):
+    """One budget at its limit (`word` throttled), saturated or stalled.
+
+    Times are UNIX seconds; ended None: it goes on. held_seconds: within it, without the
+    interruptions. Shares are of the limit, 1.0 at it. requests_waiting: mean number;
+    waited_seconds: what all requests together waited beyond their time. victims: flows that
+    suffer; drew_most: the control group, process or flow that took most of it; "" where it is not known.
+    """
+
+    kind: Kind
+    name: str
+    word: Word
+    began: float
+    ended: float | None = None
+    dimension: Dimension | None = None
+    direction: Direction | None = None
+    limit: float | None = None
+    origin: Origin | None = None
+    source: str = ""
+    peak_share: float | None = None
+    mean_share: float | None = None
+    requests_waiting: float | None = None
+    most_requests_waiting: float | None = None
+    waited_seconds: float = 0.0
+    held_seconds: float = 0.0
+    interruptions: int = 0
+    victims: tuple[str, ...] = ()
+    drew_most: str = ""
+    lift: str = ""  # what would lift it
+    sentence: str = ""
+    cut_off: bool = False  # its end was not seen: the daemon ended first
+    lane: str = ""  # of the VM over its disks: which of them; "": not known
+
+    @property
+    def key(self) -> BudgetKey:
+        return BudgetKey(self.kind, self.name)
+
+
+class Change(NamedTuple):
+    """An episode that began or ended now."""
+
+    episode: Episode
+    is_end: bool
+
+
+class _Running:
+    """An episode while it goes on."""
+
+    __slots__ = (
+        "consumer", "episode", "height", "left_at", "lift", "most", "peak", "seconds", "shares", "waits",
+    )  # fmt: skip
+
+    def __init__(self, episode: Episode) -> None:
+        self.episode = episode
+        self.left_at: float | None = None  # wall seconds; None: it holds
+        self.height = False
+        self.consumer = ""
+        self.lift = episode.lift  # told by another thread than the one that ticks
+        self.seconds = episode.held_seconds
+        self.waits = episode.waited_seconds
+        self.shares = (episode.mean_share or 0.0) * episode.held_seconds
+        self.peak = episode.peak_share
+        self.most = episode.most_requests_waiting
+
+    def add(self, verdict: Verdict, dt: float, *, before: bool) -> None:
+        """One tick at which it holds. before: it held at the tick before, too."""
+        if before:
+            self.seconds += dt
+            waiting = verdict.evidence.get("waiting")
+            if isinstance(waiting, (int, float)):
+                self.waits += waiting * dt
+                self.most = max(self.most or 0.0, waiting)
+            share = verdict.utilization
+            if share is not None:
+                self.shares += share * dt
+                self.peak = max(self.peak or 0.0, share)
+        # An episode ends a few seconds after its cause: the words of its height say more.
+        high = verdict.utilization is None or verdict.utilization >= HEIGHT
+        # A sentence is said anew when what it tells has changed.
+        is_news = verdict.sentence != self.episode.sentence or high != self.height
+        if is_news and (high or not self.height):
+            self.height = high
+            self.episode = _with_verdict(self.episode, verdict)
+
+    def name_consumers(self, consumers: BudgetConsumers | None) -> None:
+        """Who draws most, where somebody looked."""
+        if consumers is not None and (named := (*consumers.groups, *consumers.processes)):
+            self.consumer = named[0].label
+
+    def now(self, ended: float | None = None) -> Episode:
+        """What is known by now."""
+        seconds = self.seconds
+        return self.episode._replace(
+            ended=ended,
+            peak_share=self.peak,
+            mean_share=self.shares / seconds if seconds and self.peak is not None else None,
+            requests_waiting=self.waits / seconds if seconds and self.most is not None else None,
+            most_requests_waiting=self.most,
+            waited_seconds=self.waits,
+            held_seconds=seconds,
+            drew_most=self.consumer or self.episode.drew_most,
+            lift=self.lift,
+        )
+
+
+class Episodes:
+    """Follows the verdicts. Written by one thread, read by any."""
+
+    def __init__(self) -> None:
+        self._running: dict[BudgetKey, _Running] = {}
+        self._over: deque[Episode] = deque(maxlen=MOST_KEPT)
+
+    def observe(self, state: State, dt: float) -> list[Change]:
+        """One tick, dt seconds after the one before (0: a gap lies between)."""
+        changes: list[Change] = []
+        running = self._running
+        throttled, saturated, stalled = Word.THROTTLED, Word.SATURATED, Word.STALLED
+        held = [
+            each.verdict
+            for each in state.budgets.values()
+            if (word := each.verdict.word) is throttled or word is saturated or word is stalled
+        ]
+        if not held and not running:
+            return changes
+        wall = state.wall
+        for verdict in held:
+            found = running.get(verdict.key)
+            if found is not None and found.episode.word is not verdict.word:
+                self._end(found, found.left_at or wall, changes)
+                found = None
+            if found is None:
+                found = running[verdict.key] = self._begin(verdict, state)
+                changes.append(Change(found.now(), is_end=False))
+                found.add(verdict, dt, before=False)
+                found.name_consumers(state.consumers.get(verdict.key))
+                continue
+            was_held = found.left_at is None
+            if not was_held:
+                found.left_at = None
+                found.episode = found.episode._replace(
+                    interruptions=found.episode.interruptions + 1, cut_off=False
+                )
+            found.add(verdict, dt, before=was_held)
+            found.name_consumers(state.consumers.get(verdict.key))
+        self._leave({verdict.key for verdict in held}, wall, changes)
+        return changes
+
+    def _begin(self, verdict: Verdict, state: State) -> _Running:
+        # A word may hold since before our own start: the judge remembers.
+        since = state.wall - max(state.mono - verdict.since, 0.0)
+        key = verdict.key
+        lane = state.budgets[key].budget.lane if key.kind is Kind.VM_UNCACHED else ""
+        begun = Episode(key.kind, key.name, verdict.word, since, lane=lane)
+        return _Running(_with_verdict(begun, verdict))
+
+    def _leave(self, held: set[BudgetKey], wall: float, changes: list[Change]) -> None:
+        for key, found in tuple(self._running.items()):
+            if key in held:
+                continue
+            if found.left_at is None:
+                found.left_at = wall
+            patience = REJOIN_RESTART_SECONDS if found.episode.cut_off else REJOIN_SECONDS
+            # A clock that was set back must not keep it open.
+            if not found.left_at <= wall < found.left_at + patience:
+                self._end(found, found.left_at, changes)
+
+    def _end(self, found: _Running, at: float, changes: list[Change]) -> None:
+        episode = found.now(max(at, found.episode.began))
+        del self._running[episode.key]
+        self._over.append(episode)
+        changes.append(Change(episode, is_end=True))
+
+    def tell_lift(self, key: BudgetKey, words: str) -> None:
+        """What would lift the limit that holds this budget now. From any thread."""
+        found = self._running.get(key)
+        if found is not None:
+            found.lift = words
+
+    def restore(self, episodes: Iterable[Episode], last_seen: float) -> None:
+        """Take up what an earlier run told. What went on then was cut off at `last_seen`."""
+        for episode in episodes:
+            if episode.ended is not None:
+                self._over.append(episode)
+                continue
+            found = _Running(episode._replace(cut_off=True))
+            found.left_at = max(last_seen, episode.began)
+            found.height = True
+            found.consumer = episode.drew_most  # until somebody has looked again
+            self._running[episode.key] = found
+
+    def running(self) -> tuple[Episode, ...]:
+        """Those that go on, the oldest first."""
+        found = [each.now() for each in list(self._running.values()) if each.left_at is None]
+        return tuple(sorted(found, key=lambda episode: episode.began))
+
+    def unfinished(self) -> tuple[Episode, ...]:
+        """Those that go on or ended too lately to be sure, for a store."""
+        return tuple(each.now() for each in list(self._running.values()))
+
+    def between(self, since: float, until: float) -> tuple[Episode, ...]:
+        """Those that touch a span of time, the oldest first; those that go on have no end."""
+        lately = [each.now(each.left_at) for each in list(self._running.values())]
+        found = [
+            episode
+            for episode in (*tuple(self._over), *lately)
+            if episode.began <= until and (episode.ended is None or episode.ended >= since)
+        ]
+        return tuple(sorted(found, key=lambda episode: episode.began))
+
+
+def _with_verdict(episode: Episode, verdict: Verdict) -> Episode:
+    evidence = verdict.evidence
+    shares = [
+        (share, name.removeprefix("share:"))
+        for name, share in evidence.items()
+        if name.startswith("share:") and isinstance(share, float)
+    ]
+    return episode._replace(
+        dimension=verdict.dimension,
+        direction=verdict.direction,
+        limit=verdict.limit,
+        origin=verdict.origin,
+        source=str(evidence.get("source", "")),
+        victims=tuple(flow.name for flow in verdict.sufferers),
+        drew_most=max(shares)[1] if len(shares) > 1 else "",
+        sentence=verdict.sentence,
+    )

@@ -1,0 +1,263 @@
+"""History: what was found, remembered within a stated size. observe(State) each tick, ask any time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from ioplateau.history.episodes import Change, Episode, Episodes
+from ioplateau.history.events import Event, What
+from ioplateau.history.records import Block, HistoryPart, InForce
+from ioplateau.history.rings import CELLS, Rings
+from ioplateau.history.series import Series, Steps, series
+from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin
+from ioplateau.state import GAP_INTERVALS, BudgetState, State
+
+CLOCK_SECONDS = 1.0  # a wall clock that moved further than this was set, or the machine slept
+MOST_EVENTS = 400
+LEARNED_ANEW = 0.02  # a learned value that moved by less is the same one
+MOST_PLACES = 2000  # of limits that are remembered by time
+
+Place = tuple[BudgetKey, Dimension, Direction]
+
+
+class History:
+    """Written by the thread that ticks, asked by any. Within 3 MiB, whatever the machine."""
+
+    def __init__(self, *, is_kept: bool = False) -> None:
+        """is_kept: somebody takes what must survive a restart."""
+        self._is_kept = is_kept
+        self._blocks: list[Block] = []
+        self._ended: list[Episode] = []
+        self._events_to_take: list[Event] = []  # not taken yet
+        self._in_force: list[InForce] = []  # not taken yet
+        self.rings = Rings()
+        self._episodes = Episodes()
+        self._events: deque[Event] = deque(maxlen=MOST_EVENTS)
+        self._limits: dict[Place, Steps] = {}
+        self._learned: dict[Place, float] = {}
+        self._met: set[BudgetKey] = set()
+        self._down: set[str] = set()  # sources that cannot be read
+        self._state: State | None = None
+        self._offset = 0.0  # wall - mono
+        self._period = 0
+
+    def observe(self, state: State) -> list[Change]:
+        """One tick; which episodes began or ended with it."""
+        last = self._state
+        dt = 0.0
+        if last is None:
+            self._offset = state.wall - state.mono
+        else:
+            dt = self._elapsed(last, state)
+        second = round(state.mono + self._offset)
+        period = second - second % 10
+        if period != self._period:
+            self._turn(self._period, period, state)
+            self._period = period
+        self.rings.add(second, state.flows)
+        self._state = state
+        self._watch_sources(state)
+        changes = self._episodes.observe(state, dt)
+        if changes and self._is_kept:
+            self._ended += [change.episode for change in changes if change.is_end]
+        return changes
+
+    def note(self, what: What, sentence: str, at: float, subject: str = "") -> None:
+        """Remember an event. at: UNIX seconds."""
+        event = Event(at, what, sentence, subject)
+        self._events.append(event)
+        if self._is_kept:
+            self._events_to_take.append(event)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether ten seconds are over that nobody took yet."""
+        return bool(self._blocks)
+
+    def take(self, *, is_last: bool = False) -> HistoryPart:
+        """What has come since it was taken last. is_last: with the ten seconds that go on."""
+        if is_last and (block := self.rings.block(0, self._period, 10)) is not None:
+            self._blocks.append(block)
+        found = HistoryPart(
+            tuple(self._blocks),
+            tuple(self._ended),
+            self._episodes.unfinished(),
+            tuple(self._events_to_take),
+            tuple(self._in_force),
+        )
+        self._blocks, self._ended, self._events_to_take, self._in_force = [], [], [], []
+        return found
+
+    def restore(self, parts: Iterable[HistoryPart]) -> None:
+        """Take up what an earlier run gave, in its order, before the first tick."""
+        last = None
+        known: dict[tuple[BudgetKey, float], Episode] = {}
+        events: dict[Event, None] = {}
+        for one in parts:
+            for block in one.blocks:
+                self.rings.restore(block)
+                if block.step_seconds == 1:
+                    last = one
+            known |= {(episode.key, episode.began): episode for episode in one.ended}
+            events |= dict.fromkeys(one.events)
+            for limit in one.limits:
+                self._steps((limit.key, limit.dimension, limit.direction)).add(
+                    limit.at, limit.value
+                )
+        self.rings.fill()
+        self._events.extend(sorted(events, key=lambda event: event.at))
+        seen = 0.0
+        if last is not None:
+            fine = [block for block in last.blocks if block.step_seconds == 1]
+            seen = float(max(block.start + len(block.seen) for block in fine))
+            for episode in last.unfinished:
+                known.setdefault((episode.key, episode.began), episode)
+        self._episodes.restore(sorted(known.values(), key=lambda each: each.began), seen)
+
+    def episodes(self, since: float = 0.0, until: float = float("inf")) -> tuple[Episode, ...]:
+        """Those that touch a span of UNIX seconds, the oldest first."""
+        return self._episodes.between(since, until)
+
+    def open_episodes(self) -> tuple[Episode, ...]:
+        """Those that go on, the oldest first."""
+        return self._episodes.running()
+
+    def tell_lift(self, key: BudgetKey, words: str) -> None:
+        """What would lift the limit that holds this budget now. From any thread."""
+        self._episodes.tell_lift(key, words)
+
+    def events(self, since: float = 0.0, until: float = float("inf")) -> tuple[Event, ...]:
+        """Events of a span of UNIX seconds, the oldest first."""
+        return tuple(event for event in tuple(self._events) if since <= event.at <= until)
+
+    def series(
+        self,
+        kind: str,
+        name: str,
+        dimension: str,
+        seconds: float = 900,
+        direction: str | None = None,
+    ) -> Series | None:
+        """The last `seconds` of a budget, as finely as they are kept; None: no such budget.
+
+        direction None: that of its limit, else total. Raises ValueError for a kind, dimension or
+        direction that there is none of.
+        """
+        state = self._state
+        key, way = BudgetKey(Kind(kind), name), Dimension(dimension)
+        found = state.budgets.get(key) if state is not None else None
+        if state is None or found is None:
+            return None
+        side = _direction(found, way) if direction is None else Direction(direction)
+        levels = self.rings.levels
+        level = next((one for one in levels if one.span.keep_seconds >= seconds), levels[-1])
+        last = round(state.mono + self._offset)
+        step = level.span.step_seconds
+        return series(
+            found.budget,
+            way,
+            side,
+            level.cells(found.budget.members, last - int(seconds) + 1, last),
+            self._limits.get((key, way, side)),
+            step,
+            state.interval_seconds,
+        )
+
+    def _elapsed(self, last: State, state: State) -> float:
+        """Seconds since the last tick; 0: nobody looked in between."""
+        dt = state.mono - last.mono
+        jumped = (state.wall - state.mono) - self._offset
+        if abs(jumped) > CLOCK_SECONDS:
+            self._offset = state.wall - state.mono
+            ahead = "ahead" if jumped > 0 else "back"
+            why = ": it was set, or the machine slept" if jumped > 0 else ": it was set"
+            words = f"the wall clock jumped {ahead} by {abs(jumped):,.0f} s{why}"
+            self.note(What.CLOCK, words, state.wall)
+        if not 0 < dt <= GAP_INTERVALS * last.interval_seconds:
+            self.note(What.GAP, f"nobody looked for {dt:,.0f} s", state.wall)
+            return 0.0
+        return dt
+
+    def _watch_sources(self, state: State) -> None:
+        for source in state.sources.values():
+            name = source.name
+            if source.up == (name not in self._down):
+                continue
+            if source.up:
+                self._down.discard(name)
+                self.note(What.SEES, f"{name} can be read again", state.wall, name)
+            else:
+                self._down.add(name)
+                self.note(What.BLIND, f"{name} cannot be read: {source.why}", state.wall, name)
+
+    def _turn(self, before: int, now: int, state: State) -> None:
+        """Ten seconds are over."""
+        if before:
+            self.rings.fold(1, before)
+            if now - now % 60 != before - before % 60:
+                self.rings.fold(2, before - before % 60)
+            if self._is_kept:
+                self._cut_blocks(before, now)
+        self._book_limits(now, state)
+
+    def _cut_blocks(self, before: int, now: int) -> None:
+        found = [self.rings.block(0, before, 10)]
+        for number, level in enumerate(self.rings.levels[1:], start=1):
+            start = before - before % level.chunk_seconds
+            if now - now % level.chunk_seconds != start:
+                found.append(self.rings.block(number, start, CELLS))
+                self._in_force = [*map(_last, self._limits.items())]  # beside cells of that age
+        self._blocks += [block for block in found if block is not None]
+
+    def _book_limits(self, second: int, state: State) -> None:
+        met = self._met
+        is_new: Callable[[BudgetKey], bool] = lambda key: key not in met  # noqa: E731
+        for key, budget in state.budgets.items():
+            for limit in budget.limits:
+                if limit.limit.origin is Origin.LEARNED:
+                    place = (key, limit.dimension, limit.direction)
+                    self._learn(place, limit.limit.value, state.wall, silent=is_new(key))
+                if limit.utilization:
+                    place = (key, limit.dimension, limit.direction)
+                    is_new_value = self._steps(place).add(second, limit.effective)
+                    if is_new_value and self._is_kept:
+                        self._in_force.append(InForce(*place, second, limit.effective))
+        self._met = set(state.budgets)
+
+    def _steps(self, place: Place) -> Steps:
+        steps = self._limits.get(place)
+        if steps is None:
+            if len(self._limits) >= MOST_PLACES:
+                del self._limits[next(iter(self._limits))]
+            steps = self._limits[place] = Steps()
+        return steps
+
+    def _learn(self, place: Place, value: float, wall: float, *, silent: bool) -> None:
+        before = self._learned.get(place)
+        if before is not None and abs(value - before) <= LEARNED_ANEW * before:
+            return
+        self._learned[place] = value
+        if silent:  # of an earlier run, or of a budget that has just come back
+            return
+        (kind, name), dimension, direction = place
+        unit = {Dimension.IOPS: "IOPS", Dimension.THROUGHPUT: "MB/s"}.get(dimension, "slots")
+        shown = value / 1e6 if dimension is Dimension.THROUGHPUT else value
+        one_way = "" if direction is Direction.TOTAL else f" of {direction}s"
+        self.note(
+            What.LEARNED,
+            f"learned: {kind} {name} is held at {shown:,.0f} {unit}{one_way}",
+            wall,
+            f"{kind} {name}",
+        )
+
+
+def _last(noted: tuple[Place, Steps]) -> InForce:
+    place, steps = noted
+    return InForce(*place, steps.at[-1], steps.values[-1])
+
+
+def _direction(found: BudgetState, dimension: Dimension) -> Direction:
+    limits = [limit for limit in found.limits if limit.dimension is dimension]
+    nearest = max(limits, key=lambda limit: limit.utilization or 0.0, default=None)
+    return Direction.TOTAL if nearest is None else nearest.direction

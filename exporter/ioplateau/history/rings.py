@@ -1,0 +1,288 @@
+"""What every flow did lately: by the second, by ten seconds, by the minute, in a stated size.
+
+Kept by flow, since what a budget is drawn on is the sum of its members. All columns add up over
+members and average over time. A chunk holds the same 60 cells of every flow that moved in them:
+what rests costs nothing, and where the size does not suffice, the oldest chunk of all goes, so
+that every flow reaches equally far back.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import repeat
+from operator import mul
+from typing import NamedTuple
+
+from ioplateau.history.records import Block
+from ioplateau.judge.flows import FlowTick
+from ioplateau.limits.budgets import FlowKey
+
+CELLS = 60  # in a chunk
+COLUMNS = 6
+NAN = math.nan
+
+# Cells are float16 (11 bits: within 0.05 %), which reaches to 65504: so operations are in units of
+# 64 a second and bytes in MiB a second. Powers of two lose nothing.
+_CELL = struct.Struct(f"<{COLUMNS}e")
+_OPERATIONS, _BYTES = 1 / 64, 2.0**-20
+_UNITS = (64.0, 64.0, 2.0**20, 2.0**20, 1.0, 1.0)
+MOST = 65504.0
+CELL_BYTES = _CELL.size
+# What a row costs beside its cells: its object, its entry, a share of its chunk. Measured.
+ROW_BYTES = 130
+
+
+class Cell(NamedTuple):
+    """One flow in one cell: means over time; nan: not known.
+
+    waiting_seconds: seconds that requests spent until they were answered, per second; over
+    operations it is the await.
+    """
+
+    read_operations_per_second: float = 0.0
+    write_operations_per_second: float = 0.0
+    read_bytes_per_second: float = 0.0
+    write_bytes_per_second: float = 0.0
+    queue_length: float = 0.0
+    waiting_seconds: float = 0.0
+
+
+REST = Cell()
+NOT_KNOWN = Cell(*repeat(NAN, COLUMNS))
+
+
+class RingSize(NamedTuple):
+    """How long a level's cells are, how far it reaches back, and within what size."""
+
+    step_seconds: int
+    keep_seconds: int
+    most_bytes: int
+
+
+# One flow that never rests needs 13 KiB, 130 KiB and 150 KiB for all of it.
+SPANS = (
+    RingSize(1, 15 * 60, 1_250_000),
+    RingSize(10, 24 * 3600, 950_000),
+    RingSize(60, 7 * 24 * 3600, 700_000),
+)
+
+
+class Chunk:
+    """60 cells of every flow that moved in them."""
+
+    __slots__ = ("rows", "seen")
+
+    def __init__(self) -> None:
+        self.seen = bytearray(CELLS)  # 1: the machine was looked at
+        self.rows: dict[FlowKey, bytearray] = {}
+
+    def row(self, key: FlowKey) -> bytearray:
+        """The row to write into; made when there is none."""
+        row = self.rows.get(key)
+        if row is None:
+            row = self.rows[key] = bytearray(CELLS * CELL_BYTES)
+        return row
+
+    def cells(self, key: FlowKey) -> list[Cell] | None:
+        """All cells of a flow; None: it rested."""
+        row = self.rows.get(key)
+        if row is None:
+            return None
+        return [Cell(*map(mul, cell, _UNITS)) for cell in _CELL.iter_unpack(row)]
+
+    @property
+    def size_bytes(self) -> int:
+        return (CELLS * CELL_BYTES + ROW_BYTES) * len(self.rows)
+
+
+class Ring:
+    """Chunks of one cell length. Written by one thread, read by any."""
+
+    def __init__(self, span: RingSize) -> None:
+        self.span = span
+        self.chunk_seconds = span.step_seconds * CELLS
+        self.chunks: dict[int, Chunk] = {}  # by the UNIX second of the first cell, rising
+
+    def chunk(self, second: int) -> Chunk:
+        """The chunk that a second falls into."""
+        start = second - second % self.chunk_seconds
+        chunk = self.chunks.get(start)
+        if chunk is None:
+            chunk = Chunk()
+            self.chunks = dict(sorted({**self.chunks, start: chunk}.items()))
+            self._drop(second)
+        return chunk
+
+    def look(self, second: int) -> None:
+        """Book that the machine was looked at."""
+        self.chunk(second).seen[second % self.chunk_seconds // self.span.step_seconds] = 1
+
+    def is_seen(self, second: int) -> bool:
+        """Whether there is a cell of this time."""
+        chunk = self.chunks.get(second - second % self.chunk_seconds)
+        place = second % self.chunk_seconds // self.span.step_seconds
+        return chunk is not None and bool(chunk.seen[place])
+
+    def cells(
+        self, keys: Iterable[FlowKey], first: int, last: int
+    ) -> Iterator[tuple[int, Mapping[FlowKey, Cell]]]:
+        """(UNIX second, cells of those that moved) of every cell looked at, first to last."""
+        step, wanted = self.span.step_seconds, tuple(keys)
+        for start, chunk in list(self.chunks.items()):
+            if start + self.chunk_seconds <= first or start > last:
+                continue
+            rows = {key: cells for key in wanted if (cells := chunk.cells(key)) is not None}
+            for place, is_seen in enumerate(bytes(chunk.seen)):
+                second = start + place * step
+                if is_seen and first <= second <= last:
+                    yield second, {key: cells[place] for key, cells in rows.items()}
+
+    def _drop(self, now: int) -> None:
+        chunks, most = self.chunks, self.span.most_bytes
+        size = {start: chunk.size_bytes for start, chunk in chunks.items()}
+        # The new one will be as large as the last.
+        total = sum(size.values()) + max(list(size.values())[-2:])
+        for start in tuple(chunks)[:-1]:
+            if total <= most and start + self.chunk_seconds > now - self.span.keep_seconds:
+                break
+            total -= size[start]
+            del chunks[start]
+
+
+class Rings:
+    """The three levels. `add` takes a tick, `fold` what a level lacks from the finer one."""
+
+    def __init__(self, spans: Iterable[RingSize] = SPANS) -> None:
+        self.levels = tuple(Ring(span) for span in spans)
+        self.moved: set[FlowKey] = set()  # what never moved is not even unknown
+        self._open: tuple[int, Chunk] = (-1, Chunk())
+
+    def add(self, second: int, flows: Mapping[FlowKey, FlowTick | None]) -> None:
+        """One tick at a UNIX second. Of several within a second the last one counts."""
+        fine = self.levels[0]
+        start = second - second % CELLS
+        if start != self._open[0]:
+            self._open = start, fine.chunk(second)
+        chunk = self._open[1]
+        place = second - start
+        chunk.seen[place] = 1
+        at, rows, pack, moved = place * CELL_BYTES, chunk.rows, _CELL.pack_into, self.moved
+        for key, tick in flows.items():
+            if tick is None:
+                if key in moved:
+                    pack(chunk.row(key), at, *NOT_KNOWN)
+            elif tick[1] or tick[2] or tick[3] or tick[4] or tick[8]:
+                _, reads, writes, read_bytes, write_bytes, read_await, write_await, queue = tick[:8]
+                waiting = NAN
+                if queue is None:
+                    queue = NAN
+                else:
+                    waiting = (read_await or 0.0) * reads + (write_await or 0.0) * writes
+                    # A disk that answers nothing completes nothing: what is in flight waits.
+                    queue = queue or tick[8] or 0.0
+                row = rows.get(key)
+                if row is None:
+                    row = chunk.row(key)
+                    moved.add(key)
+                try:
+                    pack(
+                        row, at, reads * _OPERATIONS, writes * _OPERATIONS, read_bytes * _BYTES,
+                        write_bytes * _BYTES, queue, waiting,
+                    )  # fmt: skip
+                except OverflowError:
+                    cell = Cell(reads, writes, read_bytes, write_bytes, queue, waiting)
+                    pack(row, at, *_cut(cell))
+
+    def fold(self, number: int, second: int) -> None:
+        """Make the cell of level `number` that begins at `second` of the finer level's cells."""
+        fine, coarse = self.levels[number - 1], self.levels[number]
+        step = fine.span.step_seconds
+        chunk = fine.chunks.get(second - second % fine.chunk_seconds)
+        if chunk is None:
+            return
+        first = second % fine.chunk_seconds // step
+        last = first + coarse.span.step_seconds // step
+        seen = [place for place in range(first, last) if chunk.seen[place]]
+        if not seen:
+            return
+        coarse.look(second)
+        goal = coarse.chunk(second)
+        at = second % coarse.chunk_seconds // coarse.span.step_seconds * CELL_BYTES
+        cut, count = slice(first * CELL_BYTES, last * CELL_BYTES), len(seen)
+        places = [place - first for place in seen]
+        for key, row in list(chunk.rows.items()):
+            part = row[cut]
+            if not any(part):
+                continue
+            # What was not looked at is 0.
+            means = [
+                total / count for total in map(sum, zip(*_CELL.iter_unpack(part), strict=True))
+            ]
+            if math.isnan(sum(means)):
+                columns = zip(*_CELL.iter_unpack(part), strict=True)
+                means = [_known_mean(column, places) for column in columns]
+            _CELL.pack_into(goal.row(key), at, *means)
+
+    def block(self, number: int, start: int, count: int) -> Block | None:
+        """`count` cells of a level, all of one chunk; None: nobody looked."""
+        level = self.levels[number]
+        step = level.span.step_seconds
+        chunk = level.chunks.get(start - start % level.chunk_seconds)
+        first = start % level.chunk_seconds // step
+        seen = bytes(chunk.seen[first : first + count]) if chunk is not None else b""
+        if chunk is None or not any(seen):
+            return None
+        cut = slice(first * CELL_BYTES, (first + count) * CELL_BYTES)
+        rows = {key: bytes(row[cut]) for key, row in chunk.rows.items()}
+        return Block(step, start, seen, {key: row for key, row in rows.items() if any(row)})
+
+    def restore(self, block: Block) -> None:
+        """Take up what `block` gave; cells that are there already stay."""
+        level = next(
+            (one for one in self.levels if one.span.step_seconds == block.step_seconds), None
+        )
+        if level is None:
+            return
+        chunk = level.chunk(block.start)
+        first = block.start % level.chunk_seconds // block.step_seconds
+        places = range(first, min(first + len(block.seen), CELLS))
+        fresh = [at for at in places if block.seen[at - first] and not chunk.seen[at]]
+        for key, cells in block.rows.items():
+            row = chunk.row(key)
+            for at in fresh:
+                cell = cells[(at - first) * CELL_BYTES :][:CELL_BYTES]
+                row[at * CELL_BYTES : (at + 1) * CELL_BYTES] = cell
+        for at in fresh:
+            chunk.seen[at] = 1
+        self.moved |= block.rows.keys()
+
+    def fill(self) -> None:
+        """Make the coarse cells that are not there of the finer ones that are."""
+        for number in range(1, len(self.levels)):
+            fine, coarse = self.levels[number - 1], self.levels[number]
+            step = coarse.span.step_seconds
+            for start, chunk in list(fine.chunks.items()):
+                for at in range(0, fine.chunk_seconds, step):
+                    first = at // fine.span.step_seconds
+                    cells = chunk.seen[first : first + step // fine.span.step_seconds]
+                    if any(cells) and not coarse.is_seen(start + at):
+                        self.fold(number, start + at)
+
+    @property
+    def size_bytes(self) -> int:
+        """What is kept, in bytes."""
+        return sum(
+            chunk.size_bytes for level in self.levels for chunk in list(level.chunks.values())
+        )
+
+
+def _cut(cell: Cell) -> list[float]:
+    """In the units of a cell, at most what it can hold."""
+    return [min(value / unit, MOST) for value, unit in zip(cell, _UNITS, strict=True)]
+
+
+def _known_mean(cells: tuple[float, ...], seen: list[int]) -> float:
+    known = [cells[place] for place in seen if not math.isnan(cells[place])]
+    return sum(known) / len(known) if known else NAN

@@ -1,0 +1,155 @@
+"""One budget over time, in one dimension, from the cells of its members."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from math import isnan
+from typing import NamedTuple
+
+from ioplateau.history.rings import REST, Cell
+from ioplateau.limits.budgets import Budget, Dimension, Direction, FlowKey, Kind
+from ioplateau.limits.claims import least_counted
+
+# Longer than this many steps without a cell is a hole, marked by one point of which nothing is known.
+HOLE_STEPS = 2.5
+SAME = 0.002
+
+
+class Series(NamedTuple):
+    """Points in rising order of `at` (UNIX seconds, the begin of each). None: not known.
+
+    rate and limit: operations or bytes per second (None for slots). share: of the limit then in
+    force. queue_length and await_seconds: of all members, whatever the dimension.
+    """
+
+    kind: Kind
+    name: str
+    dimension: Dimension
+    direction: Direction
+    step_seconds: int
+    at: tuple[int, ...] = ()
+    rate: tuple[float | None, ...] = ()
+    limit: tuple[float | None, ...] = ()
+    share: tuple[float | None, ...] = ()
+    queue_length: tuple[float | None, ...] = ()
+    await_seconds: tuple[float | None, ...] = ()
+
+
+class Point(NamedTuple):
+    """What a series has at one time."""
+
+    at: int
+    rate: float | None = None
+    limit: float | None = None
+    share: float | None = None
+    queue_length: float | None = None
+    await_seconds: float | None = None
+
+
+class Steps:
+    """A value that seldom changes, and when it did."""
+
+    MOST = 256
+
+    __slots__ = ("at", "values")
+
+    def __init__(self) -> None:
+        self.at: list[int] = []
+        self.values: list[float] = []
+
+    def add(self, second: int, value: float) -> bool:
+        """Note a value; whether it is another one than before: a learned one moves all the time."""
+        if self.values and abs(self.values[-1] - value) <= SAME * value:
+            return False
+        self.at.append(second)
+        self.values.append(value)
+        if len(self.at) > self.MOST:
+            del self.at[0], self.values[0]
+        return True
+
+    def value(self, second: int) -> float | None:
+        """What held at a time; before the first note, what was noted first."""
+        values = tuple(self.values)
+        if not values:
+            return None
+        return values[max(min(bisect_right(self.at, second), len(values)) - 1, 0)]
+
+
+def series(
+    budget: Budget,
+    dimension: Dimension,
+    direction: Direction,
+    cells: Iterable[tuple[int, Mapping[FlowKey, Cell]]],
+    limits: Steps | None,
+    step_seconds: int,
+    interval_seconds: float,
+) -> Series:
+    """The points of one budget. cells: (UNIX second, those of its members that moved)."""
+    points: list[Point] = []
+    hole = HOLE_STEPS * max(step_seconds, interval_seconds)
+    for second, members in cells:
+        if points and second - points[-1].at > hole:
+            points.append(Point(points[-1].at + step_seconds))
+        limit = limits.value(second) if limits is not None else None
+        points.append(_point(budget, dimension, direction, second, members, limit))
+    kind, name = budget.key
+    if not points:
+        return Series(kind, name, dimension, direction, step_seconds)
+    columns = zip(*points, strict=True)
+    return Series(kind, name, dimension, direction, step_seconds, *columns)
+
+
+def _point(
+    budget: Budget,
+    dimension: Dimension,
+    direction: Direction,
+    second: int,
+    members: Mapping[FlowKey, Cell],
+    limit: float | None,
+) -> Point:
+    rate = _drawn(budget, dimension, direction, members)
+    operations = queue = waiting = 0.0
+    for cell in members.values():
+        operations += cell.read_operations_per_second + cell.write_operations_per_second
+        queue += cell.queue_length
+        waiting += cell.waiting_seconds
+    return Point(
+        second,
+        rate,
+        limit,
+        rate / limit if rate is not None and limit else None,
+        _known(queue),
+        _known(waiting / operations) if operations else None,
+    )
+
+
+def _drawn(
+    budget: Budget, dimension: Dimension, direction: Direction, members: Mapping[FlowKey, Cell]
+) -> float | None:
+    """What is drawn for certain, counted as judge.usage.drawn does."""
+    if dimension is Dimension.SLOTS:
+        return None
+    total = 0.0
+    for member in budget.members:
+        cell = members.get(member, REST)
+        if direction is not Direction.WRITE and member not in budget.skips_reads:
+            total += _counted(
+                budget, dimension, cell.read_operations_per_second, cell.read_bytes_per_second
+            )
+        if direction is not Direction.READ and member not in budget.skips_writes:
+            total += _counted(
+                budget, dimension, cell.write_operations_per_second, cell.write_bytes_per_second
+            )
+    return _known(total)
+
+
+def _counted(budget: Budget, dimension: Dimension, operations: float, size: float) -> float:
+    if dimension is Dimension.THROUGHPUT:
+        return size
+    unit = budget.operation_bytes
+    return operations if unit is None else least_counted(operations, size, unit)
+
+
+def _known(value: float) -> float | None:
+    return None if isnan(value) else value

@@ -1,0 +1,36 @@
+"""What is believed of one hypothesis, in seconds of evidence: the one integrator of the judge."""
+
+from __future__ import annotations
+
+from ioplateau.judge import parameters as number
+
+
+class Belief:
+    """Seconds that speak for a hypothesis, and whether they are enough.
+
+    It is held from ON_SECONDS on, and no longer once OFF_SECONDS are left: one odd second changes
+    nothing.
+    """
+
+    __slots__ = ("held", "seconds")
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.held = False
+
+    def weigh(self, gain: float, dt: float) -> None:
+        """One block of `dt` seconds, each of which counts for `gain` seconds (below zero: against)."""
+        step = gain * min(dt, number.LONGEST_STEP_SECONDS)
+        self.seconds = min(number.FULL_SECONDS, max(0.0, self.seconds + step))
+        self.held = self.seconds >= number.ON_SECONDS or (
+            self.held and self.seconds > number.OFF_SECONDS
+        )
+
+    def drop(self) -> None:
+        """Nothing speaks for it any more."""
+        self.seconds, self.held = 0.0, False
+
+    def restore(self, seconds: float, *, held: bool) -> None:
+        """Take up what was believed before a restart."""
+        self.seconds = min(number.FULL_SECONDS, max(0.0, seconds))
+        self.held = held and self.seconds > number.OFF_SECONDS

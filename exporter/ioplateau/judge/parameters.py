@@ -1,0 +1,239 @@
+"""Numbers of the judge: unit, meaning, and where each comes from. There is no number elsewhere in
+this package (tests/judge/test_parameters.py); what files, words and windows of display need is theirs.
+
+Sources: *physics* (queueing theory, or how the kernel counts), *document* (of a provider or of the
+kernel), *measured* (with the command), *fitted* (chosen by the scores of request traces, of an
+examiner's scenarios and of devices without a limit; nothing outside says so). How much each matters:
+bench/sensitivity.py tells.
+Seconds are seconds of evidence, whatever the sampling interval; ripples and excesses are shares.
+"""
+
+# -- blocks
+
+# Seconds of ticks that are judged together at least, and how many blocks are kept. Physics: of less
+# time a rate is mostly the beat between a limiter's window and the sampling.
+BLOCK_SECONDS, KEEP_BLOCKS = 0.45, 24
+
+# -- the integrator: one for every hypothesis
+
+# Seconds of evidence: the most that is remembered, from where a verdict begins, and below which it
+# ends. Two marginal seconds begin it, one odd second does not end it. Fitted; measured live
+# (tests/helpers/limit_matrix.py): two ticks to the verdict.
+FULL_SECONDS, ON_SECONDS, OFF_SECONDS = 3.0, 1.9, 0.5
+# Seconds one block may count for, before its weight: two blocks must agree. Fitted.
+LONGEST_STEP_SECONDS = 1.25
+# Seconds that one second of an overwhelming queue counts: one says what two marginal ones say.
+OVERWHELMING_WEIGHT = 2.0
+
+# -- a known limit
+
+# Share by which a rate may be below and above what is sold over one block. Document: enforced 0 to
+# 3 % above what is sold, and documentation rounds. Over several blocks sampling errors cancel, and
+# what is enforced remains.
+BLOCK_BELOW, BLOCK_ABOVE = 0.04, 0.045
+SUM_BELOW, SUM_ABOVE = 0.025, 0.04
+# Seconds at the limit by which a running sum may leave the limit's line: bucket or window, and the
+# sampling against it. Physics (network calculus: L t + burst); buckets of 10 ms to 1 s are sold.
+BURST_SECONDS, LONG_BURST_SECONDS = 0.5, 1.0
+# Blocks over which sums are held. Fitted; more than 8 hardly matter.
+SUM_BLOCKS = 8
+# The gusts of a limit that binds: the least share of it in a block, and of a limit nobody told the
+# most. Fitted.
+GUST_LEAST, GUST_MOST = 0.35, 1.3
+# Lost a second while gusts go on, and away from the limit; and while nobody waits near it.
+GUST_LOSS, AWAY_LOSS, UNQUEUED_LOSS = 0.2, 1.0, 0.5
+# Share of a limit below which it needs no look, and above which nothing is typical of the flow.
+AFAR, CLOSE = 0.4, 0.85
+# A filer may answer some reads from memory, above what it grants the volume, as a share. Measured
+# (tests/machines, NFS).
+SERVER_CACHE = 0.10
+
+# -- what waits
+
+# Requests that wait on average, and their time over the floor: a queue, one that overwhelms, and one
+# request that waits most of its time.
+QUEUE_WAITING, QUEUE_EXCESS = 1.5, 0.6
+OVERWHELMING_WAITING, OVERWHELMING_EXCESS = 8.0, 3.0
+DEEP_WAITING = 6.0
+SHARE_WAITING = 0.5
+# Outstanding at a sample beyond what is in service: a device of that rate has its mean in service,
+# by chance three times as many (physics: Poisson, for means of 2 and more).
+IN_SERVICE = 3.0
+LEFT, LEFT_OVERWHELMING = 2.0, 6.0
+# A device alone does not stand this far above its floor for long; ten times no device does.
+STEEP, VERY_STEEP = 5.0, 10.0
+# Waiting requests, and their time over it, where only a guess or another class of requests says "slow".
+STRANGE_WAITING, STRANGE_EXCESS = 4.0, 1.5
+# Latency over what is usual, and over this flow's own history, that shows a queue of few. Fitted.
+WEAK_RATIO, RISEN = 1.18, 0.2
+# Requests of one at a time that count as standing in a queue that others fill.
+LIGHT_WAITING = 0.3
+# Step of rate and of latency from block to block below which both stand still, the step at which
+# another demand begins, and seconds before which steps alike may be chance.
+STANDING, MOST_STEP, STANDING_SECONDS = 0.005, 0.05, 7.0
+# Share of busy time: io_ticks moves in jiffies. Document: Documentation/admin-guide/iostats.
+BUSY, ALWAYS_BUSY = 0.92, 0.98
+# Weights of a second in the means of latency over its floor, of steps, of what is usual, of delays.
+RATIO_WEIGHT, STEPS_WEIGHT, TYPICAL_WEIGHT = 0.22, 0.15, 0.01
+DELAY_WEIGHT, LIGHT_DELAY_WEIGHT = 0.4, 0.2
+# Latency over its floor above which nothing is usual.
+UNUSUAL = 1.5
+# Seconds of watching before something new may be learned.
+SETTLED_SECONDS = 5.0
+
+# -- a host's cache, and limits above
+
+# Share of hidden reads that misses, the same within this for so many blocks.
+SAME_MISSES, MISS_BLOCKS, MISSES_WEIGHT = 0.12, 5, 0.3
+# Blocks that must stand at a limit in sum where another one holds the same requests back.
+ELSEWHERE_BLOCKS = 8
+# Share of its own limit above which a cached disk is answered by the host's cache, and for how long
+# it then gets no verdict of its own.
+HITS, HITS_SECONDS = 1.08, 60.0
+
+# -- flatness
+
+# Ripple of a limiter over one block. Measured (tests/helpers/limit_matrix.py): 0.1 to 2 %.
+RIPPLE = 0.012
+# The same level; the level of a ceiling met before, or of one held freely.
+SAME_LEVEL, SAME_CEILING = 0.015, 0.02
+# A change of this size, twice in a row, begins another story.
+STEP = 0.12
+# Blocks of one story, at most.
+LEVEL_BLOCKS = 16
+# A limiter's dip or a late flush, beyond what a limit's own ripple does; one value in so many.
+OUTLIER, OUTLIERS_IN = 0.05, 7
+# Values of which the upper part is looked at apart, where they ripple more than that; spreads of
+# normal values from the fourth decile to the second highest of sixteen.
+LEAST_FOR_UPPER_PART, UPPER_RIPPLE, UPPER_SPREADS = 10, 0.005, 1.55
+# A limiter's window sampled off beat: blocks, correlation of neighbours, drift and spreads of debt.
+BEAT_BLOCKS, BEAT, BEAT_DRIFT, MOST_DEBT, BEAT_LEAST = 20, -0.4, 0.04, 2.8, 0.4
+
+# -- the floor
+
+# Requests in service at once, on average while busy, that count as alone: what they take is the
+# floor, and no guess is needed any more after so many blocks. Physics.
+ALONE, ALONE_BLOCKS = 1.6, 3
+# The kernel counts whole milliseconds of a flow's requests together. Document: diskstats_show().
+COUNTED_SECONDS = 0.001
+# Seconds in which the floor would double if nothing proved it: a device that was replaced or moved is
+# learned anew within hours.
+FLOOR_RISE_SECONDS = 14_400.0
+# What the other direction may cost more, and bytes a second that a larger request costs.
+OTHER_DIRECTION, BYTES_PER_SECOND = 1.3, 200e6
+# Seconds of a request nobody has seen unloaded yet: of a remote disk or filer, of a host's cache.
+PRIOR_SECONDS, CACHED_PRIOR_SECONDS = 0.002, 0.0005
+# Blocks after which a class of requests has a history of its own, and after which one below the guess
+# needs no other's word; classes that are kept, of sizes from so many bytes on, in half octaves.
+OWN_BLOCKS, LONG_BLOCKS, MOST_CLASSES, LEAST_BYTES = 4, 200, 64, 512.0
+
+# -- a level nobody told
+
+# Ripple of a limiter at least (what samples can tell), and of everything else, as shares.
+LEAST_RIPPLE, OTHERS_RIPPLE = 0.003, 0.05
+# Spread of a count known to one more or less. Physics: the root of a twelfth.
+COUNT_SPREAD = 0.29
+# Log-odds asked of flatness: of chance once in so many hours; more where only a guess says "slow",
+# beside known limits (which must be beaten), and where little waits.
+ASKED, ASKED_UNSEEN, ASKED_BESIDE, ASKED_SHALLOW = 9.0, 6.0, 4.0, 3.0
+# Seconds of looking that make another try, and what the logarithm of tries adds. Fitted on slow
+# devices without a limit (none of them in 12 h called so, with two seeds).
+TRY_SECONDS, TRY_WEIGHT = 10.0, 1.5
+# Blocks of a stretch at least; seconds that a second of flatness counts, and of a coarse limiter's.
+LEVEL_LEAST, FLAT_WEIGHT, RIPPLED_WEIGHT = 3, 2.0, 0.34
+# A limit stands at one level: seconds after which a second of waiting counts half, levels that are
+# one (in steps of this share), how far another level may be to speak against it, what a second at
+# this level is worth against one elsewhere, log-odds asked for a second more elsewhere, and seconds
+# more elsewhere at which a level is none. Fitted on devices whose pace wanders
+# (tests/helpers/wandering_devices.py) and on traces.
+STANDS_HALF_SECONDS, STANDS_STEP, STANDS_SAME, STANDS_FAR = 900.0, 0.005, 2.0, 2.0
+STANDS_HERE, STANDS_WEIGHT, STANDS_SECONDS = 0.25, 1.0, 20.0
+# Blocks that stand, and how far each is from their mean.
+STAND_BLOCKS, STAND_FLAT = 8, 0.05
+# Seconds of waiting that are forgotten, how much newer ones count until that is looked at, and
+# levels that are kept: the shortest goes first.
+STANDS_LEAST_SECONDS, STANDS_SCALE, STANDS_LEVELS = 1.0, 2.0, 64
+# Within so many seconds of looking a level far above its floor may ripple more.
+EARLY_SECONDS = 40.0
+STEEP_BLOCKS, STEEP_FLAT = 11, 0.026
+STEADY_BLOCKS, STEADY_RATE, LATE_LOOK = 10, 0.06, -0.2
+# A coarse limiter: blocks, ripple, and how much stiller the means of four blocks are.
+RIPPLED_BLOCKS, RIPPLED_FLAT, RIPPLED_ECHO = 14, 0.03, 0.05
+SLOW_OF_SPREAD, COARSE_ECHO, COARSE_SPREAD = 0.2, -0.3, 0.08
+SLOW_BLOCKS, SLOW_VALUES = 4, 12
+# A latency that grows with demand and no device: blocks on a straight line.
+STRAIGHT_BLOCKS = 12
+# A limit that is on stays so within this share of it.
+STAYS = 0.04
+# A rate above this share of the level in the newest block: what stands at a limit does not rise.
+LEAVES = 1.2
+# Completions a second below which nothing is learned, or idle: of so few one more or less is a fifth,
+# and no provider sells so little: it is what a server that stalls lets through.
+LEAST_OPERATIONS = 5.0
+# Bytes of a request where the usual ratios of bytes to operations cross. Document: Azure, AWS.
+LARGE_BYTES = 40 * 1024
+# Limits of siblings, which may have been bought alike: blocks to know one again.
+HINT_BLOCKS = 3
+# Seconds met until a ceiling is trusted, and until we are half sure; ceilings kept.
+TRUSTED_SECONDS, HALF_SURE_SECONDS, CEILINGS = 8.0, 15.0, 4
+CEILING_WEIGHT = 0.1
+# Levels held without waiting: blocks, spread, how alike, and how many are kept.
+FREE_BLOCKS, FREE_SPREAD, FREE_ALIKE, FREE_LEVELS = 4, 0.03, 0.01, 6
+# Above this share of a learned limit, and nobody waits, the limit is outgrown.
+OUTGROWN = 1.05
+# Below this share of what was free: blocks and spread that are asked.
+BELOW_FREE, BELOW_BLOCKS, BELOW_DEEP_SPREAD, BELOW_SPREAD = 0.97, 20, 0.02, 0.007
+
+# -- several flows on one budget
+
+# Time over the floor, and requests that wait: a queue of the sum. Share of it that must wait itself.
+POOL_EXCESS, POOL_WAITING, POOL_STRONG, POOL_MOST = 0.4, 3.0, 0.2, 0.5
+# Variance of the sum over the sum of variances: independent flows give 1, a shared cap 0; seconds
+# over which, and how much of the sum the members must move to be compared.
+TOGETHER, LOCKED, TOGETHER_SECONDS, MOVING = 0.25, 0.12, 6.0, 0.015
+LOCKED_WAITING, LOCKED_BLOCKS, LOCKED_FLAT = 1.5, 6, 0.04
+# One queue, one delay: ratios within which delays are the same, and beyond which one is its own.
+NEAR_DELAY, APART_DELAY, ALIKE_SHARE = 1.25, 1.6, 0.6
+# Three that wait, and a sum as flat as that: one limit is likelier than three at once.
+MANY_MEMBERS, MANY_FLAT, MANY_BLOCKS = 3, 0.03, 6
+
+# -- NFS
+
+# Share of a call's time before it is sent, and of the slots that must be in use; time on the wire
+# over its floor up to which it is at ease, without and with a backlog; calls that wait where nobody
+# tells how many slots there are.
+SLOT_QUEUE_SHARE, SLOT_USE = 0.2, 0.55
+EASY_WIRE, EASY_WIRE_WITH_BACKLOG, UNTOLD_WAITING = 0.6, 1.2, 2.0
+# Share of the time in which TCP says that it could not send more.
+SENDER_LIMITED = 0.10
+# A mount moves by this while the interface under it stands, three times stiller; share of its bytes
+# that must wait to blame it.
+MOUNT_MOVES, STILLER, NETWORK_SHARE = 0.03, 3.0, 0.5
+# A stall that lets something through: share of what is usual, seconds a call takes, over its floor.
+TRICKLE_SHARE, TRICKLE_SECONDS, TRICKLE_EXCESS, USUAL_SECONDS = 0.1, 0.8, 10.0, 10.0
+
+# -- control groups
+
+# blk-throttle enforces in slices of 100 ms and lets carry-over through: a held group was measured
+# within 1 % of its limit over some seconds, but two readings cut its slices anywhere.
+GROUP_BELOW, GROUP_ABOVE, GROUP_WEIGHT = 0.96, 1.10, 0.4
+# What a second at the limit counts, of which nobody sees that it waits; and one away from it.
+GROUP_GAIN, GROUP_LOSS = 0.8, 1.25
+
+# -- what a provider counts
+
+# Share of a block in which demand exceeded the limit.
+EXCEEDED = 0.1
+
+# -- words
+
+# Seconds until a word: of waiting without a limit, of no answer at all.
+SATURATED_SECONDS, STALL_SECONDS = 3.0, 0.9
+# An application's own pace: blocks and spread.
+PACE_BLOCKS, PACE_SPREAD = 5, 0.03
+# Bound by latency: busy, and requests outstanding.
+LATENCY_BUSY, LATENCY_LEAST, LATENCY_MOST = 0.75, 0.7, 8.0
+# Seconds for which a sentence stands, where nobody waits and where somebody does.
+LONG_PATIENCE_SECONDS, PATIENCE_SECONDS = 10.0, 5.0
+# The most an excess is told as; a level's spread up to which its mean is told.
+MOST_EXCESS, TOLD_SPREAD = 1000.0, 0.03

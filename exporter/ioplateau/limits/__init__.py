@@ -1,0 +1,1 @@
+"""Limits: what is sold, told or counted by a provider, and who draws on what. Pure."""

@@ -1,0 +1,156 @@
+"""What the judge speaks of: flows draw on budgets, budgets have limits, verdicts say what holds.
+
+Vocabulary: a flow is a stream of I/O we measure; a budget has a ceiling that flows draw
+on; a limit is a budget's ceiling in one dimension and direction, with its origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+from ioplateau.measure.nothing import NO_ENTRIES
+
+
+class Kind(StrEnum):
+    """What has the ceiling."""
+
+    DISK = "disk"
+    STRIPE = "stripe"  # an md or device-mapper node: never summed with its members
+    VM_UNCACHED = "vm_uncached"
+    VM_CACHED = "vm_cached"
+    VM_ULTRA = "vm_ultra"  # the lane of Ultra and Premium SSD v2 disks, where a size has one
+    VM_NETWORK = "vm_network"
+    VOLUME = "volume"
+    NFS_SLOTS = "nfs_slots"
+    NFS_CONNECTION = "nfs_connection"
+    CGROUP = "cgroup"
+
+
+class Dimension(StrEnum):
+    """What is counted: operations per second, bytes per second, or slots in use."""
+
+    IOPS = "iops"
+    THROUGHPUT = "throughput"
+    SLOTS = "slots"
+
+
+class Direction(StrEnum):
+    READ = "read"
+    WRITE = "write"
+    TOTAL = "total"
+
+
+class Origin(StrEnum):
+    """Where a limit comes from, strongest first."""
+
+    CONFIGURED = "configured"
+    REPORTED = "reported"
+    CATALOGUE = "catalogue"
+    LEARNED = "learned"
+
+
+class Word(StrEnum):
+    """The verdicts."""
+
+    IDLE = "idle"
+    HEALTHY = "healthy"
+    APP_LIMITED = "app_limited"
+    LATENCY_BOUND = "latency_bound"
+    THROTTLED = "throttled"
+    SATURATED = "saturated"
+    STALLED = "stalled"
+    AFFECTED = "affected"
+    UNKNOWN = "unknown"
+
+
+class FlowKey(NamedTuple):
+    """Names a flow: ("disk", "sda"), ("nfs", "/mnt/a"), ("nic", "eth0")."""
+
+    kind: str
+    name: str
+
+
+class BudgetKey(NamedTuple):
+    """Names a budget: ("disk", "sda"), ("vm_uncached", "vm"), ("volume", "/mnt/a")."""
+
+    kind: Kind
+    name: str
+
+
+# What the VM's limit over its disks counts together, where no cloud has a word for it.
+ALL_DISKS = "all disks"
+
+
+class Burst(NamedTuple):
+    """What a budget may do above its base limit, and for how long.
+
+    rate: operations or bytes per second. bucket: credit, in operations or bytes, that
+    holds rate - base for the burst's documented time (None: not known). Starts full.
+    """
+
+    rate: float
+    bucket: float | None = None
+
+
+class Limit(NamedTuple):
+    """One ceiling: value in operations/s, bytes/s or slots.
+
+    `source` tells a person where the number comes from ("config.toml limit[0]",
+    "P10, azure_disks.csv 2026-08"). `tolerance` is the share by which the source itself
+    may be off (0.05 where documentation is ambiguous between MB and MiB).
+    """
+
+    dimension: Dimension
+    direction: Direction
+    value: float
+    origin: Origin
+    source: str = ""
+    burst: Burst | None = None
+    tolerance: float = 0.0
+
+
+class Budget(NamedTuple):
+    """Something with a ceiling. `limits` holds the effective ones, at most one for each
+    dimension and direction; an empty tuple means that no limit is known.
+
+    `rejected` keeps what was considered and lost, as (limit, why). Members in `skips_reads`
+    (`skips_writes`) have reads (writes) that do not count here for certain: a host cache may
+    answer them. operation_bytes: a larger request counts as several operations. lane: which disks
+    the VM's limit over its disks counts together, in the words of its cloud.
+    """
+
+    key: BudgetKey
+    members: tuple[FlowKey, ...]
+    limits: tuple[Limit, ...] = ()
+    rejected: tuple[tuple[Limit, str], ...] = ()
+    parents: tuple[BudgetKey, ...] = ()
+    info: Mapping[str, str] = NO_ENTRIES
+    skips_reads: frozenset[FlowKey] = frozenset()
+    skips_writes: frozenset[FlowKey] = frozenset()
+    operation_bytes: int | None = None
+    lane: str = ALL_DISKS
+
+
+class Verdict(NamedTuple):
+    """What we concluded of one budget at one tick, with its evidence.
+
+    since: CLOCK_MONOTONIC seconds at which this word began to hold. utilization: mean
+    share of the binding (else the nearest) limit over the rate window; demand: estimated
+    demand over the limit while throttled. None: not known.
+    """
+
+    key: BudgetKey
+    word: Word
+    since: float
+    dimension: Dimension | None = None
+    direction: Direction | None = None
+    limit: float | None = None
+    origin: Origin | None = None
+    utilization: float | None = None
+    demand: float | None = None
+    parent: BudgetKey | None = None  # of an affected budget: who holds it back
+    evidence: Mapping[str, float | str] = NO_ENTRIES
+    sentence: str = ""
+    sufferers: tuple[FlowKey, ...] = ()

@@ -1,0 +1,246 @@
+"""What the operator says of limits, and which of several claims to a limit holds.
+
+Precedence, strongest first: configured, reported, catalogue, learned. A claim that loses is
+kept with the reason, so that nobody has to wonder where a number went.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from ioplateau.limits.budgets import Burst, Dimension, Direction, Limit, Origin
+
+
+class ConfiguredLimit(NamedTuple):
+    """One [[limit]] of the configuration: one selector, and what it is allowed per second.
+
+    Selectors are fnmatch patterns; `vm` is "uncached", "cached", "ultra" or "network". None: not said.
+    `source` is for people: "config.toml limit[2]".
+    """
+
+    disk: str | None = None
+    lun: int | None = None
+    serial: str | None = None
+    vm: str | None = None
+    mount: str | None = None
+    volume: str | None = None
+    iops: float | None = None
+    bytes_per_second: float | None = None
+    burst_iops: float | None = None
+    burst_bytes_per_second: float | None = None
+    burst_seconds: float | None = None
+    direction: Direction = Direction.TOTAL
+    source: str = ""
+
+
+class VmFact(NamedTuple):
+    """The machine's size, where metadata cannot be reached or is wrong.
+
+    size: "Standard_D8s_v3" or "m5.large". controller: "SCSI" or "NVMe"; None: as found.
+    """
+
+    size: str
+    controller: str | None = None
+    source: str = ""
+
+
+class DiskFact(NamedTuple):
+    """What a disk was sold as, where metadata does not tell. One selector, as in a limit.
+
+    sku: a storage account type ("Premium_LRS"), a tier ("P30") or an EBS volume type ("gp3").
+    tier: a performance tier above the one of its size. iops, bytes_per_second: provisioned
+    (Ultra, Premium SSD v2, gp3, io2). None: not said, what was discovered holds.
+    """
+
+    disk: str | None = None
+    lun: int | None = None
+    serial: str | None = None
+    sku: str | None = None
+    tier: str | None = None
+    size_gib: float | None = None
+    caching: str | None = None  # None, ReadOnly, ReadWrite
+    iops: float | None = None
+    bytes_per_second: float | None = None
+    on_demand_burst: bool = False
+    performance_plus: bool = False
+    source: str = ""
+
+
+class VolumeFact(NamedTuple):
+    """What an NFS volume was sold as. One selector: `mount` or `volume` ("server:/export").
+
+    service: one of clouds.registry.services(); empty: the default one. With quota_gib the
+    limit is the quota times the service level's rate; with bytes_per_second it is the assigned
+    (manual) throughput. large: a large volume, which has a higher ceiling.
+    """
+
+    mount: str | None = None
+    volume: str | None = None
+    service: str = ""
+    service_level: str | None = None
+    quota_gib: float | None = None
+    iops: float | None = None
+    bytes_per_second: float | None = None
+    large: bool = False
+    source: str = ""
+
+
+class Target(NamedTuple):
+    """What a selector may choose: a disk by its names, LUN or serial, a volume by its mounts."""
+
+    disks: tuple[str, ...] = ()  # kernel and mapper name
+    lun: int | None = None
+    serial: str = ""
+    mounts: tuple[str, ...] = ()
+    volume: str = ""  # "server:/export"
+
+
+RANK = {origin: rank for rank, origin in enumerate(Origin)}
+# So near, a plateau and a documented limit are the same.
+AGREES = 0.06
+
+Lost = tuple[Limit, str]
+
+
+def selects(rule: ConfiguredLimit | DiskFact | VolumeFact, target: Target) -> bool:
+    """Whether a rule's selector chooses this disk or volume; patterns as in the shell."""
+    tests = (
+        (getattr(rule, "disk", None), target.disks),
+        (getattr(rule, "serial", None), (target.serial,)),
+        (getattr(rule, "mount", None), target.mounts),
+        (getattr(rule, "volume", None), (target.volume,)),
+    )
+    for pattern, names in tests:
+        if pattern is not None:
+            return any(name and fnmatchcase(name, pattern) for name in names)
+    lun = getattr(rule, "lun", None)
+    return lun is not None and lun == target.lun
+
+
+def configured(rule: ConfiguredLimit) -> tuple[Limit, ...]:
+    """The limits that one rule states; what is wrong with them, `settle` finds."""
+    stated = (
+        (Dimension.IOPS, rule.iops, rule.burst_iops),
+        (Dimension.THROUGHPUT, rule.bytes_per_second, rule.burst_bytes_per_second),
+    )
+    return tuple(
+        Limit(
+            dimension,
+            rule.direction,
+            value,
+            Origin.CONFIGURED,
+            rule.source,
+            burst=_burst(value, burst, rule.burst_seconds),
+        )
+        for dimension, value, burst in stated
+        if value is not None
+    )
+
+
+def _burst(base: float, burst: float | None, seconds: float | None) -> Burst | None:
+    if burst is None:
+        return None
+    return Burst(burst, None if seconds is None else (burst - base) * seconds)
+
+
+def settle(claims: Iterable[Limit]) -> tuple[tuple[Limit, ...], tuple[Lost, ...]]:
+    """The limit in force for each dimension and direction, and why each other claim lost.
+
+    The stronger origin wins; of two with one origin the later, as in a configuration file.
+    """
+    rivals: dict[tuple[Dimension, Direction], list[Limit]] = {}
+    lost: list[Lost] = []
+    for claim in claims:
+        sound, complaint = _sound(claim)
+        if complaint:
+            lost.append((claim, complaint))
+        if sound is not None:
+            rivals.setdefault((sound.dimension, sound.direction), []).append(sound)
+    chosen = []
+    for group in rivals.values():
+        winner = min(reversed(group), key=lambda claim: RANK[claim.origin])
+        chosen.append(winner)
+        lost.extend((claim, _why(claim, winner)) for claim in group if claim is not winner)
+    return tuple(chosen), tuple(lost)
+
+
+def _sound(claim: Limit) -> tuple[Limit | None, str]:
+    """What of a claim can hold, and what is wrong with the rest."""
+    speaker = _SPEAKERS[claim.origin]
+    if not (math.isfinite(claim.value) and claim.value > 0):
+        return None, f"{speaker} says {_figure(claim.value)}: that is no limit, ignored"
+    if claim.burst is None or claim.burst.rate > claim.value:
+        return claim, ""
+    words = (
+        f"{speaker} says burst {_figure(claim.burst.rate)}, which is not above "
+        f"{_figure(claim.value)}: no burst"
+    )
+    return claim._replace(burst=None), words
+
+
+def _why(loser: Limit, winner: Limit) -> str:
+    # As in: catalogue says 12,800, configuration says 10,000: 10,000
+    return (
+        f"{_SPEAKERS[loser.origin]} says {_figure(loser.value)}, "
+        f"{_SPEAKERS[winner.origin]} says {_figure(winner.value)}: {_figure(winner.value)}"
+    )
+
+
+def doubt(known: Limit, learned: Limit) -> str:
+    """What to say where a level that was met and a limit that we were told disagree; or ""."""
+    rates = [known.value] if known.burst is None else [known.value, known.burst.rate]
+    # Enforced caps sit up to 6 % beside the documented value, more where that is ambiguous.
+    if any(abs(learned.value / rate - 1) <= max(AGREES, known.tolerance) for rate in rates):
+        return ""
+    return (
+        f"held at {_rate(learned)}, but {_SPEAKERS[known.origin]} says {_rate(known)} "
+        f"({known.source or 'no source'}): if that is wrong, say what it was sold with"
+    )
+
+
+def _rate(limit: Limit) -> str:
+    unit = {Dimension.IOPS: "operations/s", Dimension.THROUGHPUT: "bytes/s"}
+    return f"{limit.value:,.0f} {unit.get(limit.dimension, 'slots')}"
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.10g}"
+
+
+_SPEAKERS = {
+    Origin.CONFIGURED: "configuration",
+    Origin.REPORTED: "the provider",
+    Origin.CATALOGUE: "catalogue",
+    Origin.LEARNED: "observation",
+}
+
+
+def selector(rule: ConfiguredLimit | DiskFact | VolumeFact) -> str:
+    """What a rule chooses by, for people: "'sd*'", "LUN 3"."""
+    for name in ("disk", "serial", "mount", "volume"):
+        pattern = getattr(rule, name, None)
+        if pattern is not None:
+            return f"{pattern!r}"
+    return f"LUN {getattr(rule, 'lun', None)}"
+
+
+def unmatched(rule: ConfiguredLimit | DiskFact | VolumeFact, what: str) -> str:
+    """What to say of a rule that chooses nothing here."""
+    return f"{rule.source}: no {what} matches {selector(rule)} now; it applies when one appears"
+
+
+def counted(request_bytes: int, unit: int) -> int:
+    """As how many operations the cloud counts one request of this size."""
+    return max(math.ceil(request_bytes / unit), 1)
+
+
+def least_counted(operations: float, bytes_per_second: float, unit: int) -> float:
+    """The least that operations of unknown sizes can count for: each is one, each unit is one.
+
+    Exact where sizes are at most a unit or whole units, as the kernel splits large requests.
+    Rounding the mean up instead would double a mix of 4 KiB and 512 KiB.
+    """
+    return max(operations, bytes_per_second / unit)

@@ -1,0 +1,202 @@
+"""From what a person types to a question: "netapp:Premium:4TiB", with nconnect and a VM size.
+
+A volume: <service>[:<level>][:<size>][:<option>...]; options = iops=<n>, mibps=<2^20 bytes/s>,
+mbps=<10^6 bytes/s>, volume=<size> (of an Elastic SAN), large (of Azure NetApp Files).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from ioplateau.limits.budgets import Dimension, Direction, Kind
+from ioplateau.limits.clouds import discover, registry
+from ioplateau.limits.clouds.identity import Identity
+from ioplateau.limits.clouds.protocol import Cloud
+from ioplateau.limits.tables import Catalogue
+from ioplateau.limits.units import MIB
+from ioplateau.limits.volumes.ceiling import (
+    GIB_PER_TIB,
+    SoldVolume,
+    VolumeCeiling,
+    VolumeError,
+    VolumeOrder,
+)
+from ioplateau.limits.volumes.whatif import VolumeQuestion
+
+# https://man7.org/linux/man-pages/man5/nfs.5.html
+MOST_CONNECTIONS = 16  # nfs(5): nconnect
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([GTP])i?B?", re.IGNORECASE)
+_GIB = {"G": 1.0, "T": GIB_PER_TIB, "P": GIB_PER_TIB**2}
+
+
+def ask(
+    catalogue: Catalogue, words: str, vm: str = "", nconnect: int | None = None
+) -> VolumeQuestion:
+    """The question those words ask. Raises VolumeError with everything that is wrong."""
+    wrong: list[str] = []
+    notices: list[str] = []
+    cloud, order = _order(words, wrong)
+    network: tuple[VolumeCeiling, ...] = ()
+    if vm and cloud is not None:
+        name, network = _network(catalogue, vm, cloud, notices, wrong)
+        order = order._replace(vm_size=name)
+    sold = None
+    if cloud is not None and not wrong:
+        try:
+            sold = cloud.ordered(order, catalogue)
+        except VolumeError as error:
+            wrong.append(str(error))
+    connections = _connections(nconnect, sold, notices, wrong)
+    if wrong or sold is None:
+        raise VolumeError("\n".join(wrong))
+    if vm:
+        ways = tuple(_times(each, connections) for each in sold.connection)
+        ceilings = (*sold.ceilings, *ways, *network)
+    else:
+        # Any number of clients, each with connections of its own.
+        ceilings = tuple(each for each in sold.ceilings if each.kind is Kind.VOLUME)
+        notices.append("no --vm-size: as many clients and connections as the volume can serve")
+    if any(each.is_measured for each in ceilings):
+        notices.append(
+            "measured: what the provider reached in its own benchmark; nobody enforces it. "
+            "Of a mix reads and writes are taken to share it"
+        )
+    return VolumeQuestion(
+        title=sold.title,
+        vm_size=order.vm_size,
+        connections=connections,
+        ceilings=ceilings,
+        has_memory=sold.has_memory,
+        notices=(*dict.fromkeys((*sold.notices, *notices)),),
+    )
+
+
+def _order(words: str, wrong: list[str]) -> tuple[Cloud | None, VolumeOrder]:
+    name, *parts = (part.strip() for part in words.split(":"))
+    order = VolumeOrder(name.lower(), words=words)
+    clouds = {word: cloud for cloud in registry.every() for word in cloud.orders}
+    cloud = clouds.get(name.lower())
+    if cloud is None:
+        wrong.append(f"volume {words!r}: service {name!r}, want one of {', '.join(clouds)}")
+        return None, order
+    for part in parts:
+        changed = _part(order, part)
+        if changed is None:
+            wrong.append(
+                f"volume {words!r}: {part!r} is not known, want a level, a size (4TiB), iops=<n>, "
+                "mibps=<n>, mbps=<n>, volume=<size> or large"
+            )
+        else:
+            order = changed
+    return cloud, order
+
+
+def _part(order: VolumeOrder, part: str) -> VolumeOrder | None:
+    word, equals, value = part.partition("=")
+    if not equals:
+        size = _gib(part)
+        if size is not None:
+            return order._replace(size_gib=size)
+        if part.lower() == "large":
+            return order._replace(is_large=True)
+        return order._replace(level=part) if part and not order.level else None
+    if word.lower() == "volume":
+        size = _gib(value)
+        return None if size is None else order._replace(share_gib=size)
+    number = _number(value)
+    if number is None:
+        return None
+    match word.lower():
+        case "iops":
+            return order._replace(iops=number)
+        case "mibps":
+            return order._replace(bytes_per_second=number * MIB)
+        case "mbps":
+            return order._replace(bytes_per_second=number * 1e6)
+    return None
+
+
+def _gib(text: str) -> float | None:
+    found = _SIZE.fullmatch(text.strip())
+    size = 0.0 if found is None else float(found[1]) * _GIB[found[2].upper()]
+    return size if 0 < size < math.inf else None
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 < number < math.inf else None
+
+
+def _connections(
+    nconnect: int | None, sold: SoldVolume | None, notices: list[str], wrong: list[str]
+) -> int:
+    """How many connections are of use."""
+    if nconnect is None:
+        return 1
+    if not 1 <= nconnect <= MOST_CONNECTIONS:
+        wrong.append(f"nconnect {nconnect}: want 1 to {MOST_CONNECTIONS}")
+    if sold is not None and not sold.is_nfs:
+        notices.append("nconnect is of NFS and has no effect here")
+        return 1
+    most = None if sold is None else sold.most_connections
+    if most is not None and nconnect > most:
+        few = f"{most} connections are" if most > 1 else "one connection is"
+        notices.append(f"nconnect {nconnect}: {few} all that this service makes use of")
+        return most
+    return nconnect
+
+
+def _times(ceiling: VolumeCeiling, connections: int) -> VolumeCeiling:
+    return ceiling._replace(
+        title=f"{connections} {ceiling.title}" if connections > 1 else f"one {_single(ceiling)}",
+        value=ceiling.value * connections,
+    )
+
+
+def _single(ceiling: VolumeCeiling) -> str:
+    return ceiling.title.replace("connections", "connection")
+
+
+def _network(
+    catalogue: Catalogue, vm: str, cloud: Cloud, notices: list[str], wrong: list[str]
+) -> tuple[str, tuple[VolumeCeiling, ...]]:
+    """The VM size as its table writes it, and what its network carries."""
+    identity = Identity("", vm)
+    likely = discover.likely(identity)
+    if likely is not None and likely.name != cloud.name:
+        wrong.append(f"VM size {vm!r} is {likely.name}'s, and the volume is {cloud.name}'s")
+        return vm, ()
+    supposed = cloud.what_if(identity, catalogue)
+    if not supposed.vm_size and cloud.similar(vm, catalogue):
+        wrong.append(
+            f"VM size {vm!r} is in no table; near it are {', '.join(cloud.similar(vm, catalogue))}"
+        )
+    name = supposed.vm_size or vm
+    limits = supposed.sold.lanes.get(Kind.VM_NETWORK, ())
+    if not limits:
+        notices.append(f"{name}: what its network carries is documented nowhere that is known here")
+    ways = {Direction.READ: (1.0, 0.0), Direction.WRITE: (0.0, 1.0), Direction.TOTAL: (1.0, 1.0)}
+    network = [
+        VolumeCeiling(
+            "VM network",
+            Kind.VM_NETWORK,
+            limit.dimension,
+            limit.value,
+            *ways[direction],
+            source=limit.source,
+        )
+        for limit in limits
+        for direction in _directions(limit.direction, both=cloud.limits_what_is_received)
+        if limit.dimension is Dimension.THROUGHPUT
+    ]
+    return name, tuple(network)
+
+
+def _directions(direction: Direction, *, both: bool) -> tuple[Direction, ...]:
+    if both and direction is Direction.WRITE:
+        return Direction.READ, Direction.WRITE
+    return (direction,)

@@ -1,0 +1,62 @@
+"""What AWS has on offer to lift a limit: more provisioned for gp3, larger instances of a family.
+
+gp3: general-purpose.html of the EBS user guide; its ceilings are the table's.
+
+https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ioplateau.limits.budgets import Kind
+from ioplateau.limits.clouds.aws.tables import Instance, instances, volume_type
+from ioplateau.limits.clouds.identity import Identity
+from ioplateau.limits.lifting.step import Choice
+from ioplateau.limits.tables import Catalogue
+from ioplateau.limits.units import MIB
+
+MOST_SIZES = 2
+
+
+def choices(
+    identity: Identity, disks: Sequence[str], kind: Kind, catalogue: Catalogue
+) -> Iterable[Choice]:
+    """Changes for a volume, where its own limit binds, and for the instance, where that does."""
+    if kind is Kind.DISK:
+        for name in disks:
+            yield from _of_volume(identity, name, catalogue)
+    else:
+        yield from _larger(identity, catalogue)
+
+
+def _of_volume(identity: Identity, name: str, catalogue: Catalogue) -> Iterable[Choice]:
+    disk = identity.disks[name]
+    kind = volume_type(catalogue, disk.sku) if disk.sku == "gp3" else None
+    if kind is None:
+        return
+    most_iops, most_mibps = kind.number("iops_max"), kind.number("mibps_max")
+    if most_iops is None or most_mibps is None:
+        return
+    per_gib = kind.number("iops_per_gib_max")
+    if per_gib and disk.size_gib:
+        most_iops = min(most_iops, max(per_gib * disk.size_gib, 3000))
+    words = f"gp3 {name} provisioned with {most_iops:,.0f} IOPS and {most_mibps:,.0f} MiB/s"
+    most = disk._replace(iops=most_iops, bytes_per_second=most_mibps * MIB, configured="")
+    yield Choice(words, identity._replace(disks={**identity.disks, name: most}))
+
+
+def _larger(identity: Identity, catalogue: Catalogue) -> Iterable[Choice]:
+    """The next types of the family that have more: "m5.xlarge" after "m5.large"."""
+    family, dot, _ = identity.vm_size.partition(".")
+    every = {each.name: each for each in instances(catalogue, family + dot)} if dot else {}
+    now = every.get(identity.vm_size)
+    if now is None:
+        return
+    larger = sorted((_rank(each), name) for name, each in every.items() if _rank(each) > _rank(now))
+    for _, name in larger[:MOST_SIZES]:
+        yield Choice(f"{name} in place of {now.name}", identity._replace(vm_size=name))
+
+
+def _rank(instance: Instance) -> tuple[float, float]:
+    return instance.vcpus or 0, instance.base.bytes_per_second or 0

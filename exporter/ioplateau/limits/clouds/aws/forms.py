@@ -1,0 +1,36 @@
+"""What EC2's CSV files in data/limits look like."""
+
+from __future__ import annotations
+
+from ioplateau.limits.forms import Form
+
+FORMS = (
+    Form(
+        "aws_instance_ebs.csv",
+        "aws_instances",
+        ("instance_type",),
+        texts=frozenset({"hypervisor", "ebs_optimized_default", "burst_30min_per_24h", "api_note"}),
+        # MB/s = Mbit/s / 8: kept once, in the unit of the document.
+        dropped=frozenset({"memory_mib", "baseline_mbps", "max_mbps"}),
+    ),
+    Form(
+        "aws_ebs_volumes.csv",
+        "aws_volumes",
+        ("volume_type", "generation"),
+        numbers=frozenset(
+            {
+                "min_size_gib",
+                "max_size_gib",
+                "iops_min",
+                "iops_max",
+                "iops_per_gib_max",
+                "mibps_max",
+                "mibps_per_iops",
+                "burst_iops",
+                "burst_mibps_max",
+                "max_io_kib_counted_as_one_op",
+            }
+        ),
+        dropped=frozenset({"source_commit"}),
+    ),
+)

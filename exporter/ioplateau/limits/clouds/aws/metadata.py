@@ -1,0 +1,140 @@
+"""AWS: what the instance metadata service tells of an EC2 instance and its volumes.
+
+ec2-instance-metadata.md of amazon-ec2-user-guide. It tells the instance type; it does not tell
+what an EBS volume was sold as: that comes from the configuration, from `volumes`, or stays unknown.
+
+https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-metadata.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ioplateau.limits.clouds.aws import is_ebs, volumes
+from ioplateau.limits.clouds.identity import DATA, LOCAL, OS, DiskIdentity, Identity
+from ioplateau.limits.units import GIB, MIB
+from ioplateau.measure.metadata import Document, Token
+from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.sysblock import BlockDevice
+
+TYPE = "aws/instance-type"
+REGION = "aws/placement/region"
+MAPPING = "aws/block-device-mapping"
+
+LOCAL_MODEL = "Amazon EC2 NVMe Instance Storage"
+TOKEN = Token(
+    "/latest/api/token",
+    (("X-aws-ec2-metadata-token-ttl-seconds", "21600"),),
+    "X-aws-ec2-metadata-token",
+)
+
+# Types whose IOPS, and gp3's throughput, are provisioned.
+PROVISIONED = ("gp3", "io1", "io2")
+_NOBODY = volumes.EbsVolumes()
+
+_INSTANCE_TYPE = re.compile(r"[a-z][a-z0-9-]*\.[a-z0-9-]+")
+_VOLUME = re.compile(r"vol-?([0-9a-f]{8,17})", re.IGNORECASE)
+
+
+def wanted() -> tuple[Document, ...]:
+    """The documents that `identify` reads."""
+    return (
+        Document(TYPE, "/latest/meta-data/instance-type", token=TOKEN),
+        Document(REGION, "/latest/meta-data/placement/region", token=TOKEN),
+        Document(MAPPING, "/latest/meta-data/block-device-mapping/", token=TOKEN, is_listing=True),
+    )
+
+
+def identify(
+    documents: Mapping[str, str],
+    devices: Mapping[str, BlockDevice],
+    files: Mapping[str, str] = NO_ENTRIES,
+) -> Identity:
+    """What this instance is. Whatever the documents hold, this returns."""
+    reasons: list[str] = []
+    root = _root(documents)
+    sold = (
+        volumes.read(documents[volumes.VOLUMES], reasons)
+        if volumes.VOLUMES in documents
+        else _NOBODY
+    )
+    disks = {}
+    for name, device in devices.items():
+        disk = None if device.partition_of else _disk(name, device, root)
+        if disk is not None:
+            disks[name] = _with_type(disk, sold)
+    return Identity(
+        "aws",
+        vm_size=_instance_type(documents, files, reasons),
+        region=documents.get(REGION, "").strip()[:40],
+        controller="NVMe" if any(is_ebs(device) for device in devices.values()) else "",
+        disks=disks,
+        reasons=tuple(reasons),
+    )
+
+
+def _with_type(disk: DiskIdentity, sold: volumes.EbsVolumes) -> DiskIdentity:
+    """What a volume was sold as: by its id, or on Xen by the device it was attached as."""
+    found = sold.volumes.get(disk.name) or next(
+        (
+            one
+            for one in sold.volumes.values()
+            if disk.role != LOCAL and _xen(one.device) == disk.device
+        ),
+        None,
+    )
+    if found is None:
+        return disk
+    # What gp2 and hard disks do follows from their size; the API's figure is that and no more.
+    is_set = found.kind in PROVISIONED
+    mibps = found.mibps if is_set else None
+    return disk._replace(
+        sku=found.kind,
+        iops=found.iops if is_set else None,
+        bytes_per_second=None if mibps is None else mibps * MIB,
+        told_by=sold.source,
+    )
+
+
+def volume_id(serial: str) -> str:
+    """The volume's id, of which a Nitro device's serial number lacks the dash; "": it is none."""
+    found = _VOLUME.fullmatch(serial.strip())
+    return f"vol-{found[1].lower()}" if found else ""
+
+
+def _instance_type(
+    documents: Mapping[str, str], files: Mapping[str, str], reasons: list[str]
+) -> str:
+    found = documents.get(TYPE, "").strip()
+    if found and not _INSTANCE_TYPE.fullmatch(found):
+        reasons.append(f"{TYPE}: {found!r:.60} is no instance type")
+        found = ""
+    # On Nitro the product name is the instance type, also where the service is shut off.
+    product = _dmi(files, "product_name")
+    return found or (product if _INSTANCE_TYPE.fullmatch(product) else "")
+
+
+def _root(documents: Mapping[str, str]) -> str:
+    """Kernel name of the root disk on Xen: "/dev/xvda", or "/dev/sda1" for xvda."""
+    return _xen(documents.get(f"{MAPPING}/root", "").strip())
+
+
+def _xen(device: str) -> str:
+    letter = re.fullmatch(r"(?:xvd|sd|hd)([a-z]+)\d*", device.removeprefix("/dev/"))
+    return f"xvd{letter[1]}" if letter else ""
+
+
+def _disk(name: str, device: BlockDevice, root: str) -> DiskIdentity | None:
+    size = None if device.size_bytes is None else device.size_bytes / GIB
+    if device.model.startswith(LOCAL_MODEL):
+        return DiskIdentity(device=name, role=LOCAL, size_gib=size)
+    if is_ebs(device):
+        return DiskIdentity(device=name, role=DATA, name=volume_id(device.serial), size_gib=size)
+    if name.startswith("xvd"):
+        return DiskIdentity(device=name, role=OS if name == root else DATA, size_gib=size)
+    return None
+
+
+def _dmi(files: Mapping[str, str], name: str) -> str:
+    return files.get(f"/sys/class/dmi/id/{name}", "").strip()

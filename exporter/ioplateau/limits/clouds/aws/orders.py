@@ -1,0 +1,192 @@
+"""Amazon's file services over NFS: EFS, FSx for OpenZFS, FSx for NetApp ONTAP.
+
+https://docs.aws.amazon.com/efs/latest/ug/performance.html; performance.md of the guides of FSx.
+Figures come from the catalogue.
+"""
+
+from __future__ import annotations
+
+from ioplateau.limits.budgets import Dimension, Kind
+from ioplateau.limits.tables import Catalogue
+from ioplateau.limits.units import MIB
+from ioplateau.limits.volumes.ceiling import (
+    GIB_PER_TIB,
+    Figures,
+    SoldVolume,
+    VolumeCeiling,
+    VolumeError,
+    VolumeOrder,
+)
+
+EFS, OPENZFS, ONTAP = "efs", "fsx_openzfs", "fsx_ontap"
+FLOW = "connections"  # one flow of an EC2 instance is limited, whatever is at its end
+
+
+def efs(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
+    """Elastic File System, General Purpose, by its throughput mode."""
+    level = {"onezone": "one zone", "one-zone": "one zone"}.get(
+        order.level.lower(), order.level.lower()
+    )
+    figures = Figures(catalogue, EFS, level)
+    if not figures.has("file system"):
+        raise VolumeError(
+            f"volume {order.words!r}: throughput mode {order.level!r}, "
+            "want elastic, provisioned, bursting or onezone"
+        )
+    part = "file system"
+    ceilings = [
+        *figures.ceiling("file system", f"{part}/read_mibps", write=0.0),
+        *figures.ceiling("file system", f"{part}/write_mibps", read=0.0),
+        *figures.ceiling("each client", "client/mibps", kind=Kind.NFS_CONNECTION),
+        *_metered(order, level, figures),
+    ]
+    if level in ("bursting", "one zone"):
+        # General Purpose has one budget of operations, of which a write takes five.
+        dear = figures.value("metering/write_operations") or 1.0
+        ceilings += figures.ceiling("file system", f"{part}/read_iops", write=dear)
+    else:
+        ceilings += figures.ceiling("file system", f"{part}/read_iops", write=0.0)
+        ceilings += figures.ceiling("file system", f"{part}/write_iops", read=0.0)
+    return SoldVolume(
+        title=f"EFS, {level}",
+        ceilings=tuple(ceilings),
+        most_connections=1,  # nconnect is not supported
+        notices=("throughput of EFS is higher in some regions: the low end is taken",),
+    )
+
+
+def _metered(order: VolumeOrder, level: str, figures: Figures) -> tuple[VolumeCeiling, ...]:
+    """Throughput as EFS meters it: a read counts for a third, a small request for 4 KiB."""
+    least = int(figures.value("metering/least_bytes") or 0)
+    share = figures.value("metering/read_share") or 1.0
+    columns = figures.row("metering/read_share")
+    if level == "provisioned":
+        if order.bytes_per_second is None:
+            raise VolumeError(
+                f"volume {order.words!r}: say what is provisioned, as in efs:provisioned:mibps=200"
+            )
+        ceiling = VolumeCeiling(
+            "metered throughput",
+            Kind.VOLUME,
+            Dimension.THROUGHPUT,
+            order.bytes_per_second,
+            share,
+            least_bytes=least,
+            unit_bytes=float(MIB),
+        )
+        return (ceiling.told_by(columns),)
+    if level != "bursting":
+        return ()
+    if order.size_gib is None:
+        raise VolumeError(
+            f"volume {order.words!r}: say how much is stored, as in efs:bursting:1TiB"
+        )
+    tib = order.size_gib / GIB_PER_TIB
+    base = figures.value("file system/base_mibps_per_tib") or 0.0
+    burst = figures.value("file system/burst_mibps_per_tib") or 0.0
+    ceiling = VolumeCeiling(
+        "metered throughput",
+        Kind.VOLUME,
+        Dimension.THROUGHPUT,
+        max(base * tib, 1.0) * MIB,
+        share,
+        burst=max(burst * tib, 100.0) * MIB,
+        least_bytes=least,
+        unit_bytes=float(MIB),
+    )
+    return (ceiling.told_by(columns),)
+
+
+def openzfs(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
+    """FSx for OpenZFS (Single-AZ 1) by its throughput capacity: memory, network and disks."""
+    figures = _by_capacity(order, catalogue, OPENZFS, "fsx-openzfs:512:2TiB")
+    return SoldVolume(
+        title=f"FSx for OpenZFS, {order.level} MB/s{_ssd_words(order)}",
+        ceilings=(*_server(figures), *_ssd(order, figures)),
+        connection=_flow(catalogue),
+        most_connections=16,
+        has_memory=True,
+        notices=("FSx for OpenZFS: the figures are those of Single-AZ 1",),
+    )
+
+
+def ontap(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
+    """FSx for NetApp ONTAP, first generation, by its throughput capacity."""
+    figures = _by_capacity(order, catalogue, ONTAP, "fsx-ontap:512:2TiB")
+    by_default = order.iops is None and order.size_gib is not None
+    where = Figures(catalogue, ONTAP, "multi-az")
+    return SoldVolume(
+        title=f"FSx for ONTAP, {order.level} MB/s{_ssd_words(order)}",
+        ceilings=(
+            *_server(figures),
+            *_ssd(order, figures),
+            *(
+                figures.ceiling(
+                    "SSD",
+                    "ssd/mbps_per_tib",
+                    times=(order.size_gib or 0.0) / GIB_PER_TIB,
+                    behind_memory=True,
+                )
+                if by_default
+                else ()
+            ),
+            *where.ceiling("file system", "file system/write_mbps", read=0.0),
+        ),
+        connection=_flow(catalogue),
+        most_connections=16,
+        has_memory=True,
+        notices=(
+            "FSx for ONTAP: the figures are those of the first generation, Multi-AZ",
+            "a Single-AZ file system of FSx for ONTAP writes 750 MB/s at most",
+        ),
+    )
+
+
+def _by_capacity(order: VolumeOrder, catalogue: Catalogue, service: str, example: str) -> Figures:
+    figures = Figures(catalogue, service, order.level)
+    if not figures.has("network"):
+        raise VolumeError(
+            f"volume {order.words!r}: throughput capacity {order.level!r} is in no table, want "
+            f"the MB/s that are provisioned, as in {example}"
+        )
+    return figures
+
+
+def _server(figures: Figures) -> tuple[VolumeCeiling, ...]:
+    return (
+        *figures.ceiling("server's network", "network/mbps"),
+        *figures.ceiling("server's disks", "disk/mbps", behind_memory=True),
+        *figures.ceiling("server's disks", "disk/iops", behind_memory=True),
+    )
+
+
+def _ssd(order: VolumeOrder, figures: Figures) -> tuple[VolumeCeiling, ...]:
+    """Provisioned SSD IOPS, or the 3 per GiB that there are by default."""
+    if order.iops is not None:
+        provisioned = VolumeCeiling("SSD IOPS", Kind.VOLUME, Dimension.IOPS, order.iops)
+        return (provisioned._replace(behind_memory=True, source="provisioned"),)
+    if order.size_gib is None:
+        return ()
+    return figures.ceiling(
+        "SSD IOPS",
+        "ssd/iops_per_gib",
+        times=order.size_gib,
+        most=figures.value("ssd/iops_max"),
+        behind_memory=True,
+    )
+
+
+def _ssd_words(order: VolumeOrder) -> str:
+    return "" if order.size_gib is None else f", {order.size_gib / GIB_PER_TIB:g} TiB"
+
+
+def _flow(catalogue: Catalogue) -> tuple[VolumeCeiling, ...]:
+    """5 Gbit/s each way, for each connection."""
+    figures = Figures(catalogue, "ec2")
+    return (
+        *figures.ceiling(FLOW, "connection/mbit_s", kind=Kind.NFS_CONNECTION, write=0.0),
+        *figures.ceiling(FLOW, "connection/mbit_s", kind=Kind.NFS_CONNECTION, read=0.0),
+    )
+
+
+ORDERS = {"efs": efs, "fsx-openzfs": openzfs, "fsx-ontap": ontap}

@@ -1,0 +1,180 @@
+"""AWS: what instances and EBS volumes are sold with, as limits.
+
+Formulas: general-purpose.html, provisioned-iops.html and hdd-vols.html of
+https://docs.aws.amazon.com/ebs/latest/userguide/. An instance is counted in Mbit/s, a volume in MiB/s.
+
+https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html
+https://docs.aws.amazon.com/ebs/latest/userguide/provisioned-iops.html
+https://docs.aws.amazon.com/ebs/latest/userguide/hdd-vols.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ioplateau.limits.budgets import Direction, Kind, Limit, Origin
+from ioplateau.limits.ceilings import NOTHING, Ceiling, limits_of
+from ioplateau.limits.clouds.aws.tables import (
+    Instance,
+    VolumeType,
+    instance,
+    volume_type,
+)
+from ioplateau.limits.clouds.identity import (
+    LOCAL,
+    OWN,
+    REMOTE,
+    DiskIdentity,
+    Draws,
+    Identity,
+    Sold,
+    SoldDisk,
+)
+from ioplateau.limits.tables import Catalogue
+from ioplateau.limits.units import MIB
+
+TIB = 1 << 40
+GIB_PER_TIB = 1024
+GP2_BUCKET = 5_400_000
+GP2_BURST = 3000
+PROVISIONED = {"io1", "io2", "io2_block_express"}
+
+
+def sold(identity: Identity, catalogue: Catalogue) -> Sold:
+    """The limits of every lane and disk of this instance."""
+    reasons = list(identity.reasons)
+    kind = instance(catalogue, identity.vm_size) if identity.vm_size else None
+    if kind is None and identity.vm_size:
+        reasons.append(f"instance type {identity.vm_size!r} is in no table: its limits are unknown")
+    disks = {}
+    for name, disk in identity.disks.items():
+        disks[name], more = sold_disk(disk, catalogue)
+        reasons.extend(more)
+    lanes = {} if kind is None else lane_limits(kind)
+    return Sold(identity, lanes, disks, tuple(reasons))
+
+
+def draws_of(disk: DiskIdentity) -> Draws:
+    """Every EBS volume draws on the instance's EBS limit; instance storage on nothing else."""
+    return OWN if disk.role == LOCAL else REMOTE
+
+
+def lane_limits(instance: Instance) -> dict[Kind, tuple[Limit, ...]]:
+    """What all EBS volumes of an instance share, and its network."""
+    source = f"{instance.name}, {instance.source} {instance.date}"
+    if instance.base and not instance.baseline_known:
+        source = f"{source}: the maximum, its baseline is documented nowhere"
+    network = Ceiling(bytes_per_second=instance.network_bytes_per_second)
+    lanes = {
+        Kind.VM_UNCACHED: limits_of(instance.base, source),
+        # A baseline: what an instance may do for minutes above it, nobody documents.
+        Kind.VM_NETWORK: limits_of(network, source, direction=Direction.WRITE),
+    }
+    return {lane: limits for lane, limits in lanes.items() if limits}
+
+
+def sold_disk(disk: DiskIdentity, catalogue: Catalogue) -> tuple[SoldDisk, tuple[str, ...]]:
+    """A volume with its limits, and what could not be told of it."""
+    draws = draws_of(disk)
+    info = {
+        "role": disk.role,
+        "sku": disk.sku,
+        "size": "" if disk.size_gib is None else f"{disk.size_gib:g} GiB",
+        "provider_name": disk.name,
+    }
+    info = {name: value for name, value in info.items() if value}
+    if disk.role == LOCAL or not disk.sku:
+        return SoldDisk(disk, draws, info=info), ()
+    kind = volume_type(catalogue, disk.sku)
+    what = disk.device or disk.name or disk.sku
+    if kind is None:
+        return SoldDisk(disk, draws, info=info), (f"{what}: {disk.sku!r} is no EBS volume type",)
+    ceiling = volume_ceiling(kind.name, disk.size_gib, disk.iops, disk.bytes_per_second)
+    wanted = disk.iops is not None or disk.bytes_per_second is not None
+    origin = Origin.CATALOGUE
+    if wanted:
+        origin = Origin.CONFIGURED if disk.configured else Origin.REPORTED
+    size = "" if disk.size_gib is None else f" of {disk.size_gib:g} GiB"
+    source = f"{kind.name}{size}, {kind.source} {kind.date}"
+    if wanted:
+        source = disk.configured or f"{kind.name}{size}, {disk.told_by}"
+    reasons = (
+        _excess(what, disk, kind)
+        if ceiling
+        else (f"{what}: {kind.name} without its provisioned figures: unknown",)
+    )
+    limits = limits_of(ceiling, source, origin=origin)
+    return SoldDisk(disk, draws, limits, kind.operation_bytes, info), reasons
+
+
+def _excess(what: str, disk: DiskIdentity, kind: VolumeType) -> tuple[str, ...]:
+    """What is wrong with provisioned figures that no volume of this type can have."""
+    mib = kind.number("mibps_max")
+    pairs = (
+        ("IOPS", disk.iops, kind.number("iops_max")),
+        ("bytes per second", disk.bytes_per_second, None if mib is None else mib * MIB),
+    )
+    return tuple(
+        f"{what}: {wanted:,.0f} {unit} is more than {kind.name} can be set to ({most:,.0f}): believed"
+        for unit, wanted, most in pairs
+        if wanted is not None and most is not None and wanted > most
+    )
+
+
+def volume_ceiling(
+    name: str,
+    size_gib: float | None,
+    iops: float | None = None,
+    bytes_per_second: float | None = None,
+) -> Ceiling:
+    """What a volume of this type, size and provisioning may do; empty: it cannot be told."""
+    if name == "gp3":
+        # Included in every gp3 volume; more is provisioned and told by nobody but its owner.
+        return Ceiling(iops or 3000.0, bytes_per_second or 125.0 * MIB)
+    if name in PROVISIONED:
+        return _provisioned(name, iops, bytes_per_second)
+    formula = _BY_SIZE.get(name)
+    return NOTHING if formula is None or size_gib is None else formula(size_gib)
+
+
+def _provisioned(name: str, iops: float | None, bytes_per_second: float | None) -> Ceiling:
+    if iops is None or bytes_per_second is not None:
+        return Ceiling(iops, bytes_per_second)
+    if name == "io1":
+        return Ceiling(iops, (min(0.25 * iops, 500) if iops <= 32_000 else iops / 64) * MIB)
+    # Since 2025-04-30 every io2 volume is Block Express.
+    return Ceiling(iops, min(0.256 * iops, 4000) * MIB)
+
+
+def _gp2(gib: float) -> Ceiling:
+    iops = min(max(100.0, 3 * gib), 16_000)
+    has_bucket = iops < GP2_BURST
+    # Between 170 and 334 GiB 250 MiB/s while there are I/O credits: no bucket of its own.
+    mibps = 128.0 if gib < 334 else 250.0
+    return Ceiling(
+        iops,
+        mibps * MIB,
+        GP2_BURST if has_bucket else None,
+        250.0 * MIB if 170 < gib < 334 else None,
+        GP2_BUCKET if has_bucket else None,
+    )
+
+
+def _hdd(base: float, most: float, burst: float, burst_most: float) -> Callable[[float], Ceiling]:
+    """A type whose rates, MiB/s per TiB, and credit, 1 TiB per TiB, grow with its size."""
+
+    def ceiling(gib: float) -> Ceiling:
+        tib = gib / GIB_PER_TIB
+        rate, above = min(base * tib, most), min(burst * tib, burst_most)
+        if above <= rate:
+            return Ceiling(None, rate * MIB)
+        return Ceiling(None, rate * MIB, None, above * MIB, None, tib * TIB)
+
+    return ceiling
+
+
+_BY_SIZE: dict[str, Callable[[float], Ceiling]] = {
+    "gp2": _gp2,
+    "st1": _hdd(40, 500, 250, 500),
+    "sc1": _hdd(12, 192, 80, 250),
+}

@@ -1,0 +1,92 @@
+"""What NFS volumes of Azure are sold with: Azure NetApp Files, Azure Files.
+
+Formulas: azure-netapp-files-service-levels.md and storage-files-scale-targets.md of azure-docs.
+
+https://learn.microsoft.com/azure/azure-netapp-files/azure-netapp-files-service-levels
+https://learn.microsoft.com/azure/storage/files/storage-files-scale-targets
+"""
+
+from __future__ import annotations
+
+import math
+
+from ioplateau.limits.budgets import Limit, Origin
+from ioplateau.limits.ceilings import Ceiling, limits_of, with_credit
+from ioplateau.limits.claims import VolumeFact
+from ioplateau.limits.clouds.azure.tables import fact
+from ioplateau.limits.tables import Catalogue
+from ioplateau.limits.units import MIB
+
+GIB_PER_TIB = 1024
+# azure-netapp-files-resource-limits.md: more than this no regular and no large volume does.
+# https://learn.microsoft.com/azure/azure-netapp-files/azure-netapp-files-resource-limits
+REGULAR_VOLUME_MIBPS, LARGE_VOLUME_MIBPS = 4500, 12_800
+FILES_BURST_SECONDS = 3600
+
+
+def volume_limits(
+    volume: VolumeFact, catalogue: Catalogue
+) -> tuple[tuple[Limit, ...], tuple[str, ...]]:
+    """What an NFS volume of this service, level and quota may do, and what is wrong with that."""
+    return _files(volume) if volume.service == "azure_files" else _netapp(volume, catalogue)
+
+
+def _netapp(volume: VolumeFact, catalogue: Catalogue) -> tuple[tuple[Limit, ...], tuple[str, ...]]:
+    most = (LARGE_VOLUME_MIBPS if volume.large else REGULAR_VOLUME_MIBPS) * MIB
+    if volume.bytes_per_second is not None or volume.iops is not None:
+        data = volume.bytes_per_second
+        assigned = Ceiling(volume.iops, None if data is None else min(data, most))
+        source = f"{volume.source}, manual QoS".removeprefix(", ")
+        return _volume(assigned, source, Origin.CONFIGURED), ()
+    level = (volume.service_level or "").capitalize()
+    path = ("azure_netapp_files", level, "volume", "throughput_mibps_per_tib")
+    found = fact(catalogue, "file_services", *path)
+    rate = found.value if found is not None else None
+    if rate is None:
+        words = (
+            f"{volume.source}: service level {volume.service_level!r} has no rate, "
+            "want Standard, Premium or Ultra, or bytes_per_second"
+        )
+        return (), (words,)
+    if volume.quota_gib is None or volume.quota_gib <= 0:
+        return (), (f"{volume.source}: {level} without a quota: limit unknown",)
+    mibps = volume.quota_gib / GIB_PER_TIB * rate
+    source = f"{level} x {volume.quota_gib:g} GiB ({rate:g} MiB/s per TiB), file_services"
+    return _volume(Ceiling(None, min(mibps * MIB, most)), source), ()
+
+
+def _files(volume: VolumeFact) -> tuple[tuple[Limit, ...], tuple[str, ...]]:
+    if volume.quota_gib is None or volume.quota_gib <= 0:
+        return (), (f"{volume.source}: Azure Files without a quota: limit unknown",)
+    is_provisioned = volume.iops is not None or volume.bytes_per_second is not None
+    if is_provisioned or "v2" in (volume.service_level or "").lower():
+        ceiling, source = files_v2(volume.quota_gib, volume.iops, volume.bytes_per_second), "v2"
+    else:
+        ceiling, source = files_v1(volume.quota_gib), "v1 (2021-12)"
+    words = f"Azure Files SSD {source}, {volume.quota_gib:g} GiB, file_services"
+    return _volume(ceiling, words), ()
+
+
+def files_v1(gib: float) -> Ceiling:
+    """A premium share billed by its size, as documented in 2021-12."""
+    iops = min(3000 + gib, 100_000)
+    burst = min(max(10_000, 3 * gib), 100_000)
+    data = (100 + math.ceil(4 * gib / 100) + math.ceil(6 * gib / 100)) * MIB
+    return with_credit(iops, data, burst, None, seconds=FILES_BURST_SECONDS)
+
+
+def files_v2(
+    gib: float, iops: float | None = None, bytes_per_second: float | None = None
+) -> Ceiling:
+    """A share with provisioned performance; what is not given is as the service recommends.
+
+    The burst is inferred from the names of fields, not documented.
+    """
+    provisioned = 3000 + gib if iops is None else iops
+    data = (125 + 0.1 * gib) * MIB if bytes_per_second is None else bytes_per_second
+    burst = max(10_000, 3 * provisioned)
+    return with_credit(provisioned, data, burst, None, seconds=FILES_BURST_SECONDS)
+
+
+def _volume(ceiling: Ceiling, source: str, origin: Origin = Origin.CATALOGUE) -> tuple[Limit, ...]:
+    return limits_of(ceiling, source, origin=origin)

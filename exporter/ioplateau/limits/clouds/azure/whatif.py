@@ -1,0 +1,95 @@
+"""Azure machines that somebody describes: what is assumed of them, and what cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ioplateau.limits.budgets import Kind, Limit
+from ioplateau.limits.ceilings import Ceiling, limits_of
+from ioplateau.limits.clouds.azure import managed
+from ioplateau.limits.clouds.azure import sold as azure
+from ioplateau.limits.clouds.azure.tables import VmSize, disk_tier, vm_size
+from ioplateau.limits.clouds.identity import DiskIdentity, Identity, Sold, SoldDisk
+from ioplateau.limits.clouds.protocol import Supposed
+from ioplateau.limits.tables import Catalogue
+
+# What people call them.
+SKUS = {"ultra": "UltraSSD_LRS", "premiumv2": "PremiumV2_LRS"}
+
+
+def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
+    """The limits of an Azure VM of this size with these disks."""
+    wrong: list[str] = []
+    notices: list[str] = []
+    size = vm_size(catalogue, identity.vm_size, identity.controller) if identity.vm_size else None
+    disks = {}
+    for name, ordered in identity.disks.items():
+        disk = ordered._replace(sku=SKUS.get(ordered.sku.lower(), ordered.sku))
+        found, reasons = azure.sold_disk(disk, size, catalogue)
+        if not found.limits:
+            found, reasons = _most(catalogue, disk, found, reasons, notices)
+        elif managed.is_uncacheable(disk.sku) and disk.bytes_per_second is None:
+            found = _most_throughput(catalogue, disk, found, notices)
+        disks[name] = found
+        wrong.extend(reason for reason in reasons if reason not in wrong)
+    lanes: dict[Kind, tuple[Limit, ...]] = {}
+    if size is not None:
+        notices += _doubts(size, [disk.identity for disk in disks.values()])
+        lanes = azure.lane_limits(size)
+    return Supposed(
+        "" if size is None else size.name,
+        Sold(identity, lanes, disks),
+        tuple(wrong),
+        tuple(notices),
+    )
+
+
+def _most(
+    catalogue: Catalogue,
+    disk: DiskIdentity,
+    sold: SoldDisk,
+    reasons: tuple[str, ...],
+    notices: list[str],
+) -> tuple[SoldDisk, tuple[str, ...]]:
+    """An Ultra or Premium SSD v2 disk of which only the size is said: the most it can be set to."""
+    if not managed.is_uncacheable(disk.sku):
+        return sold, reasons
+    tier = None if disk.size_gib is None else disk_tier(catalogue, disk.sku, disk.size_gib)
+    most = None if tier is None else managed.provisionable(tier, disk.size_gib or 0, disk.iops)
+    if not most or tier is None:
+        return sold, (f"{disk.sku}: say its size (size=<GiB>) or iops= and mbps=",)
+    words = f"{tier.sku} of {disk.size_gib:g} GiB: taken as set to the most it can be"
+    if words not in notices:
+        notices.append(words)
+    limits = limits_of(most, f"{tier.sku}: the most, azure_disks {tier.generation}")
+    return sold._replace(limits=limits), ()
+
+
+def _most_throughput(
+    catalogue: Catalogue, disk: DiskIdentity, sold: SoldDisk, notices: list[str]
+) -> SoldDisk:
+    """Of operations alone: with the most throughput that so many can be set to."""
+    if disk.size_gib is None:
+        return sold
+    tier = disk_tier(catalogue, disk.sku, disk.size_gib)
+    most = None if tier is None else managed.provisionable(tier, disk.size_gib, disk.iops)
+    if most is None or tier is None or most.bytes_per_second is None:
+        return sold
+    notices.append(f"{tier.sku} with {disk.iops:,.0f} IOPS: throughput taken as the most it can be")
+    source = f"{tier.sku}: the most, azure_disks {tier.generation}"
+    more = limits_of(Ceiling(bytes_per_second=most.bytes_per_second), source)
+    return sold._replace(limits=(*sold.limits, *more))
+
+
+def _doubts(size: VmSize, disks: Iterable[DiskIdentity]) -> list[str]:
+    disks = list(disks)
+    doubts = [azure.too_many(size, disks)]
+    premium = any(disk.sku.lower().startswith(("p", "ultra")) for disk in disks)
+    if premium and size.premium_storage is False:
+        doubts.append(f"{size.name} does not take premium disks")
+    doubts += [
+        f"{disk.sku} has no host cache: {disk.caching} is without effect"
+        for disk in disks
+        if disk.sku in SKUS.values() and disk.caching.lower() not in ("", "none")
+    ]
+    return [doubt for doubt in dict.fromkeys(doubts) if doubt]

@@ -1,0 +1,182 @@
+"""Which cloud this is, what to ask it, and what everything here was sold with.
+
+Configuration fills what metadata does not tell, and overrules what it tells wrongly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ioplateau.limits.budgets import ALL_DISKS
+from ioplateau.limits.claims import DiskFact, Target, VmFact, VolumeFact, selects, unmatched
+from ioplateau.limits.clouds import registry
+from ioplateau.limits.clouds.identity import DATA, REMOTE, DiskIdentity, Identity, Sold, SoldDisk
+from ioplateau.limits.clouds.protocol import Cloud, VolumeLimits
+from ioplateau.limits.tables import Catalogue
+from ioplateau.limits.units import GIB
+from ioplateau.measure.sysblock import NETWORK, BlockDevice
+
+if TYPE_CHECKING:
+    from ioplateau.measure.metadata import Document
+
+
+DMI = "/sys/class/dmi/"
+
+
+class Facts(NamedTuple):
+    """What the configuration says of this machine."""
+
+    vm: VmFact | None = None
+    disks: Sequence[DiskFact] = ()
+
+
+NO_FACTS = Facts()
+
+
+def detect(files: Mapping[str, str]) -> str:
+    """The cloud's name by DMI; empty: none that we know, and nobody is asked anything."""
+    if not any(path.startswith(DMI) for path in files):
+        return ""
+    return next((cloud.name for cloud in registry.every() if cloud.detect(files)), "")
+
+
+def wanted(cloud: str) -> tuple[Document, ...]:
+    """The documents to fetch in this cloud."""
+    found = registry.load(cloud)
+    return found.wanted() if found is not None else ()
+
+
+def identify(
+    cloud: str,
+    documents: Mapping[str, str],
+    devices: Mapping[str, BlockDevice],
+    files: Mapping[str, str],
+    facts: Facts = NO_FACTS,
+) -> Identity:
+    """What this machine is, by its cloud and, over that, by its configuration."""
+    found = registry.load(cloud)
+    identity = Identity(cloud) if found is None else found.identify(documents, devices, files)
+    if facts.vm is not None:
+        controller = facts.vm.controller or identity.controller
+        identity = identity._replace(vm_size=facts.vm.size, controller=controller)
+    disks = dict(identity.disks)
+    reasons = [*identity.reasons]
+    for fact in facts.disks:
+        chosen = [
+            name
+            for name, device in devices.items()
+            if not device.partition_of and selects(fact, target_of(device, disks.get(name)))
+        ]
+        for name in chosen:
+            disk = disks.get(name, DiskIdentity(device=name, role=DATA))
+            disks[name] = _with_fact(disk, devices[name], fact)
+        if not chosen:
+            reasons.append(unmatched(fact, "disk"))
+    return identity._replace(disks=disks, reasons=tuple(reasons))
+
+
+def target_of(device: BlockDevice, disk: DiskIdentity | None) -> Target:
+    """What a rule of the configuration may choose a disk by."""
+    return Target(
+        disks=(device.name, device.mapper_name, disk.name if disk is not None else ""),
+        lun=lun_of(device, disk),
+        serial=device.serial,
+    )
+
+
+def lun_of(device: BlockDevice, disk: DiskIdentity | None) -> int | None:
+    """The LUN by which people know a disk: a data disk's. The OS disk, a temporary disk and disks
+    on another machine may have LUNs of their own, which nobody means.
+    """
+    if (disk is not None and disk.role != DATA) or device.kind == NETWORK:
+        return None
+    if disk is not None and disk.lun is not None:
+        return disk.lun
+    attachments = (cloud.attachment(device) for cloud in registry.every())
+    attachment = next((attachment for attachment in attachments if attachment is not None), None)
+    if attachment is not None:
+        return attachment[1] if attachment[0] == DATA else None
+    return None if device.scsi_address is None else device.scsi_address[3]
+
+
+def _with_fact(disk: DiskIdentity, device: BlockDevice, fact: DiskFact) -> DiskIdentity:
+    size = fact.size_gib or disk.size_gib
+    if size is None and device.size_bytes is not None:
+        size = device.size_bytes / GIB
+    is_provisioned = fact.iops is not None or fact.bytes_per_second is not None
+    return disk._replace(
+        sku=fact.sku or disk.sku,
+        # Another SKU has another tier, unless the rule names one.
+        tier=fact.tier or ("" if fact.sku else disk.tier),
+        size_gib=size,
+        caching=fact.caching or disk.caching,
+        iops=disk.iops if fact.iops is None else fact.iops,
+        bytes_per_second=(
+            disk.bytes_per_second if fact.bytes_per_second is None else fact.bytes_per_second
+        ),
+        on_demand_burst=fact.on_demand_burst or disk.on_demand_burst,
+        performance_plus=fact.performance_plus or disk.performance_plus,
+        configured=(fact.source or "configuration") if is_provisioned else disk.configured,
+    )
+
+
+def cloud_of(identity: Identity) -> Cloud | None:
+    """The cloud that the machine is of, or whose names its sizes and disks look like."""
+    return registry.load(identity.cloud) or likely(identity)
+
+
+def lane_of(identity: Identity) -> str:
+    """Which disks the VM's limit over its disks counts together, in words."""
+    cloud = cloud_of(identity)
+    return ALL_DISKS if cloud is None else cloud.lane
+
+
+def sold(identity: Identity, catalogue: Catalogue) -> Sold:
+    """The limits of every lane and disk of the machine, by what it is."""
+    cloud = cloud_of(identity)
+    if cloud is not None:
+        found = cloud.sold(identity, catalogue)
+        unknown = f"{identity.vm_size!r} is in no table"
+        if identity.vm_size and any(unknown in reason for reason in found.reasons):
+            return found._replace(
+                reasons=(*found.reasons, *_names_like(cloud, identity, catalogue))
+            )
+        return found
+    reasons = identity.reasons
+    if identity.vm_size:
+        words = f"VM size {identity.vm_size!r} is in no table: the VM's limits are unknown"
+        reasons = (*reasons, words)
+    disks = {name: SoldDisk(disk, REMOTE) for name, disk in identity.disks.items()}
+    return Sold(identity, disks=disks, reasons=reasons)
+
+
+def _names_like(cloud: Cloud, identity: Identity, catalogue: Catalogue) -> Iterable[str]:
+    """For who has mistyped the size: those that are written nearly so."""
+    names = cloud.similar(identity.vm_size, catalogue)
+    if names:
+        yield f"VM sizes that are written nearly like {identity.vm_size!r}: {', '.join(names)}"
+
+
+def likely(identity: Identity) -> Cloud | None:
+    """The cloud whose names the VM size looks like, or else the SKUs of the disks."""
+    skus = frozenset(disk.sku.lower() for disk in identity.disks.values() if disk.sku)
+    if not identity.vm_size and not skus:
+        return None
+    return next((c for c in registry.every() if c.sells(identity.vm_size, skus)), None)
+
+
+def service_levels(service: str) -> tuple[str, ...]:
+    """The levels of an NFS service, the slowest first."""
+    name = service or registry.DEFAULT_SERVICE
+    return next((c.services[name] for c in registry.every() if name in c.services), ())
+
+
+def volume_limits(fact: VolumeFact, catalogue: Catalogue) -> VolumeLimits:
+    """What an NFS volume of this service, level and quota may do, and what is wrong with that."""
+    service = fact.service or registry.DEFAULT_SERVICE
+    for cloud in registry.every():
+        if service in cloud.services:
+            return cloud.volume_limits(fact, catalogue)
+    wanted = ", ".join(registry.services())
+    return (), (f"{fact.source}: service {fact.service!r} is not known, want one of {wanted}",)

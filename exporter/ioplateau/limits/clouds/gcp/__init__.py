@@ -1,0 +1,88 @@
+"""Google Cloud: https://cloud.google.com/compute/docs/disks/performance."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ioplateau.limits.claims import VolumeFact
+from ioplateau.limits.clouds.identity import Identity, Sold
+from ioplateau.limits.clouds.protocol import Cloud, Supposed, VolumeLimits
+from ioplateau.limits.tables import Catalogue
+from ioplateau.measure.sysblock import BlockDevice
+
+if TYPE_CHECKING:
+    from ioplateau.limits.forms import Form
+    from ioplateau.limits.volumes.ceiling import SoldVolume, VolumeOrder
+    from ioplateau.measure.metadata import Document
+
+# n2-standard-4, c3-highmem-22-lssd, e2-micro, custom-4-8192.
+_SIZE = r"(?:[a-z]+\d+[a-z]*-)?(?:[a-z]+-)*[a-z]+(?:-\d+[a-z]*)*(?:-[a-z]+)*"
+
+
+class Gcp(Cloud):
+    """Google Compute Engine."""
+
+    name = "gcp"
+    services: Mapping[str, tuple[str, ...]] = dict.fromkeys(("filestore",), ())
+    lane = "remote disks"  # persistent disks and Hyperdisks, not local SSDs
+    orders = ("filestore",)
+
+    def forms(self) -> tuple[Form, ...]:
+        from ioplateau.limits.clouds.gcp import forms
+
+        return forms.FORMS
+
+    def detect(self, files: Mapping[str, str]) -> bool:
+        product = files.get("/sys/class/dmi/id/product_name", "").strip()
+        return product in ("Google Compute Engine", "Google")
+
+    def wanted(self) -> tuple[Document, ...]:
+        from ioplateau.limits.clouds.gcp import metadata
+
+        return metadata.wanted()
+
+    def identify(
+        self,
+        documents: Mapping[str, str],
+        devices: Mapping[str, BlockDevice],
+        files: Mapping[str, str],  # noqa: ARG002 - DMI does not tell the machine type
+    ) -> Identity:
+        from ioplateau.limits.clouds.gcp import metadata
+
+        return metadata.identify(documents, devices)
+
+    def sold(self, identity: Identity, catalogue: Catalogue) -> Sold:
+        from ioplateau.limits.clouds.gcp import sold
+
+        return sold.sold(identity, catalogue)
+
+    def sells(self, vm_size: str, skus: frozenset[str]) -> bool:
+        if vm_size:
+            return "-" in vm_size and re.fullmatch(_SIZE, vm_size) is not None
+        return any(sku.startswith(("pd-", "hyperdisk-", "local-ssd")) for sku in skus)
+
+    def what_if(self, identity: Identity, catalogue: Catalogue) -> Supposed:
+        from ioplateau.limits.clouds.gcp import whatif
+
+        return whatif.what_if(identity, catalogue)
+
+    def similar(self, vm_size: str, catalogue: Catalogue) -> tuple[str, ...]:
+        from ioplateau.limits.clouds.similar import similar
+
+        return similar(catalogue, "gcp_machine_types", "machine", vm_size)
+
+    def volume_limits(self, fact: VolumeFact, catalogue: Catalogue) -> VolumeLimits:
+        from ioplateau.limits.clouds.gcp.orders import ORDERS
+        from ioplateau.limits.volumes.enforced import volume_limits
+
+        return volume_limits(fact, ORDERS, catalogue)
+
+    def ordered(self, order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
+        from ioplateau.limits.clouds.gcp.orders import ORDERS
+
+        return ORDERS[order.service](order, catalogue)
+
+
+CLOUD: Cloud = Gcp()

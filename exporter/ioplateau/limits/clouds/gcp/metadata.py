@@ -1,0 +1,127 @@
+"""What Google Cloud's metadata service tells: machine type and disks.
+
+https://cloud.google.com/compute/docs/metadata/predefined-metadata-keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from ioplateau.limits.clouds import lenientjson
+from ioplateau.limits.clouds.identity import DATA, LOCAL, OS, DiskIdentity, Identity
+from ioplateau.limits.units import GIB
+from ioplateau.measure.sysblock import BlockDevice
+
+if TYPE_CHECKING:
+    from ioplateau.measure.metadata import Document
+
+TYPE = "gcp/machine-type"
+ZONE = "gcp/zone"
+DISKS = "gcp/disks"
+# Local SSDs are "nvme_card", persistent disks and Hyperdisks "nvme_card-pd" (udev's 65-gce-disk-naming).
+NVME_REMOTE, NVME_LOCAL = "nvme_card-pd", "nvme_card"
+
+_ASK = (("Metadata-Flavor", "Google"),)
+
+
+def wanted() -> tuple[Document, ...]:
+    """The documents that `identify` reads. Not the whole tree: its attributes hold secrets."""
+    from ioplateau.measure.metadata import Document
+
+    here = "/computeMetadata/v1/instance"
+    return (
+        Document(TYPE, f"{here}/machine-type", _ASK),
+        Document(ZONE, f"{here}/zone", _ASK),
+        Document(DISKS, f"{here}/disks/?recursive=true", _ASK),
+    )
+
+
+def identify(documents: Mapping[str, str], devices: Mapping[str, BlockDevice]) -> Identity:
+    """What this VM is. Whatever the documents hold, this returns."""
+    reasons: list[str] = []
+    documented = _documented(documents, reasons)
+    disks = {}
+    for name, device in devices.items():
+        if device.partition_of:
+            continue
+        disk = documented.get(device.serial) or _by_model(device, documented.values())
+        if disk is not None:
+            size = None if device.size_bytes is None else device.size_bytes / GIB
+            disks[name] = disk._replace(device=name, size_gib=size)
+    placed = {disk.name for disk in disks.values() if disk.name}
+    unnamed = sum(1 for disk in disks.values() if not disk.name)
+    unplaced = [disk for name, disk in documented.items() if name not in placed]
+    if unnamed and any(not disk.sku for disk in disks.values()):
+        reasons.append(
+            "NVMe disks of several types: the kernel does not tell which is which, "
+            "say [[disk]] disk and sku"
+        )
+    return Identity(
+        "gcp",
+        vm_size=_last(documents.get(TYPE, "")),
+        region=_last(documents.get(ZONE, "")).rpartition("-")[0],
+        controller="NVMe" if unnamed else "",
+        disks=disks,
+        unplaced=tuple(unplaced[unnamed:]),
+        reasons=tuple(reasons),
+    )
+
+
+def _by_model(device: BlockDevice, documented: Iterable[DiskIdentity]) -> DiskIdentity | None:
+    """A disk on NVMe. Its name stands in the namespace's vendor field, which takes an admin
+    command to read (google_nvme_id); the model tells local SSDs from the others, and where all
+    of those are of one type, that is its type.
+    """
+    is_local = device.model.startswith(NVME_LOCAL) and not device.model.startswith(NVME_REMOTE)
+    if not is_local and not device.model.startswith(NVME_REMOTE):
+        return None
+    alike = [disk for disk in documented if (disk.role == LOCAL) is is_local]
+    types = {disk.sku for disk in alike}
+    sku = types.pop() if len(types) == 1 else ""
+    if is_local:
+        return DiskIdentity(role=LOCAL, sku="local-ssd-nvme")
+    if len(alike) == 1:
+        return alike[0]
+    return DiskIdentity(role=DATA, sku=sku)
+
+
+def _documented(documents: Mapping[str, str], reasons: list[str]) -> dict[str, DiskIdentity]:
+    if DISKS not in documents:
+        return {}
+    value = lenientjson.document(documents[DISKS])
+    if not isinstance(value, list):
+        reasons.append(f"{DISKS}: no JSON list in the answer")
+        return {}
+    documented = {}
+    for disk in value:
+        name = lenientjson.text(disk.get("devicename")) if isinstance(disk, dict) else ""
+        if not name:
+            reasons.append(f"{DISKS}: a disk without a deviceName: {disk!r:.60}")
+            continue
+        sku = _sku(lenientjson.text(disk.get("type")), lenientjson.text(disk.get("interface")))
+        first = str(disk.get("index", "")) == "0"
+        role = LOCAL if sku.startswith("local") else OS if first else DATA
+        if not sku:
+            reasons.append(
+                f"{name}: type {disk.get('type')!r:.40} does not say which disk it is: "
+                f'say [[disk]] disk = "{name}" and sku'
+            )
+        documented[name] = DiskIdentity(role=role, name=name, sku=sku)
+    return documented
+
+
+def _sku(kind: str, interface: str) -> str:
+    """The disk type's API name for the metadata's: PERSISTENT-SSD is pd-ssd."""
+    kind = kind.lower()
+    if kind in ("local-ssd", "scratch"):
+        return f"local-ssd-{'nvme' if interface.lower() == 'nvme' else 'scsi'}"
+    rest = kind.removeprefix("persistent-")
+    if rest.startswith("hyperdisk-"):
+        return rest
+    return f"pd-{rest}" if rest in ("standard", "balanced", "ssd", "extreme") else ""
+
+
+def _last(path: str) -> str:
+    # projects/123/machineTypes/n2-standard-4
+    return path.strip().rpartition("/")[2]

@@ -1,0 +1,76 @@
+"""Google Cloud's file service over NFS: Filestore, by tier and capacity.
+
+https://docs.cloud.google.com/filestore/docs/performance. Figures come from the catalogue.
+"""
+
+from __future__ import annotations
+
+from ioplateau.limits.budgets import Dimension, Kind
+from ioplateau.limits.tables import Catalogue
+from ioplateau.limits.volumes.ceiling import (
+    GIB_PER_TIB,
+    Figures,
+    SoldVolume,
+    VolumeCeiling,
+    VolumeError,
+    VolumeOrder,
+)
+
+FILESTORE = "filestore"
+TIERS = ("basic-hdd", "basic-ssd", "zonal", "regional", "enterprise")
+# What a larger instance of the tier is in the table.
+LARGER = {"basic-hdd": "basic-hdd above 10 TiB", "regional": "regional from 10 TiB"}
+
+
+def filestore(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
+    """A Filestore instance; with `iops=` one of custom performance."""
+    tier = order.level.lower().replace("_", "-")
+    if tier not in TIERS:
+        raise VolumeError(
+            f"volume {order.words!r}: tier {order.level!r}, want {', '.join(TIERS[:-1])} "
+            f"or {TIERS[-1]}"
+        )
+    if order.size_gib is None:
+        raise VolumeError(f"volume {order.words!r}: say its capacity, as in filestore:{tier}:2TiB")
+    tib = order.size_gib / GIB_PER_TIB
+    figures = Figures(catalogue, FILESTORE, _row(tier, tib))
+    suffix, times = ("", 1.0) if tier.startswith("basic") else ("_per_tib", tib)
+    return SoldVolume(
+        title=f"Filestore {tier}, {tib:g} TiB",
+        ceilings=(
+            *_operations(order, figures, suffix, times),
+            *figures.ceiling("instance", f"instance/read_mibps{suffix}", times=times, write=0.0),
+            *figures.ceiling("instance", f"instance/write_mibps{suffix}", times=times, read=0.0),
+        ),
+        notices=(
+            *_outside(tier, tib, figures),
+            "Filestore: the figures are Google's estimates, not guaranteed",
+            "Filestore: what one connection carries is documented nowhere",
+        ),
+    )
+
+
+def _row(tier: str, tib: float) -> str:
+    is_larger = tib > 10 if tier == "basic-hdd" else tib >= 10
+    return LARGER.get(tier, tier) if is_larger else tier
+
+
+def _operations(
+    order: VolumeOrder, figures: Figures, suffix: str, times: float
+) -> tuple[VolumeCeiling, ...]:
+    if order.iops is not None:
+        write = figures.value("instance/write_operations") or 1.0
+        custom = VolumeCeiling("custom performance", Kind.VOLUME, Dimension.IOPS, order.iops)
+        return (custom._replace(write=write, source="purchased"),)
+    # "combined 100 % of read and write IOPS that have different weights"
+    return figures.shared("instance", "instance", f"iops{suffix}", times=times)
+
+
+def _outside(tier: str, tib: float, figures: Figures) -> tuple[str, ...]:
+    low, high = figures.value("instance/size_min_tib"), figures.value("instance/size_max_tib")
+    if (low is None or tib >= low) and (high is None or tib <= high):
+        return ()
+    return (f"Filestore {tier} is documented from {low:g} to {high:g} TiB, not for {tib:g}",)
+
+
+ORDERS = {"filestore": filestore}

@@ -1,0 +1,254 @@
+"""What Google Cloud's machine types and disks are sold with, as limits.
+
+https://cloud.google.com/compute/docs/disks/performance: a persistent disk may do what the sizes
+of all disks of its type on the VM give together, up to what the machine type lets that type do;
+https://docs.cloud.google.com/compute/docs/disks/hyperdisk-performance: a Hyperdisk may do what
+it was provisioned with, reads and writes together, up to the machine type's limit. Throughput
+is in MiB/s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ioplateau.limits.budgets import Dimension, Direction, Kind, Limit, Origin
+from ioplateau.limits.ceilings import NOTHING, Ceiling, limits_of
+from ioplateau.limits.clouds.gcp.tables import (
+    Cap,
+    DiskType,
+    cap,
+    disk_type,
+    is_series,
+    machine_name,
+)
+from ioplateau.limits.clouds.identity import (
+    LOCAL,
+    OWN,
+    REMOTE,
+    DiskIdentity,
+    Identity,
+    Sold,
+    SoldDisk,
+)
+from ioplateau.limits.tables import Catalogue
+from ioplateau.limits.units import MIB
+
+# Of a disk that the machine type does not support as one: it does what an SSD does there.
+LIKE = {"pd-extreme": "pd-ssd"}
+# What is said of a disk, by the directions in which it is limited.
+Parts = tuple[tuple[Direction, Ceiling], ...]
+
+
+def sold(identity: Identity, catalogue: Catalogue) -> Sold:
+    """The limits of the VM and of every disk. Local SSDs do not draw on the VM's."""
+    reasons = [*identity.reasons]
+    if identity.vm_size and not is_series(catalogue, machine_name(identity.vm_size).series):
+        reasons.append(
+            f"machine type {identity.vm_size!r} is in no table: the VM's limits are unknown"
+        )
+    by_type: dict[str, list[DiskIdentity]] = {}
+    for disk in identity.disks.values():
+        by_type.setdefault(disk.sku, []).append(disk)
+    types = {sku: disk_type(catalogue, sku) for sku in by_type}
+    disks = {}
+    for name, disk in identity.disks.items():
+        kind = types[disk.sku]
+        disks[name], more = _sold_disk(disk, kind, by_type[disk.sku])
+        reasons.extend(more)
+    lanes, more = _lanes(identity.vm_size, by_type, types, catalogue)
+    reasons.extend(more)
+    return Sold(identity, lanes, disks, tuple(dict.fromkeys(reasons)))
+
+
+def _sold_disk(
+    disk: DiskIdentity, kind: DiskType | None, alike: Iterable[DiskIdentity]
+) -> tuple[SoldDisk, tuple[str, ...]]:
+    """A disk with its limits, and what could not be told of it."""
+    draws = OWN if disk.role == LOCAL else REMOTE
+    figure = {
+        "role": disk.role,
+        "sku": disk.sku,
+        "size": "" if disk.size_gib is None else f"{disk.size_gib:g} GiB",
+        "provider_name": disk.name,
+    }
+    bare = SoldDisk(disk, draws, info={name: value for name, value in figure.items() if value})
+    what = disk.device or disk.name or disk.sku
+    if not disk.sku:
+        return bare, ()
+    if kind is None:
+        return bare, (f"{what}: {disk.sku!r} is no disk type of the table: limits unknown",)
+    if kind.is_provisioned:
+        return _provisioned(bare, kind, what)
+    if disk.iops is not None or disk.bytes_per_second is not None:
+        return bare, (f"{what}: {kind.name} cannot be provisioned, its size decides: ignored",)
+    if disk.role == LOCAL:
+        return _local(bare, kind, what)
+    total = _total_gib(alike)
+    if total is None:
+        return bare, (f"{what}: {kind.name} without a size: limits unknown",)
+    source = f"{kind.name} of {total:g} GiB on this VM, {kind.source} {kind.date}"
+    return bare._replace(limits=_limits(_by_size(kind, total), source)), ()
+
+
+def _by_size(kind: DiskType, gib: float) -> Parts:
+    """What disks of this type and of this size together may do."""
+
+    def of(base: str, per_gib: str) -> float | None:
+        more = kind.number(per_gib)
+        return None if more is None else (kind.number(base) or 0.0) + more * gib
+
+    mibps = of("base_mibps", "mibps_per_gib")
+    data = None if mibps is None else mibps * MIB
+    return (
+        (Direction.READ, Ceiling(of("base_iops", "read_iops_per_gib"), data)),
+        (Direction.WRITE, Ceiling(of("base_iops", "write_iops_per_gib"), data)),
+    )
+
+
+def _provisioned(bare: SoldDisk, kind: DiskType, what: str) -> tuple[SoldDisk, tuple[str, ...]]:
+    """Figures that its owner tells; one of the two gives the other where the type couples them."""
+    disk = bare.identity
+    iops, data = disk.iops, disk.bytes_per_second
+    per_iops, per_mibps = kind.number("mibps_per_iops"), kind.number("iops_per_mibps")
+    most = kind.number("max_mibps")
+    if data is None and iops is not None and per_iops is not None:
+        data = min(per_iops * iops, most or per_iops * iops) * MIB
+    if iops is None and data is not None and per_mibps is not None:
+        iops = per_mibps * data / MIB
+    ceiling = Ceiling(iops, data)
+    if not ceiling:
+        return bare, (f"{what}: {kind.name} is provisioned, and nobody tells with what: unknown",)
+    source = disk.configured or "provisioned"
+    origin = Origin.CONFIGURED if disk.configured else Origin.REPORTED
+    limits = limits_of(ceiling, source, origin=origin)
+    return bare._replace(limits=limits), tuple(_excess(disk, kind, what))
+
+
+def _excess(disk: DiskIdentity, kind: DiskType, what: str) -> Iterable[str]:
+    """What is wrong with provisioned figures that no disk of this type and size can have."""
+    most = kind.number("max_iops")
+    per_gib = kind.number("max_iops_per_gib")
+    if most is not None and per_gib is not None and disk.size_gib is not None:
+        most = min(most, per_gib * disk.size_gib)
+    mibps = kind.number("max_mibps")
+    pairs = (
+        ("IOPS", disk.iops, most),
+        ("bytes per second", disk.bytes_per_second, None if mibps is None else mibps * MIB),
+    )
+    for unit, figure, ceiling in pairs:
+        if figure is not None and ceiling is not None and figure > ceiling:
+            yield (
+                f"{what}: {figure:,.0f} {unit} is more than {kind.name} can be set to "
+                f"({ceiling:,.0f}): believed"
+            )
+
+
+def _local(bare: SoldDisk, kind: DiskType, what: str) -> tuple[SoldDisk, tuple[str, ...]]:
+    size, wanted = bare.identity.size_gib, kind.number("disk_gib")
+    if size is None or wanted is None or abs(size - wanted) > 1:
+        gib = "no size" if size is None else f"{size:g} GiB"
+        return bare, (f"{what}: a local SSD of {gib} is in no table: limits unknown",)
+    limits = [
+        limit
+        for direction in (Direction.READ, Direction.WRITE)
+        for limit in limits_of(
+            Ceiling(
+                kind.number(f"{direction}_iops"),
+                (kind.number(f"{direction}_mibps") or 0.0) * MIB or None,
+            ),
+            f"{kind.name}, {kind.source} {kind.date}",
+            direction=direction,
+        )
+    ]
+    return bare._replace(limits=tuple(limits)), ()
+
+
+def _lanes(
+    machine: str,
+    by_type: Mapping[str, list[DiskIdentity]],
+    types: Mapping[str, DiskType | None],
+    catalogue: Catalogue,
+) -> tuple[dict[Kind, tuple[Limit, ...]], tuple[str, ...]]:
+    """What all remote disks share. Of several types: the most that one of them may do."""
+    remote = {
+        sku: kind
+        for sku, kind in types.items()
+        if kind is not None and any(disk.role != LOCAL for disk in by_type[sku])
+    }
+    found = {sku: _cap_of(catalogue, machine, sku) for sku in remote}
+    caps = {sku: figure for sku, figure in found.items() if figure is not None}
+    is_known = is_series(catalogue, machine_name(machine).series)
+    reasons = tuple(
+        f"{machine}: what it lets {sku} do is documented nowhere that was found"
+        for sku in remote
+        if sku not in caps and is_known
+    )
+    if len(caps) < len(remote):
+        return {}, reasons
+    parts = [
+        limit
+        for sku, figure in caps.items()
+        for limit in _shared(machine, sku, figure, remote[sku], by_type[sku])
+    ]
+    largest: dict[tuple[Dimension, Direction], Limit] = {}
+    for limit in parts:
+        key = (limit.dimension, limit.direction)
+        if key not in largest or limit.value > largest[key].value:
+            largest[key] = limit
+    if {Direction.READ, Direction.TOTAL} <= {direction for _, direction in largest}:
+        words = f"{machine}: what persistent disks and Hyperdisks share there was found nowhere"
+        return {}, (*reasons, words)
+    return ({Kind.VM_UNCACHED: tuple(largest.values())} if largest else {}), reasons
+
+
+def _cap_of(catalogue: Catalogue, machine: str, sku: str) -> Cap | None:
+    return cap(catalogue, machine, sku) or (
+        cap(catalogue, machine, LIKE[sku]) if sku in LIKE else None
+    )
+
+
+def _shared(
+    machine: str, sku: str, figure: Cap, kind: DiskType, alike: list[DiskIdentity]
+) -> Iterable[Limit]:
+    source = f"{machine}, {sku}, {figure.source}"
+    total = _total_gib(alike)
+    by_size: dict[Direction, Ceiling] = {}
+    if len(alike) > 1 and total is not None and not kind.is_provisioned:
+        # Several disks of one type draw on one sum, which is not each disk's own limit.
+        by_size = dict(_by_size(kind, total))
+        source = f"{source}; {total:g} GiB of {sku} together"
+    for direction, ceiling in (
+        (Direction.READ, figure.read),
+        (Direction.WRITE, figure.write),
+        (Direction.TOTAL, figure.total),
+    ):
+        yield from limits_of(
+            _least(ceiling, by_size.get(direction, NOTHING)), source, direction=direction
+        )
+
+
+def _least(one: Ceiling, other: Ceiling) -> Ceiling:
+    return Ceiling(
+        _lesser(one.iops, other.iops), _lesser(one.bytes_per_second, other.bytes_per_second)
+    )
+
+
+def _lesser(one: float | None, other: float | None) -> float | None:
+    return min(one, other) if one is not None and other is not None else one
+
+
+def _total_gib(disks: Iterable[DiskIdentity]) -> float | None:
+    total = 0.0
+    for disk in disks:
+        if disk.size_gib is None:
+            return None
+        total += disk.size_gib
+    return total
+
+
+def _limits(parts: Parts, source: str) -> tuple[Limit, ...]:
+    return tuple(
+        limit
+        for direction, ceiling in parts
+        for limit in limits_of(ceiling, source, direction=direction)
+    )

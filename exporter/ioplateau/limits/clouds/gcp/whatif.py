@@ -1,0 +1,43 @@
+"""Google Cloud VMs that somebody describes: what is assumed of them, and what cannot be."""
+
+from __future__ import annotations
+
+from ioplateau.limits.clouds.gcp.sold import sold
+from ioplateau.limits.clouds.gcp.tables import disk_type, is_series, machine_name
+from ioplateau.limits.clouds.identity import LOCAL, Identity
+from ioplateau.limits.clouds.protocol import Supposed
+from ioplateau.limits.tables import Catalogue
+
+# Sold in one size only.
+LOCAL_SSD_GIB = 375.0
+
+
+def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
+    """The limits of a VM of this machine type with these disks."""
+    disks = {}
+    wrong: list[str] = []
+    for name, ordered in identity.disks.items():
+        disk = ordered._replace(sku=ordered.sku.lower())
+        if disk.sku == "local-ssd":
+            disk = disk._replace(sku="local-ssd-nvme")
+        if disk.sku.startswith("local-ssd"):
+            disk = disk._replace(role=LOCAL, size_gib=disk.size_gib or LOCAL_SSD_GIB)
+        if disk.caching:
+            wrong.append(f"{disk.sku}: no disk here has a host cache to set")
+        disks[name] = disk
+    found = sold(identity._replace(disks=disks, reasons=()), catalogue)
+    is_known = is_series(catalogue, machine_name(identity.vm_size).series)
+    unknown = [
+        f"{disk.sku}: {_missing(disk.sku, catalogue)}"
+        for disk in (one.identity for one in found.disks.values() if not one.limits)
+    ]
+    wrong = list(dict.fromkeys((*wrong, *unknown)))
+    doubts = [] if wrong else [words for words in found.reasons if "is in no table" not in words]
+    return Supposed(identity.vm_size if is_known else "", found, tuple(wrong), tuple(doubts))
+
+
+def _missing(sku: str, catalogue: Catalogue) -> str:
+    kind = disk_type(catalogue, sku)
+    if kind is None:
+        return "no disk type of the table"
+    return "say iops= or mibps=" if kind.is_provisioned else "say its size (size=<GiB>)"

@@ -1,0 +1,25 @@
+"""Names near a mistyped one, out of a table."""
+
+from __future__ import annotations
+
+from ioplateau.limits.tables import Catalogue
+
+
+def similar(
+    catalogue: Catalogue, table: str, column: str, name: str, prefix: str = ""
+) -> tuple[str, ...]:
+    """Up to three entries of a table whose names, in `column`, are like `name`.
+
+    prefix: what all the names begin with and people leave out.
+    """
+    from difflib import get_close_matches  # only who has made a mistake needs it
+
+    field = f'"{column}":"'.encode()
+    by_lower = {
+        found.lower(): found
+        for line in catalogue.lines(table, prefix)
+        if (found := line.partition(field)[2].partition(b'"')[0].decode())
+    }
+    wanted = name.lower()
+    wanted = wanted if wanted.startswith(prefix) else prefix + wanted
+    return tuple(by_lower[key] for key in get_close_matches(wanted, by_lower, n=3, cutoff=0.75))

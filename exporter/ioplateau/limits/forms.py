@@ -1,0 +1,88 @@
+"""What the catalogue's CSV files look like, and what becomes of a row: an entry of a table.
+
+data/build_catalogue.py makes the package's tables of data/limits with it; a user's own directory
+(`limits.catalogue`) is read with it as it is. Columns and units: data/limits/README.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+Row = Mapping[str, str]
+Entry = dict[str, int | float | str]
+
+
+class Form(NamedTuple):
+    """One CSV file. keys: the columns that tell rows apart, each of which a row must have.
+
+    numbers: columns that hold numbers; None: all but `texts`. dropped: columns that are for
+    cross-checking or that repeat another in a second unit, and do not get into the table.
+    """
+
+    file: str
+    table: str
+    keys: tuple[str, ...]
+    texts: frozenset[str] = frozenset()
+    numbers: frozenset[str] | None = None
+    dropped: frozenset[str] = frozenset()
+    date: str = "source_date"  # the column of the document's date
+    last: Callable[[Row], str] | None = None  # of the key, where a column alone is not enough
+
+    def is_number(self, column: str) -> bool:
+        """Whether a column holds numbers."""
+        if column in ("source", "date", self.date, *self.keys):
+            return False
+        return column not in self.texts if self.numbers is None else column in self.numbers
+
+    def key(self, row: Row) -> str:
+        """By what an entry is found."""
+        parts = [row[column] for column in self.keys]
+        if self.last is not None:
+            parts.append(self.last(row))
+        return "/".join(parts).lower()
+
+    def entry(self, row: Row) -> Entry:
+        """The columns that say something. Raises ValueError with a sentence for the first number
+        that is none.
+        """
+        return {
+            column: _number(column, value) if self.is_number(column) else value
+            for column, value in row.items()
+            if value and column not in self.dropped
+        }
+
+
+NO_NUMBERS: frozenset[str] = frozenset()
+FILE_SERVICES = Form(  # of all clouds
+    "file_services.csv",
+    "file_services",
+    ("service", "service_level", "part", "parameter"),
+    numbers=NO_NUMBERS,
+    dropped=frozenset({"unit", "formula"}),  # the unit is in the parameter's name
+)
+
+
+def day(words: str) -> str:
+    """The date at the start of a cell as YYYY-MM-DD, "01" for what is missing; empty: none.
+
+    The cells hold "2026-08-11", "2026-08", "2026" and "2016-2017", which is of 2017.
+    """
+    parts = words.strip().split("-")
+    if not all(part.isdecimal() for part in parts):
+        return ""
+    if len(parts) > 1 and len(parts[1]) == len("2017"):
+        parts = parts[1:]
+    year, month, date = (*parts, "01", "01")[:3]
+    return f"{year}-{month:0>2}-{date:0>2}" if len(year) == len("2026") else ""
+
+
+def _number(column: str, value: str) -> int | float:
+    try:
+        number = int(value) if value.isdecimal() else float(value)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise ValueError(f"{column} is {value!r:.60}, want a number")
+    return number

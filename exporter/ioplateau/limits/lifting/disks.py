@@ -1,0 +1,112 @@
+"""What would lift the limit of a disk, of the VM over its disks, or of a control group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ioplateau.limits import whatif
+from ioplateau.limits.budgets import BudgetKey, Dimension, Kind, Limit
+from ioplateau.limits.clouds import discover
+from ioplateau.limits.clouds.ask import disk_of
+from ioplateau.limits.clouds.identity import Sold
+from ioplateau.limits.lifting.step import Choice, Next, Situation, Step
+from ioplateau.limits.whatif import HITS, MISSES, NONE, Question
+
+# So much more is worth a change.
+LEAST_GAIN = 1.02
+ANOTHER = "another"  # the name of a disk that is added
+
+
+def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
+    """Every change that the machine's cloud offers and that gives more than there is now."""
+    budget = situation.budgets.get(key)
+    cloud = discover.cloud_of(situation.sold.identity)
+    if budget is None or limit.dimension is Dimension.SLOTS:
+        return
+    if limit.burst is not None and limit.burst.rate > limit.value:
+        yield Step(
+            "less load for a while, so that burst credit fills again",
+            limit.burst.rate,
+            limit.dimension,
+            source=limit.source,
+        )
+    if cloud is None:
+        return
+    disks = tuple(flow.name for flow in budget.members if flow.kind == "disk")
+    disks = tuple(name for name in disks if name in situation.sold.disks)
+    if not disks:
+        return
+    size = _request_bytes(situation, limit)
+    now = _given(situation.sold, disks, size, is_cached=key.kind is Kind.VM_CACHED)
+    present = limit.value if now is None else _in(limit.dimension, now[0], size)
+    choices = [*cloud.choices(situation.sold.identity, disks, key.kind, situation.catalogue)]
+    if key.kind is Kind.DISK:
+        choices.append(_striped(situation.sold, disks[0]))
+    for choice in choices:
+        sold = cloud.sold(choice.identity, situation.catalogue)
+        added = tuple(name for name in choice.identity.disks if name not in situation.sold.disks)
+        is_cached = choice.is_cached or key.kind is Kind.VM_CACHED
+        asked = (*disks, *added)
+        given = _given(sold, asked, size, is_cached=is_cached, is_burst=choice.is_burst)
+        if given is None:
+            continue
+        gives = _in(limit.dimension, given[0], size)
+        if gives >= max(present, limit.value) * LEAST_GAIN:
+            yield Step(choice.action, gives, limit.dimension, given[1])
+
+
+def of_group(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
+    """A control group's own limit can be raised up to what its disk may do."""
+    group = situation.budgets.get(key)
+    device = "" if group is None else group.info.get("device", "")
+    disk = situation.budgets.get(BudgetKey(Kind.DISK, device))
+    for other in () if disk is None else disk.limits:
+        if other.dimension is limit.dimension and other.value > limit.value * LEAST_GAIN:
+            then = Next(Kind.DISK, other.dimension, other.value)
+            action = f"a higher limit for the control group {key.name}"
+            yield Step(action, other.value, limit.dimension, then, other.source)
+
+
+def _striped(sold: Sold, name: str) -> Choice:
+    disk = sold.disks[name].identity
+    identity = sold.identity._replace(
+        disks={**sold.identity.disks, ANOTHER: disk._replace(device=ANOTHER, name="", lun=None)}
+    )
+    return Choice(f"a second disk like {name}, striped with it", identity)
+
+
+def _given(
+    sold: Sold,
+    disks: tuple[str, ...],
+    size: int,
+    *,
+    is_cached: bool,
+    is_burst: bool = False,
+) -> tuple[float, Next | None] | None:
+    """Operations/s that these disks get together, and what holds them; None: no limit known."""
+    asked = tuple(disk_of(name, sold.disks[name]) for name in disks if name in sold.disks)
+    question = Question(sold.identity.vm_size, dict(sold.lanes), asked)
+    cache_outcome = (HITS if is_cached else MISSES) if any(disk.hit for disk in asked) else NONE
+    case = whatif.case(question, size, cache_outcome, burst=is_burst)
+    if case.operations_per_second is None or not case.bindings:
+        return None
+    # The lane where a lane and the disks bind together: it would hold the next step as well.
+    first = case.bindings[0]
+    value = first.value * first.count
+    then = Next(first.budget.kind, first.dimension, value)
+    if then.kind is Kind.VM_UNCACHED:
+        then = then._replace(lane=discover.lane_of(sold.identity))
+    return case.operations_per_second, then
+
+
+def _in(dimension: Dimension, operations: float, size: int) -> float:
+    return operations if dimension is Dimension.IOPS else operations * size
+
+
+def _request_bytes(situation: Situation, limit: Limit) -> int:
+    """Of the budget's requests; where nobody knows, one that the other dimension does not hold:
+    small where operations bind, large where bytes do.
+    """
+    if situation.request_bytes:
+        return max(round(situation.request_bytes), 512)
+    return 4096 if limit.dimension is Dimension.IOPS else 1 << 20

@@ -1,0 +1,113 @@
+"""What would lift the limit of an NFS volume, of a client's slots or of its connections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ioplateau.limits.budgets import Budget, BudgetKey, Dimension, Direction, Kind, Limit
+from ioplateau.limits.claims import Target, VolumeFact, selects
+from ioplateau.limits.clouds import discover
+from ioplateau.limits.lifting.disks import LEAST_GAIN
+from ioplateau.limits.lifting.step import Next, Situation, Step
+from ioplateau.limits.topology import VM
+
+# 16 is the kernel's most, NFS_MAX_CONNECTIONS:
+# https://github.com/torvalds/linux/blob/v6.1/fs/nfs/fs_context.c
+NCONNECT = (4, 8, 16)
+MORE_SLOTS = (4, 16, 64, 128)  # times as many; 65,536 is the kernel's most, RPC_MAX_SLOT_TABLE
+
+
+def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
+    """Every change that gives more than there is now, with its figure."""
+    budget = situation.budgets.get(key)
+    if budget is None:
+        return ()
+    if key.kind is Kind.VOLUME:
+        return _volume(situation, budget, limit)
+    if key.kind is Kind.NFS_SLOTS:
+        return _slots(situation, budget, limit)
+    return _connections(situation, budget, limit)
+
+
+def _volume(situation: Situation, budget: Budget, limit: Limit) -> Iterable[Step]:
+    """A higher service level, or a larger quota, of what the volume was sold as."""
+    target = Target(mounts=(budget.key.name,), volume=budget.info.get("volume", ""))
+    fact = next((each for each in situation.rules.volumes if selects(each, target)), None)
+    if fact is None:
+        return
+    for action, changed in _offers(fact):
+        limits, _ = discover.volume_limits(changed, situation.catalogue)
+        for other in limits:
+            same = (other.dimension, other.direction) == (limit.dimension, limit.direction)
+            if same and other.value >= limit.value * LEAST_GAIN:
+                yield _held(situation, action, other, Kind.VOLUME)
+
+
+def _offers(fact: VolumeFact) -> Iterable[tuple[str, VolumeFact]]:
+    levels = discover.service_levels(fact.service)
+    level = (fact.service_level or "").capitalize()
+    for other in levels[levels.index(level) + 1 :] if level in levels else ():
+        yield f"service level {other} in place of {level}", fact._replace(service_level=other)
+    if fact.quota_gib and fact.bytes_per_second is None:
+        doubled = 2 * fact.quota_gib
+        yield f"a quota of {doubled:,.0f} GiB", fact._replace(quota_gib=doubled)
+
+
+def _connections(situation: Situation, budget: Budget, limit: Limit) -> Iterable[Step]:
+    """More connections to the server: each carries what one of them carries now."""
+    now = situation.nfs.connections
+    if not now:
+        return
+    for count in NCONNECT:
+        if count > now:
+            more = limit._replace(value=limit.value / now * count)
+            words = f"nconnect={count} in place of {now} (a new mount)"
+            step = _held(situation, words, more, Kind.NFS_CONNECTION, budget)
+            yield step
+            if step.gives < more.value:
+                return  # more of them would give no more
+
+
+def _slots(situation: Situation, budget: Budget, limit: Limit) -> Iterable[Step]:
+    """More requests at once. Little's law: the rate is what is on its way over the latency."""
+    latency = situation.nfs.latency_seconds
+    if not latency:
+        return
+    for times in MORE_SLOTS:
+        slots = limit.value * times
+        if slots <= 65_536:
+            rate = limit._replace(dimension=Dimension.IOPS, value=slots / latency)
+            words = f"{slots:,.0f} slots in place of {limit.value:,.0f}"
+            step = _held(situation, words, rate, Kind.NFS_SLOTS, budget)
+            yield step
+            if step.gives < rate.value:
+                return
+
+
+def _held(
+    situation: Situation, action: str, new: Limit, kind: Kind, of: Budget | None = None
+) -> Step:
+    """A step with what holds it: the new limit itself, the volume, or the VM's network."""
+    size = situation.request_bytes
+    first, value = Next(kind, new.dimension, new.value), new.value
+    above = [BudgetKey(Kind.VM_NETWORK, VM)]
+    above += [BudgetKey(Kind.VOLUME, flow.name) for flow in ([] if of is None else of.members)]
+    for key in above:
+        budget = situation.budgets.get(key)
+        for limit in () if budget is None else budget.limits:
+            allowed = _as(limit, new.dimension, size)
+            if allowed is not None and limit.direction is Direction.WRITE:
+                share = 1.0 if new.direction is Direction.WRITE else situation.write_ratio
+                allowed = allowed / share if share else None
+            if allowed is not None and allowed < value:
+                first, value = Next(key.kind, limit.dimension, limit.value), allowed
+    return Step(action, value, new.dimension, first, new.source)
+
+
+def _as(limit: Limit, dimension: Dimension, size: float | None) -> float | None:
+    """What a limit allows in another dimension, at this request size; None: not known."""
+    if limit.dimension is dimension:
+        return limit.value
+    if size is None or Dimension.SLOTS in (limit.dimension, dimension):
+        return None
+    return limit.value * size if dimension is Dimension.THROUGHPUT else limit.value / size

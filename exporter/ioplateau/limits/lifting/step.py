@@ -1,0 +1,89 @@
+"""A step that would lift a limit, and what must be known to find it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ioplateau.limits.budgets import ALL_DISKS, Budget, BudgetKey, Dimension, Kind
+from ioplateau.limits.clouds.identity import Identity, Sold
+from ioplateau.limits.tables import EMPTY_CATALOGUE, Catalogue
+from ioplateau.limits.topology import NOTHING_SOLD, Rules
+from ioplateau.limits.units import rate
+from ioplateau.measure.nothing import NO_ENTRIES
+
+NAMES: Mapping[Kind, str] = {
+    Kind.DISK: "the disk's limit",
+    Kind.STRIPE: "the stripe's limit",
+    Kind.VM_CACHED: "the VM's limit for cached disks",
+    Kind.VM_ULTRA: "the VM's limit for Ultra disks",
+    Kind.VM_NETWORK: "the VM's network limit",
+    Kind.VOLUME: "the volume's limit",
+    Kind.NFS_SLOTS: "the client's slots",
+    Kind.NFS_CONNECTION: "what its connections carry",
+    Kind.CGROUP: "the control group's limit",
+}
+
+
+class Next(NamedTuple):
+    """The limit that binds after a step: operations/s or bytes/s as documented. lane: Budget.lane."""
+
+    kind: Kind
+    dimension: Dimension
+    value: float
+    lane: str = ALL_DISKS
+
+    @property
+    def name(self) -> str:
+        """In the middle of a sentence."""
+        is_lane = self.kind is Kind.VM_UNCACHED
+        return f"the VM's limit for {self.lane}" if is_lane else NAMES[self.kind]
+
+
+class Step(NamedTuple):
+    """One change. gives: the rate that it allows, in the unit of `dimension`, at the present
+    request size. next: what binds then; None: nothing that is known.
+    """
+
+    action: str
+    gives: float
+    dimension: Dimension
+    next: Next | None = None
+    source: str = ""  # where the figure comes from
+
+
+class Choice(NamedTuple):
+    """What a cloud has on offer: a change in words, and the machine after it."""
+
+    action: str
+    identity: Identity
+    is_burst: bool = False  # what it may do while it bursts
+    is_cached: bool = False  # it helps reads that the host's cache answers
+
+
+class NfsUse(NamedTuple):
+    """How a client uses its server now. None: not known."""
+
+    connections: int | None = None
+    latency_seconds: float | None = None  # of one request once it was sent
+
+
+class Situation(NamedTuple):
+    """What the steps are found from. request_bytes: mean size of the budget's requests now."""
+
+    budgets: Mapping[BudgetKey, Budget] = NO_ENTRIES
+    sold: Sold = NOTHING_SOLD
+    rules: Rules = Rules()
+    catalogue: Catalogue = EMPTY_CATALOGUE
+    request_bytes: float | None = None
+    write_ratio: float | None = None  # of the bytes
+    nfs: NfsUse = NfsUse()
+
+
+def sentence(step: Step) -> str:
+    """As in: P40 in place of P30 for sdc: 7,500 IOPS; then the VM's ... (12,800 IOPS) binds."""
+    text = f"{step.action}: {rate(step.gives, step.dimension)}"
+    if step.next is not None:
+        then = step.next
+        text += f", then {then.name} of {rate(then.value, then.dimension)} binds"
+    return text

@@ -1,0 +1,97 @@
+"""Tables of the catalogue: lines sorted by key, an entry found by bisection.
+
+A table is never parsed as a whole: a machine needs a dozen of its 3,000 entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, Protocol
+
+from ioplateau.measure.nothing import NO_ENTRIES
+
+
+class Text(Protocol):
+    """What a table is bisected in: bytes, or a file mapped into memory."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, where: slice, /) -> bytes: ...
+    def find(self, sub: bytes, start: int = ..., end: int = ..., /) -> int: ...
+    def rfind(self, sub: bytes, start: int = ..., end: int = ..., /) -> int: ...
+
+
+class Catalogue(Protocol):
+    """The tables, wherever they are kept: run.cataloguefiles on a machine, `Tables` in tests."""
+
+    def line(self, table: str, key: str) -> bytes | None:
+        """The entry with this key (any case)."""
+
+    def lines(self, table: str, prefix: str) -> tuple[bytes, ...]:
+        """Every entry whose key begins so (any case), in order."""
+
+    def pairs(self, table: str, prefix: str) -> tuple[tuple[str, bytes], ...]:
+        """The same, each with its key."""
+
+
+class Tables(NamedTuple):
+    """A catalogue in memory."""
+
+    tables: Mapping[str, bytes] = NO_ENTRIES
+
+    def line(self, table: str, key: str) -> bytes | None:
+        return find(self.tables.get(table, b""), key)
+
+    def lines(self, table: str, prefix: str) -> tuple[bytes, ...]:
+        return tuple(entry for _, entry in self.pairs(table, prefix))
+
+    def pairs(self, table: str, prefix: str) -> tuple[tuple[str, bytes], ...]:
+        return tuple(starting_with(self.tables.get(table, b""), prefix))
+
+
+EMPTY_CATALOGUE = Tables()
+
+
+def catalogue_date(source: str) -> str:
+    """The date at the end of a source's words, "2026-08" or "2026-08-11"; empty: there is none."""
+    last = source.rpartition(" ")[2]
+    year, *rest = last.split("-")
+    parts = (year, *rest)
+    is_date = len(year) == len("2026") and all(part.isdecimal() for part in parts)
+    return last if is_date else ""
+
+
+def find(text: Text, key: str) -> bytes | None:
+    """The entry of `key`, without the key; None: no such line."""
+    start = _first_at_or_after(text, key.lower().encode() + b"\t")
+    end = text.find(b"\n", start)
+    line = text[start : end if end >= 0 else len(text)]
+    name, _, entry = line.partition(b"\t")
+    return entry if name == key.lower().encode() else None
+
+
+def starting_with(text: Text, prefix: str) -> Iterator[tuple[str, bytes]]:
+    """Keys that begin with `prefix`, each with its entry."""
+    start = _first_at_or_after(text, prefix.lower().encode())
+    while start < len(text):
+        end = text.find(b"\n", start)
+        end = end if end >= 0 else len(text)
+        name, _, entry = text[start:end].partition(b"\t")
+        if not name.startswith(prefix.lower().encode()):
+            return
+        yield name.decode(), entry
+        start = end + 1
+
+
+def _first_at_or_after(text: Text, wanted: bytes) -> int:
+    """Offset of the first line that is not below `wanted`; lines are sorted by their key."""
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high) // 2
+        start = text.rfind(b"\n", low, middle) + 1 or low
+        end = text.find(b"\n", middle)
+        end = end if end >= 0 else len(text)
+        if text[start : start + len(wanted)] < wanted:
+            low = end + 1
+        else:
+            high = start
+    return min(low, len(text))

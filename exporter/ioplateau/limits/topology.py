@@ -1,0 +1,367 @@
+"""Who draws on what: disks on themselves and on the VM's lanes, mounts on volumes and connections.
+
+A stacked device (md, device-mapper) repeats its members' I/O: it is a budget of its own and
+never part of a sum. Which I/O of a disk counts where is the cloud's rule (Draws).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ioplateau.limits.budgets import (
+    Budget,
+    BudgetKey,
+    Dimension,
+    Direction,
+    FlowKey,
+    Kind,
+    Limit,
+    Origin,
+)
+from ioplateau.limits.claims import (
+    ConfiguredLimit,
+    Target,
+    VolumeFact,
+    configured,
+    selector,
+    selects,
+    settle,
+    unmatched,
+)
+from ioplateau.limits.clouds import discover
+from ioplateau.limits.clouds.identity import (
+    OWN,
+    REMOTE,
+    DiskIdentity,
+    Draws,
+    Identity,
+    Sold,
+    SoldDisk,
+)
+from ioplateau.limits.stacks import Devices, is_remote_disk, stack_members
+from ioplateau.limits.tables import Catalogue
+from ioplateau.limits.units import GIB
+from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.sysblock import BlockDevice
+
+VM = "vm"
+LANES = {
+    Kind.VM_UNCACHED: "uncached",
+    Kind.VM_CACHED: "cached",
+    Kind.VM_ULTRA: "ultra",
+    Kind.VM_NETWORK: "network",
+}
+NOTHING_SOLD = Sold(Identity(""))
+
+
+class NfsFlow(NamedTuple):
+    """What the topology must know of one superblock."""
+
+    mount: str
+    volume: str  # "server:/export"
+    client: str  # label of the client's budgets: the first mount of the client
+    server: str = ""
+    version: str = ""
+    slots: int | None = None  # of the whole client, where the kernel tells
+    mount_points: tuple[str, ...] = ()
+
+
+class GroupFlow(NamedTuple):
+    """A control group's I/O on one disk, and its own limits per second. None: no limit."""
+
+    label: str
+    device: str
+    read_operations: float | None = None
+    write_operations: float | None = None
+    read_bytes: float | None = None
+    write_bytes: float | None = None
+
+
+class Rules(NamedTuple):
+    """What the configuration says of limits."""
+
+    limits: Sequence[ConfiguredLimit] = ()
+    volumes: Sequence[VolumeFact] = ()
+
+
+class Topology(NamedTuple):
+    """Every budget of this machine, and what an operator should know about them."""
+
+    budgets: Mapping[BudgetKey, Budget] = NO_ENTRIES
+    notices: tuple[str, ...] = ()
+
+
+def build(
+    disks: Devices,
+    mounts: Sequence[NfsFlow],
+    interfaces: Iterable[str],
+    rules: Rules,
+    catalogue: Catalogue,
+    sold: Sold = NOTHING_SOLD,
+    groups: Sequence[GroupFlow] = (),
+) -> Topology:
+    """Every budget with the limits that configuration, provider and catalogue give it."""
+    notices: list[str] = [*sold.reasons]
+    builder = _Builder(disks, rules, sold, catalogue, notices)
+    budgets = [
+        *builder.disks(),
+        *builder.lanes(tuple(interfaces)),
+        *builder.volumes(mounts),
+        *_clients(mounts),
+        *map(_group, groups),
+    ]
+    notices.extend(builder.unmatched(mounts))
+    return Topology({budget.key: budget for budget in budgets}, tuple(dict.fromkeys(notices)))
+
+
+class _Builder:
+    """The parts that every budget is made from."""
+
+    def __init__(
+        self, disks: Devices, rules: Rules, sold: Sold, catalogue: Catalogue, notices: list[str]
+    ) -> None:
+        self._rules = rules
+        self._sold = sold
+        self._lane_words = discover.lane_of(sold.identity)
+        self._catalogue = catalogue
+        self._notices = notices
+        self._devices = disks
+        self._whole = {
+            name: device
+            for name, device in disks.items()
+            if device is None or not device.partition_of
+        }
+        self._members = {name: stack_members(disks, name) for name in self._whole}
+
+    def disks(self) -> Iterable[Budget]:
+        for name, device in self._whole.items():
+            members = self._members[name]
+            claims = [limit for rule in self._ruling(name, device) for limit in configured(rule)]
+            if members:
+                limits, rejected = settle(claims)
+                yield Budget(
+                    BudgetKey(Kind.STRIPE, name),
+                    _flows(members),
+                    limits,
+                    rejected,
+                    parents=tuple(BudgetKey(Kind.DISK, member) for member in members),
+                    info=_device_info(device),
+                    lane=self._lane_words,
+                )
+            else:
+                yield self._disk(name, device, claims)
+
+    def _disk(self, name: str, device: BlockDevice | None, claims: list[Limit]) -> Budget:
+        sold = self._sold.disks.get(name)
+        limits, rejected = settle([*(sold.limits if sold is not None else ()), *claims])
+        draws = self._draws(name)
+        flow = FlowKey("disk", name)
+        counts = draws if _counts_on(draws, Kind.DISK) else OWN
+        return Budget(
+            BudgetKey(Kind.DISK, name),
+            (flow,),
+            limits,
+            rejected,
+            parents=tuple(BudgetKey(kind, VM) for kind in _lanes_of(draws)),
+            info=_device_info(device) if sold is None else _sold_info(sold, device),
+            skips_reads=frozenset(
+                {flow} if Kind.DISK not in (counts.read_hit or counts.read) else ()
+            ),
+            skips_writes=frozenset({flow} if Kind.DISK not in counts.write else ()),
+            operation_bytes=sold.operation_bytes if sold is not None else None,
+            lane=self._lane_words,
+        )
+
+    def _draws(self, name: str) -> Draws:
+        sold = self._sold.disks.get(name)
+        if sold is not None:
+            return sold.draws
+        return REMOTE if is_remote_disk(name, self._whole.get(name)) else OWN
+
+    def lanes(self, interfaces: Sequence[str]) -> Iterable[Budget]:
+        bottom = {name: self._draws(name) for name in self._whole if not self._members[name]}
+        for kind, word in LANES.items():
+            rules = [rule for rule in self._rules.limits if rule.vm == word]
+            claims = [
+                *self._sold.lanes.get(kind, ()),
+                *(limit for rule in rules for limit in configured(rule)),
+            ]
+            drawn: Mapping[str, Draws] = {}
+            if kind is Kind.VM_NETWORK:
+                members = tuple(FlowKey("nic", name) for name in interfaces if name != "lo")
+            else:
+                drawn = {name: draws for name, draws in bottom.items() if _counts_on(draws, kind)}
+                members = _flows(drawn)
+            if members:
+                yield self._lane(kind, members, drawn, claims)
+                continue
+            for rule in rules:
+                what = "network interface" if kind is Kind.VM_NETWORK else "disk"
+                self._notices.append(
+                    f"{rule.source}: no {what} draws on the VM's {word} lane now; "
+                    "it applies when one does"
+                )
+
+    def _lane(
+        self,
+        kind: Kind,
+        members: tuple[FlowKey, ...],
+        drawn: Mapping[str, Draws],
+        claims: Iterable[Limit],
+    ) -> Budget:
+        limits, rejected = settle(claims)
+        size = self._sold.identity.vm_size
+        return Budget(
+            BudgetKey(kind, VM),
+            members,
+            limits,
+            rejected,
+            info={"size": size} if size else {},
+            skips_reads=frozenset(
+                FlowKey("disk", name)
+                for name, draws in drawn.items()
+                if kind not in (draws.read_hit or draws.read)
+            ),
+            skips_writes=frozenset(
+                FlowKey("disk", name) for name, draws in drawn.items() if kind not in draws.write
+            ),
+            lane=self._lane_words,
+        )
+
+    def volumes(self, mounts: Sequence[NfsFlow]) -> Iterable[Budget]:
+        for flow in mounts:
+            target = _volume_target(flow)
+            claims: list[Limit] = []
+            for fact in self._rules.volumes:
+                if selects(fact, target):
+                    found, reasons = discover.volume_limits(fact, self._catalogue)
+                    claims.extend(found)
+                    self._notices.extend(reasons)
+            claims.extend(
+                limit
+                for rule in self._rules.limits
+                if selects(rule, target)
+                for limit in configured(rule)
+            )
+            limits, rejected = settle(claims)
+            yield Budget(
+                BudgetKey(Kind.VOLUME, flow.mount),
+                (FlowKey("nfs", flow.mount),),
+                limits,
+                rejected,
+                parents=(BudgetKey(Kind.NFS_SLOTS, flow.client),),
+                info={"volume": flow.volume, "server": flow.server, "version": flow.version},
+            )
+
+    def unmatched(self, mounts: Sequence[NfsFlow]) -> Iterable[str]:
+        """Rules that choose nothing here (they apply when what they name appears), or too much."""
+        volumes = {flow.mount: _volume_target(flow) for flow in mounts}
+        disks = {name: self._disk_target(name, device) for name, device in self._whole.items()}
+        rules: list[ConfiguredLimit | VolumeFact] = [*self._rules.limits, *self._rules.volumes]
+        for rule in rules:
+            if getattr(rule, "vm", None) is not None:
+                continue
+            is_nfs = rule.mount is not None or rule.volume is not None
+            targets = volumes if is_nfs else disks
+            chosen = [name for name, target in targets.items() if selects(rule, target)]
+            if not chosen:
+                yield self._partition(rule) or unmatched(rule, "NFS mount" if is_nfs else "disk")
+            elif len(chosen) > 1 and getattr(rule, "lun", None) is not None:
+                yield (
+                    f"{rule.source}: {selector(rule)} is {' and '.join(chosen)}: the limit is "
+                    "taken for each of them; a disk's name or serial tells them apart"
+                )
+
+    def _partition(self, rule: ConfiguredLimit | VolumeFact) -> str:
+        for name, device in self._devices.items():
+            if device is not None and device.partition_of and selects(rule, Target((name,))):
+                return (
+                    f"{rule.source}: {name} is a partition, and limits are those of whole disks: "
+                    f"say {device.partition_of}"
+                )
+        return ""
+
+    def _ruling(self, name: str, device: BlockDevice | None) -> list[ConfiguredLimit]:
+        target = self._disk_target(name, device)
+        return [rule for rule in self._rules.limits if selects(rule, target)]
+
+    def _disk_target(self, name: str, device: BlockDevice | None) -> Target:
+        sold = self._sold.disks.get(name)
+        if device is None:
+            return Target((name,))
+        return discover.target_of(device, sold.identity if sold is not None else None)
+
+
+def _volume_target(flow: NfsFlow) -> Target:
+    return Target(mounts=flow.mount_points or (flow.mount,), volume=flow.volume)
+
+
+def _flows(names: Iterable[str]) -> tuple[FlowKey, ...]:
+    return tuple(FlowKey("disk", name) for name in names)
+
+
+def _lanes_of(draws: Draws) -> tuple[Kind, ...]:
+    """The VM's lanes that any I/O of a disk may count on."""
+    every = (*draws.read_hit, *draws.read, *draws.write, *draws.write_later)
+    return tuple(dict.fromkeys(kind for kind in every if kind is not Kind.DISK))
+
+
+def _counts_on(draws: Draws, kind: Kind) -> bool:
+    return kind in (*draws.read_hit, *draws.read, *draws.write, *draws.write_later)
+
+
+def _clients(mounts: Sequence[NfsFlow]) -> Iterable[Budget]:
+    by_client: dict[str, list[NfsFlow]] = {}
+    for flow in mounts:
+        by_client.setdefault(flow.client, []).append(flow)
+    for client, flows in by_client.items():
+        members = tuple(FlowKey("nfs", flow.mount) for flow in flows)
+        info = {"server": flows[0].server, "version": flows[0].version}
+        yield Budget(BudgetKey(Kind.NFS_SLOTS, client), members, _slots(flows[0]), info=info)
+        yield Budget(BudgetKey(Kind.NFS_CONNECTION, client), members, info=info)
+
+
+def _group(group: GroupFlow) -> Budget:
+    texts = (
+        (Dimension.IOPS, Direction.READ, group.read_operations),
+        (Dimension.IOPS, Direction.WRITE, group.write_operations),
+        (Dimension.THROUGHPUT, Direction.READ, group.read_bytes),
+        (Dimension.THROUGHPUT, Direction.WRITE, group.write_bytes),
+    )
+    return Budget(
+        BudgetKey(Kind.CGROUP, group.label),
+        (FlowKey("cgroup", group.label),),
+        tuple(
+            Limit(dimension, direction, float(value), Origin.REPORTED, "control group")
+            for dimension, direction, value in texts
+            if value
+        ),
+        info={"device": group.device} if group.device else {},
+    )
+
+
+def _slots(flow: NfsFlow) -> tuple[Limit, ...]:
+    if flow.slots is None:
+        return ()
+    source = "sunrpc.tcp_max_slot_table_entries"
+    slots = float(flow.slots)
+    return (Limit(Dimension.SLOTS, Direction.TOTAL, slots, Origin.REPORTED, source),)
+
+
+def _device_info(device: BlockDevice | None, disk: DiskIdentity | None = None) -> dict[str, str]:
+    if device is None:
+        return {}
+    lun = discover.lun_of(device, disk)
+    info = {
+        "lun": "" if lun is None else str(lun),
+        "serial": device.serial,
+        "size": f"{device.size_bytes / GIB:g} GiB" if device.size_bytes else "",
+        "mapper": device.mapper_name,
+    }
+    return {key: value for key, value in info.items() if value}
+
+
+def _sold_info(sold: SoldDisk, device: BlockDevice | None) -> dict[str, str]:
+    texts = {**_device_info(device, sold.identity), **sold.info}
+    return {key: value for key, value in texts.items() if value}

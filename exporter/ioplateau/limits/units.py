@@ -1,0 +1,37 @@
+"""Units of the tables' columns, and the base units that limits are in."""
+
+from __future__ import annotations
+
+from ioplateau.limits.budgets import Dimension
+
+MB = 1_000_000
+KIB = 1 << 10
+MIB = 1 << 20
+GIB = 1 << 30
+
+
+def megabytes(value: float | None) -> float | None:
+    """10^6 bytes as bytes."""
+    return None if value is None else value * MB
+
+
+def megabits(value: float | None) -> float | None:
+    """Mbit/s as bytes per second."""
+    return None if value is None else value * MB / 8
+
+
+def mebibytes(value: float | None) -> float | None:
+    """2^20 bytes as bytes."""
+    return None if value is None else value * MIB
+
+
+def kibibytes(value: int | None) -> int | None:
+    """2^10 bytes as bytes."""
+    return None if value is None else value * KIB
+
+
+def rate(value: float, dimension: Dimension | None) -> str:
+    """A value of a dimension with its unit: "500 IOPS", "96.0 MB/s", "2 slots"."""
+    if dimension is Dimension.THROUGHPUT:
+        return f"{value / 1e6:,.1f} MB/s"
+    return f"{value:,.0f} {'slots' if dimension is Dimension.SLOTS else 'IOPS'}"

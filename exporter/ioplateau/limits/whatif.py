@@ -1,0 +1,289 @@
+"""What if: with this VM size and these disks, which limit binds first, at which request size?
+
+All disks are asked for as much as they give, in requests of one size. Every I/O takes from
+each limit it counts on until one is used up; the disks that count on it stay at their rate,
+the others go on. Equal demand is divided evenly, as in the worked cases of Azure's
+disks-performance.md.
+
+https://learn.microsoft.com/azure/virtual-machines/disks-performance
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ioplateau.limits.budgets import ALL_DISKS, BudgetKey, Dimension, Direction, Kind, Limit
+from ioplateau.limits.claims import counted
+from ioplateau.limits.stretches import same
+
+VM = "vm"
+NONE, HITS, MISSES = "none", "hits", "misses"
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIfDisk:
+    """One disk of the question. Budgets that one of its reads counts on, by whether the host cache has it."""
+
+    name: str
+    title: str  # "P30", "P30 ReadOnly"
+    limits: tuple[Limit, ...]
+    miss: tuple[Kind, ...]  # what a read counts on; with a cache, one that misses it
+    hit: tuple[Kind, ...] = ()  # one that the host's cache answers; empty: no cache
+    operation_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A machine and what is asked of it."""
+
+    vm_size: str
+    lanes: dict[Kind, tuple[Limit, ...]]
+    disks: tuple[WhatIfDisk, ...]
+    notices: tuple[str, ...] = ()
+    lane: str = ALL_DISKS  # Budget.lane
+
+    def title(self, kind: Kind) -> str:
+        """Of a lane of the VM."""
+        is_lane = kind is Kind.VM_UNCACHED
+        return f"VM {self.lane.removesuffix(' disks')}" if is_lane else LANE_TITLES[kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A limit that was reached: value per second as documented, operations or bytes."""
+
+    budget: BudgetKey
+    title: str  # "VM uncached", "P30"
+    dimension: Dimension
+    value: float
+    count: int = 1  # so many disks are each at this limit
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one disk gets. binding: which limit holds it; None: no limit is known."""
+
+    disk: str
+    title: str
+    operations_per_second: float
+    bytes_per_second: float
+    binding: Binding | None
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIfCase:
+    """The answer for one request size. Rates None: a disk has no known limit at all.
+
+    cache: "hits" and "misses" of the host's cache, "none" where no disk has one. burst: with
+    all credit there is. `*_if_mebibytes`: where the documents' MB were MiB (up to 4.86 %).
+    """
+
+    request_bytes: int
+    cache: str
+    burst: bool
+    operations_per_second: float | None
+    bytes_per_second: float | None
+    bindings: tuple[Binding, ...]
+    shares: tuple[Share, ...]
+    operations_per_second_if_mebibytes: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIfAnswer:
+    question: Question
+    cases: tuple[WhatIfCase, ...] = field(default=())
+
+    @property
+    def first(self) -> WhatIfCase | None:
+        """The case of the smallest requests without burst, all cached reads answered."""
+        return self.cases[0] if self.cases else None
+
+
+DEFAULT_REQUESTS = (4096, 8192, 16_384, 32_768, 65_536, 131_072, 262_144, 1_048_576)
+
+
+def answer(question: Question, request_bytes: Sequence[int] = DEFAULT_REQUESTS) -> WhatIfAnswer:
+    """Every case of the question: request sizes, host cache hit or missed, without and with burst credit.
+
+    Without disks there is none: what the lanes allow stands in the question.
+    """
+    if not question.disks:
+        return WhatIfAnswer(question)
+    is_cached = any(disk.hit for disk in question.disks)
+    cache_outcomes = (HITS, MISSES) if is_cached else (NONE,)
+    cases = [
+        case(question, size, cache_outcome, burst=burst)
+        for burst in ((False, True) if _can_burst(question) else (False,))
+        for cache_outcome in cache_outcomes
+        for size in request_bytes
+    ]
+    return WhatIfAnswer(question, tuple(cases))
+
+
+def _can_burst(question: Question) -> bool:
+    limits = [limit for lane in question.lanes.values() for limit in lane]
+    limits += [limit for disk in question.disks for limit in disk.limits]
+    return any(limit.burst is not None for limit in limits)
+
+
+@dataclass(slots=True)
+class _Room:
+    """A limit while it fills: what is left of it, and what one operation of a disk takes."""
+
+    binding: Binding
+    left: float
+    cost: dict[str, float]
+
+    def until_full(self, rising: set[str]) -> float:
+        takers = sum(cost for name, cost in self.cost.items() if name in rising)
+        return self.left / takers if takers > 0 else math.inf
+
+
+def case(question: Question, size: int, cache_outcome: str, *, burst: bool = False) -> WhatIfCase:
+    """One request size: cache_outcome is "hits", "misses" or "none"."""
+    shares = _fill(
+        question, _rooms(question, size, cache_outcome, burst=burst, mebibytes=False), size
+    )
+    wide = _fill(question, _rooms(question, size, cache_outcome, burst=burst, mebibytes=True), size)
+    if any(share.binding is None for share in shares):
+        return WhatIfCase(size, cache_outcome, burst, None, None, _bindings(shares), shares)
+    total = sum(share.operations_per_second for share in shares)
+    return WhatIfCase(
+        size,
+        cache_outcome,
+        burst,
+        total,
+        total * size,
+        _bindings(shares),
+        shares,
+        sum(share.operations_per_second for share in wide),
+    )
+
+
+def _fill(question: Question, rooms: list[_Room], size: int) -> tuple[Share, ...]:
+    """Raise all disks together until each is held by something: max-min fair."""
+    rising = {disk.name for disk in question.disks}
+    rate = 0.0
+    held: dict[str, tuple[float, Binding | None]] = {}
+    while rising:
+        step = min((room.until_full(rising) for room in rooms), default=math.inf)
+        if step == math.inf:
+            held |= dict.fromkeys(rising, (math.inf, None))
+            break
+        rate += step
+        full = [room for room in rooms if room.until_full(rising) <= step * (1 + 1e-9)]
+        for room in rooms:
+            room.left -= step * sum(room.cost.get(name, 0.0) for name in rising)
+        for room in full:
+            for name in rising & room.cost.keys():
+                held.setdefault(name, (rate, room.binding))
+        rising -= held.keys()
+    return tuple(
+        Share(disk.name, disk.title, *_rates(held[disk.name][0], size), held[disk.name][1])
+        for disk in question.disks
+    )
+
+
+def _rates(operations: float, size: int) -> tuple[float, float]:
+    return operations, operations * size
+
+
+def _rooms(
+    question: Question, size: int, cache_outcome: str, *, burst: bool, mebibytes: bool
+) -> list[_Room]:
+    # The VM's lanes first: where a lane and the disks fill together, the lane is what to tell.
+    rooms: list[_Room] = []
+    for kind, limits in question.lanes.items():
+        takers = {
+            disk.name: 1.0 for disk in question.disks if kind in _counts_on(disk, cache_outcome)
+        }
+        if takers:
+            key = BudgetKey(kind, VM)
+            rooms += _of(key, question.title(kind), limits, takers, size, burst, mebibytes)
+    for disk in question.disks:
+        if Kind.DISK in _counts_on(disk, cache_outcome):
+            unit = disk.operation_bytes
+            cost = float(counted(size, unit)) if unit else 1.0
+            key = BudgetKey(Kind.DISK, disk.name)
+            rooms += _of(key, disk.title, disk.limits, {disk.name: cost}, size, burst, mebibytes)
+    return rooms
+
+
+LANE_TITLES = {
+    Kind.VM_CACHED: "VM cached",
+    Kind.VM_ULTRA: "VM Ultra/PremiumV2",
+    Kind.VM_NETWORK: "VM network",
+}
+
+
+def _counts_on(disk: WhatIfDisk, cache_outcome: str) -> tuple[Kind, ...]:
+    return disk.hit if cache_outcome == HITS and disk.hit else disk.miss
+
+
+def _of(
+    key: BudgetKey,
+    title: str,
+    limits: Iterable[Limit],
+    operations: dict[str, float],
+    size: int,
+    burst: bool,
+    mebibytes: bool,
+) -> list[_Room]:
+    rooms = []
+    for limit in limits:
+        if limit.direction is Direction.WRITE or limit.dimension is Dimension.SLOTS:
+            continue
+        value = limit.burst.rate if burst and limit.burst is not None else limit.value
+        binding = Binding(key, title, limit.dimension, value)
+        if limit.dimension is Dimension.IOPS:
+            rooms.append(_Room(binding, value, dict(operations)))
+        else:
+            # A tolerance of bytes says that the source's MB may have been MiB.
+            room = value * (1.048576 if mebibytes and limit.tolerance else 1.0)
+            rooms.append(_Room(binding, room, dict.fromkeys(operations, float(size))))
+    return rooms
+
+
+def _bindings(shares: Sequence[Share]) -> tuple[Binding, ...]:
+    """The limits that hold, lanes once, equal disks counted together."""
+    found: dict[tuple[str, Dimension, float], list[BudgetKey]] = {}
+    first: dict[tuple[str, Dimension, float], Binding] = {}
+    for share in shares:
+        if share.binding is not None:
+            bound = share.binding
+            key = (bound.title, bound.dimension, bound.value)
+            first.setdefault(key, bound)
+            if bound.budget not in found.setdefault(key, []):
+                found[key].append(bound.budget)
+    return tuple(
+        Binding(bound.budget, bound.title, bound.dimension, bound.value, len(found[key]))
+        for key, bound in first.items()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Request sizes, both ends included, over which the same limits bind."""
+
+    first_bytes: int
+    last_bytes: int
+    bindings: tuple[Binding, ...]
+
+
+LARGEST = 4 << 20
+
+
+def stretches(
+    question: Question, cache_outcome: str, *, burst: bool = False
+) -> tuple[Stretch, ...]:
+    """What binds, over all request sizes."""
+    found = same(lambda size: _binding_words(question, size, cache_outcome, burst=burst), LARGEST)
+    return tuple(Stretch(*part) for part in found)
+
+
+def _binding_words(
+    question: Question, size: int, cache_outcome: str, *, burst: bool
+) -> tuple[Binding, ...]:
+    return case(question, size, cache_outcome, burst=burst).bindings

@@ -1,0 +1,55 @@
+"""A mapping that is made when somebody looks into it: a tick tells much that only a scrape reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
+from typing import Any, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Asked(Mapping[K, V]):
+    """What `make` gives, made once. It may rest on nothing that changes later, since any thread may
+    ask at any time; two that ask at once may both make it, and make the same.
+    """
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, make: Callable[[], dict[K, V]]) -> None:
+        self._make = make
+        self._made: dict[K, V] | None = None
+
+    @property
+    def _all(self) -> dict[K, V]:
+        made = self._made
+        if made is None:
+            made = self._made = self._make()
+        return made
+
+    def __getitem__(self, key: K) -> V:
+        return self._all[key]
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._all
+
+    def get(self, key: K, default: Any = None) -> Any:
+        return self._all.get(key, default)
+
+    def keys(self) -> KeysView[K]:
+        return self._all.keys()
+
+    def values(self) -> ValuesView[V]:
+        return self._all.values()
+
+    def items(self) -> ItemsView[K, V]:
+        return self._all.items()
+
+    def __repr__(self) -> str:
+        return repr(self._all)

@@ -1,0 +1,288 @@
+"""Processes by the I/O they cause: /proc/<pid>/io between two looks, and which disks they have open.
+
+read_bytes and write_bytes of /proc/<pid>/io (Documentation/filesystems/proc.rst, 3.3) count what
+a process caused to be read from, and meant to be written to, any storage, NFS among it; a write
+into the page cache counts at once, whoever writes it back later, and cancelled_write_bytes what of it
+never was, as the file was truncated before. They name no device, so for those
+with most I/O the open files tell: mnt_id of /proc/<pid>/fdinfo/<n>, found in the process's own
+mountinfo, or the device node that the descriptor links to.
+
+The kernel lets us see /proc/<pid>/io only of our own processes, or with CAP_SYS_PTRACE
+and, as its mode is 0400, CAP_DAC_READ_SEARCH
+(ptrace_may_access() in fs/proc/base.c, do_io_accounting()).
+
+https://docs.kernel.org/filesystems/proc.html
+https://github.com/torvalds/linux/blob/v6.1/fs/proc/base.c
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ioplateau.measure.nothing import NO_ENTRIES
+
+if TYPE_CHECKING:
+    from ioplateau.measure.host import Host
+
+MOST_PROCESSES = 32768  # looked at in one round; pid_max of a small machine
+MOST_NAMED = 10  # processes with most I/O that are looked at closely
+MOST_FILES = 256  # open files of one of them
+TICKS_PER_SECOND = 100  # USER_HZ, the unit of starttime: 100 on every architecture with a VM
+_DEVICE_NODE = re.compile(r"/dev/(?:mapper/|disk/.*/)?([\w!.-]+)\Z")
+
+
+class ProcessIo(NamedTuple):
+    """One process, cumulative bytes and system calls since it started."""
+
+    read_bytes: int
+    write_bytes: int
+    read_calls: int
+    write_calls: int
+    cancelled_bytes: int = 0
+
+    @property
+    def written_bytes(self) -> int:
+        """Without what it took back; of another's pages it may take back more than it wrote."""
+        return max(self.write_bytes - self.cancelled_bytes, 0)
+
+    @property
+    def bytes(self) -> int:
+        return self.read_bytes + self.written_bytes
+
+
+class BusyProcess(NamedTuple):
+    """One process over the time between two looks: bytes and calls in that time.
+
+    devices: numbers ("8:16") of block devices and file systems that it has files open on, and
+    names ("sdb") of device nodes it has open; None: its open files cannot be seen.
+    """
+
+    pid: int
+    name: str
+    group: str  # its control group, "" if not known
+    read_bytes: int
+    write_bytes: int  # without cancelled ones; into the page cache, or past it
+    read_calls: int  # system calls that read or wrote anything, not requests to a disk
+    write_calls: int
+    devices: tuple[str, ...] | None
+
+
+class ProcessesLook(NamedTuple):
+    """What two looks show. seconds: between them."""
+
+    seconds: float
+    busiest: tuple[BusyProcess, ...]
+    all_bytes: int  # of every process seen
+    seen: int
+    unreadable: int  # processes whose I/O we may not see
+    is_cut: bool = False  # there were more processes than are looked at
+
+
+class Processes:
+    """Remembers the last look. One thread at a time."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._before: Mapping[int, ProcessIo] = NO_ENTRIES
+        self._before_at: float | None = None  # seconds since boot
+
+    def forget(self) -> None:
+        """The next look is a first one."""
+        self._before, self._before_at = NO_ENTRIES, None
+
+    def look(self, boot_seconds: float) -> ProcessesLook | None:
+        """One round at `boot_seconds` (CLOCK_BOOTTIME); None: the first, or too soon after it.
+
+        Raises OSError if /proc cannot be listed. A process that ends meanwhile is left out.
+        """
+        pids = [name for name in self._host.list("/proc") if name.isdigit()]
+        now: dict[int, ProcessIo] = {}
+        unreadable = 0
+        for pid in pids[:MOST_PROCESSES]:
+            try:
+                found = parse_io(self._host.read_once(f"/proc/{pid}/io"))
+            except PermissionError:
+                unreadable += 1
+                continue
+            except OSError:  # it ended
+                continue
+            if found is not None:
+                now[int(pid)] = found
+        before, before_at = self._before, self._before_at
+        self._before, self._before_at = now, boot_seconds
+        if before_at is None or boot_seconds <= before_at:
+            return None
+        grown = {pid: _growth(before.get(pid), io) for pid, io in now.items()}
+        first = sorted(grown, key=lambda pid: grown[pid].bytes, reverse=True)[:MOST_NAMED]
+        busiest = tuple(
+            busy
+            for pid in first
+            if grown[pid].bytes > 0
+            and (busy := self._closely(pid, before, now[pid], grown[pid], before_at)) is not None
+        )
+        return ProcessesLook(
+            seconds=boot_seconds - before_at,
+            busiest=busiest,
+            all_bytes=sum(growth.bytes for growth in grown.values()),
+            seen=len(now),
+            unreadable=unreadable,
+            is_cut=len(pids) > MOST_PROCESSES,
+        )
+
+    def _closely(
+        self,
+        pid: int,
+        before: Mapping[int, ProcessIo],
+        now: ProcessIo,
+        growth: ProcessIo,
+        before_at: float,
+    ) -> BusyProcess | None:
+        try:
+            name, started = parse_stat(self._host.read_once(f"/proc/{pid}/stat"))
+            group = parse_cgroup(self._host.read_once(f"/proc/{pid}/cgroup"))
+        except (OSError, ValueError):  # it ended
+            return None
+        if started >= before_at:  # new, or another process under a number that was used before
+            growth = now
+        elif pid not in before:
+            return None  # it may have done all that long ago
+        return BusyProcess(
+            pid,
+            name,
+            group,
+            growth.read_bytes,
+            growth.written_bytes,
+            growth.read_calls,
+            growth.write_calls,
+            self._devices(pid),
+        )
+
+    def _devices(self, pid: int) -> tuple[str, ...] | None:
+        host = self._host
+        try:
+            numbers = host.list(f"/proc/{pid}/fdinfo")[:MOST_FILES]
+            mounts = parse_mount_devices(host.read_once(f"/proc/{pid}/mountinfo"))
+        except OSError:
+            return None
+        found = set[str]()
+        for number in numbers:
+            try:
+                mount = parse_mount_id(host.read_once(f"/proc/{pid}/fdinfo/{number}"))
+                device, is_devices = mounts.get(mount, ("", False))
+                if is_devices:
+                    node = _DEVICE_NODE.search(host.link(f"/proc/{pid}/fd/{number}"))
+                    device = node[1] if node else ""
+            except OSError:  # closed meanwhile
+                continue
+            if device:
+                found.add(device)
+        return tuple(sorted(found))
+
+
+def as_json(look: ProcessesLook) -> dict[str, Any]:
+    """A look as JSON values, for a snapshot."""
+    return {**look._asdict(), "busiest": [busy._asdict() for busy in look.busiest]}
+
+
+def from_json(value: Any) -> ProcessesLook:
+    """What `as_json` made. Raises ValueError, TypeError or KeyError for anything else."""
+    busiest = tuple(
+        BusyProcess(
+            int(each["pid"]),
+            str(each["name"]),
+            str(each["group"]),
+            max(int(each["read_bytes"]), 0),
+            max(int(each["write_bytes"]), 0),
+            max(int(each["read_calls"]), 0),
+            max(int(each["write_calls"]), 0),
+            None if each["devices"] is None else tuple(map(str, each["devices"])),
+        )
+        for each in value["busiest"]
+    )
+    seconds = float(value["seconds"])
+    if not 0 < seconds < float("inf"):
+        raise ValueError(f"seconds={value['seconds']!r}, want more than 0")
+    return ProcessesLook(
+        seconds,
+        busiest,
+        all_bytes=int(value["all_bytes"]),
+        seen=int(value["seen"]),
+        unreadable=int(value["unreadable"]),
+        is_cut=bool(value["is_cut"]),
+    )
+
+
+def parse_io(text: bytes) -> ProcessIo | None:
+    """/proc/<pid>/io; None: not what the kernel writes."""
+    values = dict(_pairs(text))
+    try:
+        return ProcessIo(
+            values[b"read_bytes"],
+            values[b"write_bytes"],
+            values[b"syscr"],
+            values[b"syscw"],
+            values.get(b"cancelled_write_bytes", 0),
+        )
+    except KeyError:
+        return None
+
+
+def parse_stat(text: bytes) -> tuple[str, float]:
+    """/proc/<pid>/stat: the command's name, and when it started in seconds since boot.
+
+    The name stands in parentheses and may hold anything, parentheses too: the last one ends it.
+    Raises ValueError for anything else.
+    """
+    begin, end = text.index(b"(") + 1, text.rindex(b")")
+    words = text[end + 1 :].split()
+    if len(words) < 20:
+        raise ValueError(f"{len(words)} words after the name, want at least 20")
+    return text[begin:end].decode("utf-8", "replace"), int(words[19]) / TICKS_PER_SECOND
+
+
+def parse_cgroup(text: bytes) -> str:
+    """/proc/<pid>/cgroup: the path in the hierarchy that counts I/O; "" if there is none.
+
+    v2: "0::/path"; v1: "7:blkio:/path", which is asked first where both are mounted.
+    """
+    unified = ""
+    for line in text.decode("utf-8", "replace").splitlines():
+        number, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if "blkio" in controllers.split(","):
+            return path
+        if number == "0" and not controllers:
+            unified = path
+    return unified
+
+
+def parse_mount_id(text: bytes) -> str:
+    """mnt_id of /proc/<pid>/fdinfo/<n>; "" if it has none."""
+    found = re.search(rb"^mnt_id:\s*(\d+)", text, re.MULTILINE)
+    return found[1].decode() if found else ""
+
+
+def parse_mount_devices(text: bytes) -> dict[str, tuple[str, bool]]:
+    """/proc/<pid>/mountinfo: the device number by mount, and whether device nodes lie there."""
+    found = {}
+    for line in text.decode("utf-8", "replace").splitlines():
+        words = line.split()
+        if len(words) > 4 and "-" in words[6:]:
+            kind = words[words.index("-", 6) + 1 :][:1]
+            found[words[0]] = (words[2], kind in (["devtmpfs"], ["tmpfs"]))
+    return found
+
+
+def _pairs(text: bytes) -> Iterator[tuple[bytes, int]]:
+    for line in text.splitlines():
+        key, _, value = line.partition(b":")
+        if value.strip().isdigit():
+            yield key, int(value)
+
+
+def _growth(before: ProcessIo | None, now: ProcessIo) -> ProcessIo:
+    if before is None or any(new < old for old, new in zip(before, now, strict=True)):
+        return now  # new, or the number was given to another one
+    return ProcessIo(*(new - old for old, new in zip(before, now, strict=True)))

@@ -1,0 +1,176 @@
+"""The report from what a running daemon remembers: asked over its own HTTP, a budget at a time.
+
+Each question is small, so that the daemon's ticks never wait for one.
+"""
+
+from __future__ import annotations
+
+import urllib.parse
+from array import array
+from collections.abc import Callable, Mapping
+from math import nan
+from typing import Any
+
+from ioplateau.history import Event, What
+from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind, Limit, Origin
+from ioplateau.run import daemonviews
+from ioplateau.run.daemonaddress import DaemonAddress
+from ioplateau.run.daemonviews import NoDaemonError
+from ioplateau.tell import apiview
+from ioplateau.tell.report.document import ReportSource
+from ioplateau.tell.report.samples import (
+    COLUMNS,
+    FlowSamples,
+    LimitKey,
+    LimitSamples,
+    Samples,
+    is_stack,
+)
+
+ANSWER_SECONDS = 20.0
+LONGEST_SECONDS = 604_800.0  # what a daemon remembers
+# Kinds of budgets that are one flow each, with what the flow is called.
+FLOWS = {Kind.DISK: "disk", Kind.STRIPE: "disk", Kind.VOLUME: "nfs"}
+
+Ask = Callable[..., Any]
+
+
+def asking(daemon: DaemonAddress) -> Ask:
+    """A function that asks the daemon for a path."""
+
+    def fetch(path: str, **query: object) -> Any:
+        words = urllib.parse.urlencode({k: str(v) for k, v in query.items() if v is not None})
+        return daemonviews.ask(
+            daemon, f"/api/v1/{path}" + (f"?{words}" if words else ""), ANSWER_SECONDS
+        )
+
+    return fetch
+
+
+def of_daemon(ask: Ask, began: float, ended: float, now: float) -> tuple[Samples, ReportSource]:
+    """What the daemon remembers of a span of UNIX seconds. Raises NoDaemonError."""
+    state = ask("state")
+    answer = ask("episodes", since=began, until=ended)
+    seconds = min(max(now - began, 1.0), LONGEST_SECONDS)
+    try:
+        samples = _Making(ask, seconds, began, ended).samples(state["budgets"])
+        samples.episodes = apiview.episodes_of(answer)
+        samples.events = tuple(
+            Event(each["at"], What(each["what"]), each["sentence"], each["subject"])
+            for each in answer["events"]
+        )
+        _take_lifting(samples, state["budgets"])
+        return samples, ReportSource(
+            str(state["host"]),
+            str(state["version"]),
+            began=samples.at[0] if len(samples) else None,
+            ended=samples.at[-1] + samples.seconds[-1] if len(samples) else None,
+            what="the daemon's memory",
+        )
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise NoDaemonError(f"an answer that no ioplateau gives: {error!r}") from error
+
+
+class _Making:
+    """Columns by second, from answers that each have seconds of their own."""
+
+    def __init__(self, ask: Ask, seconds: float, began: float, ended: float) -> None:
+        self._ask = ask
+        self._seconds = seconds
+        self._began, self._ended = began, ended
+        self._steps: dict[int, int] = {}  # second -> length of the sample that begins then
+        self._flows: dict[FlowKey, dict[str, dict[int, float]]] = {}
+        self._limits: dict[LimitKey, tuple[Limit, dict[int, float], dict[int, float]]] = {}
+        self._stacked: set[FlowKey] = set()
+
+    def samples(self, budgets: list[dict[str, Any]]) -> Samples:
+        for budget in budgets:
+            kind, name = Kind(budget["kind"]), str(budget["name"])
+            if kind in FLOWS:
+                self._flow(kind, name)
+            if is_stack(BudgetKey(kind, name)):
+                self._stacked.add(FlowKey(FLOWS[kind], name))
+            for limit in budget["limits"]:
+                self._limit(kind, name, limit)
+        return self._made()
+
+    def _series(self, kind: Kind, name: str, dimension: str, direction: str) -> Mapping[str, Any]:
+        found: dict[str, Any] = self._ask(
+            "series",
+            kind=kind,
+            name=name,
+            dimension=dimension,
+            direction=direction,
+            seconds=round(self._seconds),
+        )
+        step = int(found["step_seconds"])
+        for at in found["at"]:
+            if self._began <= at <= self._ended:
+                self._steps[at] = step
+        return found
+
+    def _flow(self, kind: Kind, name: str) -> None:
+        columns: dict[str, dict[int, float]] = {column: {} for column in COLUMNS}
+        for direction in (Direction.READ, Direction.WRITE):
+            for dimension, word in (
+                (Dimension.IOPS, "operations"),
+                (Dimension.THROUGHPUT, "bytes"),
+            ):
+                found = self._series(kind, name, dimension, direction)
+                into = columns[f"{direction}_{word}_per_second"]
+                into.update(_known(found["at"], found["rate"]))
+                # Kept of all requests together, whatever their direction.
+                waits = dict(_known(found["at"], found["await_seconds"]))
+                columns[f"{direction}_await_seconds"].update(waits)
+                columns["queue_length"].update(_known(found["at"], found["queue_length"]))
+        if any(columns["queue_length"].values()) or any(columns["read_bytes_per_second"].values()):
+            self._flows[FlowKey(FLOWS[kind], name)] = columns
+
+    def _limit(self, kind: Kind, name: str, answer: Mapping[str, Any]) -> None:
+        dimension, direction = Dimension(answer["dimension"]), Direction(answer["direction"])
+        found = self._series(kind, name, dimension, direction)
+        limit = Limit(
+            dimension, direction, answer["limit"], Origin(answer["origin"]), answer["source"]
+        )
+        values = dict(_known(found["at"], found["limit"]))
+        shares = dict(_known(found["at"], found["share"]))
+        if shares:
+            key = LimitKey(BudgetKey(kind, name), dimension, direction)
+            self._limits[key] = limit, values, shares
+
+    def _made(self) -> Samples:
+        seconds = sorted(self._steps)
+        samples = Samples(
+            array("d", seconds), array("d", (float(self._steps[at]) for at in seconds))
+        )
+        samples.stacked = self._stacked
+        unknown = array("d", [nan]) * len(seconds)
+        samples.cpu, samples.memory = unknown, unknown
+        for flow, columns in self._flows.items():
+            samples.flows[flow] = FlowSamples(
+                {
+                    name: array("d", (of.get(at, nan) for at in seconds))
+                    for name, of in columns.items()
+                }
+            )
+        for key, (limit, values, shares) in self._limits.items():
+            samples.limits[key] = LimitSamples(
+                limit,
+                array("d", (values.get(at, nan) for at in seconds)),
+                array("d", (shares.get(at, nan) for at in seconds)),
+            )
+        return samples
+
+
+def _known(at: list[int], values: list[float | None]) -> list[tuple[int, float]]:
+    return [(second, v) for second, v in zip(at, values, strict=True) if v is not None]
+
+
+def _take_lifting(samples: Samples, budgets: list[dict[str, Any]]) -> None:
+    for budget in budgets:
+        steps = tuple(map(str, budget.get("lifting") or ()))
+        if steps:
+            samples.lifting[BudgetKey(Kind(budget["kind"]), budget["name"])] = steps
+    for episode in samples.episodes:
+        if episode.lift and episode.key not in samples.lifting:
+            samples.lifting[episode.key] = tuple(episode.lift.split("; "))

@@ -1,0 +1,176 @@
+"""Views of a running daemon, asked over HTTP: its verdicts, its limits and its history are there at once."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from ioplateau.history import Episode
+from ioplateau.run.daemonaddress import DaemonAddress
+from ioplateau.run.views import ViewSource
+from ioplateau.tell import apiview
+from ioplateau.tell.view import BudgetView
+
+PROBE_SECONDS = (
+    1.0  # of a machine that is short of everything, too; nobody there is refused at once
+)
+ANSWER_SECONDS = 5.0
+EVERY_SECONDS = 1.0
+EPISODES_SECONDS = 5.0
+TRAIL_SECONDS = 900
+# Of the row whose detail is open; after so long nobody looks at it any more.
+WANTED_SECONDS = 3.0
+
+
+class NoDaemonError(Exception):
+    """Nobody there whose answer we understand, in a sentence."""
+
+
+class DaemonViews(ViewSource):
+    """Asks the daemon each second.
+
+    Raises NoDaemonError if it does not answer, or not what we understand.
+    """
+
+    def __init__(self, daemon: DaemonAddress) -> None:
+        super().__init__()
+        self._daemon = daemon
+        self._ends = threading.Event()
+        self._before: Any = None
+        self._episodes: tuple[Episode, ...] = ()
+        self._episodes_due = 0.0
+        self._trails: dict[tuple[str, str], Sequence[float | None]] = {}
+        self._wanted: tuple[float, BudgetView] | None = None
+        self.origin = f"daemon at {daemon.place}"
+        self._first = self._look(PROBE_SECONDS)
+
+    def trail(self, budget: BudgetView) -> Sequence[float | None]:
+        self._wanted = time.monotonic(), budget
+        return self._trails.get(budget.key, ())
+
+    def _look(self, seconds: float) -> Any:
+        try:
+            answer = ask(self._daemon, "/api/v1/state", seconds)
+            seen = apiview.view_of(answer, self._before)
+        except apiview.MISUNDERSTOOD as error:
+            raise NoDaemonError(f"{self._daemon.url} answers as no ioplateau {error!r}") from error
+        self._before = answer
+        return seen
+
+    def _watch(self) -> None:
+        seen, since, origin = self._first, time.time(), self.origin
+        while True:
+            self._renew_episodes()
+            self.views.put(seen._replace(episodes=self._episodes))
+            self._renew_trail()
+            if self._ends.wait(EVERY_SECONDS):
+                return
+            try:
+                seen, since, self.origin = self._look(ANSWER_SECONDS), time.time(), origin
+            except NoDaemonError:
+                clock = time.strftime("%H:%M:%S", time.localtime(since))
+                self.origin = f"{origin}: NO ANSWER since {clock}"
+
+    def _renew_episodes(self) -> None:
+        if time.monotonic() < self._episodes_due:
+            return
+        self._episodes_due = time.monotonic() + EPISODES_SECONDS
+        try:
+            answer = ask(self._daemon, "/api/v1/episodes", ANSWER_SECONDS)
+            self._episodes = apiview.episodes_of(answer)[::-1]
+        except (NoDaemonError, *apiview.MISUNDERSTOOD):
+            return  # the views tell that it does not answer
+
+    def _renew_trail(self) -> None:
+        if self._wanted is None or time.monotonic() - self._wanted[0] > WANTED_SECONDS:
+            return
+        budget = self._wanted[1]
+        nearest = budget.nearest
+        if nearest is None:
+            return
+        asked = {
+            "kind": str(budget.kind),
+            "name": budget.name,
+            "dimension": str(nearest.dimension),
+            "direction": str(nearest.direction),
+            "seconds": TRAIL_SECONDS,
+        }
+        try:
+            found = ask(self._daemon, f"/api/v1/series?{urlencode(asked)}", ANSWER_SECONDS)
+            self._trails[budget.key] = _by_second(found["at"], found["share"])
+        except (NoDaemonError, *apiview.MISUNDERSTOOD):
+            return  # the views tell that it does not answer
+
+    def _end(self) -> None:
+        self._ends.set()
+
+
+def _by_second(at: Sequence[int], shares: Sequence[float | None]) -> Sequence[float | None]:
+    """One value a second; where there is none, nothing is known."""
+    if not at:
+        return ()
+    found: list[float | None] = [None] * (at[-1] - at[0] + 1)
+    for second, share in zip(at, shares, strict=True):
+        found[second - at[0]] = share
+    return found
+
+
+def ask(daemon: DaemonAddress, path: str, seconds: float) -> Any:
+    """The JSON that a daemon answers. Raises NoDaemonError with a sentence."""
+    url = daemon.url
+    parts = urlsplit(url)
+    headers = {"Authorization": daemon.authorization} if daemon.authorization else {}
+    try:
+        connection = (
+            http.client.HTTPConnection(parts.netloc, timeout=seconds)
+            if daemon.context is None
+            else http.client.HTTPSConnection(parts.netloc, timeout=seconds, context=daemon.context)
+        )
+        try:
+            connection.request("GET", parts.path.rstrip("/") + path, headers=headers)
+            answer = connection.getresponse()
+            body = answer.read()
+        finally:
+            connection.close()
+        if answer.status == http.client.UNAUTHORIZED:
+            wrong = (
+                "does not take this name and password" if headers else "wants a name and a password"
+            )
+            raise NoDaemonError(f"{url} {wrong}: --url=https://NAME@... --password-file=FILE")
+        if answer.status == http.client.BAD_REQUEST and daemon.context is None:
+            raise NoDaemonError(f"{url} answers 400 {answer.reason}: is it behind TLS, https://?")
+        if answer.status != http.client.OK:
+            raise NoDaemonError(f"{url} answers {answer.status} {answer.reason}")
+        return json.loads(body)
+    except ssl.SSLCertVerificationError as error:
+        why = error.verify_message.rstrip(".")
+        raise NoDaemonError(
+            f"{url}: its certificate: {why}; --ca-file says who signs them"
+        ) from error
+    except ssl.SSLError as error:
+        raise NoDaemonError(f"{url}: {_of_tls(error)}") from error
+    except OSError as error:
+        raise NoDaemonError(f"{url}: {error.strerror or error}") from error
+    except (ValueError, http.client.HTTPException) as error:
+        raise NoDaemonError(f"{url} answers as no ioplateau: {error!r}") from error
+
+
+def _of_tls(error: ssl.SSLError) -> str:
+    words = (error.reason or str(error)).replace("_", " ").lower()
+    if "certificate required" in words:
+        return "wants a certificate of ours: --cert-file and --key-file"
+    return f"no TLS that we understand ({words})"
+
+
+def local_url(addresses: Sequence[str]) -> str:
+    """Where a daemon on this machine answers, that listens on the first of `addresses`."""
+    host, _, port = addresses[0].rpartition(":")
+    if host in {"", "0.0.0.0", "[::]", "*"}:
+        host = "127.0.0.1"
+    return f"http://{host}:{port}"

@@ -1,0 +1,101 @@
+"""Files in places where others may write too: nothing planted there is followed or waited for.
+
+A link, a FIFO or a device under a name of ours is an error with a sentence, never read, never
+written. A file is replaced by renaming a new one onto it, so that a crash or a full disk leaves
+the last good one.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+# Beside the file, so that renaming is possible; the name stands in deploy/ and the docs.
+NEW = ".new"
+
+
+class OddFileError(OSError):
+    """Something under a file's name that is no regular file, or larger than is sensible."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        self.why = why
+        super().__init__(errno.EINVAL, why, str(path))
+
+
+def read(path: Path, most_bytes: int) -> bytes:
+    """The whole of a regular file. Raises OddFileError for anything else, and OSError."""
+    try:
+        # O_NONBLOCK: a FIFO without a writer must not hold us up.
+        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OddFileError(path, "is a symbolic link, want a regular file") from error
+        raise
+    found = os.fstat(number)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(number)
+        raise OddFileError(path, "is no regular file")
+    with open(number, "rb") as file:
+        # Sparse files cost nothing to make, and st_size is no promise either.
+        content = file.read(most_bytes + 1) if found.st_size <= most_bytes else None
+    if content is None or len(content) > most_bytes:
+        raise OddFileError(path, f"has more than {most_bytes} bytes, want fewer")
+    return content
+
+
+def create(path: Path) -> int:
+    """A descriptor of a new, empty file for writing, in place of a regular one of that name.
+
+    The old one is not written to, so nothing that shares it (a hard link) is harmed. Raises
+    OddFileError for a link, a device and the like, and OSError.
+    """
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return _create_new(path)
+    if stat.S_ISLNK(mode):
+        raise OddFileError(path, "is a symbolic link, want a new or a regular file")
+    if not stat.S_ISREG(mode):
+        raise OddFileError(path, "is there and no regular file")
+    path.unlink()
+    return _create_new(path)
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Let `path` hold this and be on the disk. Raises OSError; the old content stays then."""
+    fresh = _written_beside(path, content)
+    try:
+        fresh.replace(path)
+    except OSError:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise
+
+
+def try_write(path: Path, size_bytes: int) -> None:
+    """Do what `replace` does with so many bytes, but leave `path` as it is. Raises OSError."""
+    _written_beside(path, b" " * size_bytes).unlink()
+
+
+def _written_beside(path: Path, content: bytes) -> Path:
+    fresh = path.with_suffix(NEW)
+    # What a crash left, or what somebody put there: the name goes, what a link names stays.
+    fresh.unlink(missing_ok=True)
+    try:
+        with open(_create_new(fresh), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise
+    return fresh
+
+
+def _create_new(path: Path) -> int:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.open(path, flags, 0o666)

@@ -1,0 +1,279 @@
+"""The history on the disk: lines appended every ten seconds, four files, at most 8 MiB in all.
+
+A line is a checksum (CRC-32, eight hexadecimal digits), a blank and a JSON object, so that what a
+power cut tore is known and left out. Nothing is ever rewritten: a file that has reached half of its
+size becomes `.old`, in place of the one before it. The first line says format and version; readers
+leave out keys that they do not know. The disk is asked by the writer's thread only.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import stat
+import threading
+import zlib
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple
+
+from ioplateau import __version__
+from ioplateau.history import History
+from ioplateau.history.episodes import MOST_KEPT, Episode
+from ioplateau.history.events import Event
+from ioplateau.history.records import Block, HistoryPart, InForce, block, block_json
+from ioplateau.history.rings import CELL_BYTES
+from ioplateau.logs import event
+from ioplateau.run import files
+from ioplateau.run.statefile import Submits
+from ioplateau.saved import read as typed
+from ioplateau.saved import write
+
+LOG = logging.getLogger(__name__)
+
+FORMAT = 1
+NAME = "history"  # of the writer's job
+EPISODES = "episodes.log"
+# Of ten seconds each, for a disk that does not answer: after 15 minutes the oldest cells go.
+MOST_WAITING = 90
+RESTORE_SECONDS = 10.0
+UNSOUND = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+
+
+class LineFile(NamedTuple):
+    """One kind of lines: where, and how large the file and its predecessor may be together."""
+
+    name: str
+    most_bytes: int
+
+
+# By the length of a cell. The seconds suffice for about 60 flows that never rest, the others for 10.
+BLOCKS: Mapping[int, LineFile] = {
+    1: LineFile("history-1s.log", 2 << 20),
+    10: LineFile("history-10s.log", 3 << 20),
+    60: LineFile("history-1min.log", 2 << 20),
+}
+LINE_FILES = (LineFile(EPISODES, 1 << 20), *BLOCKS.values())
+
+
+class NewerHistoryError(ValueError):
+    """Written by a later ioplateau in a way that this one could misread."""
+
+
+class HistoryFiles:
+    """The files. Without a directory it does nothing. Raises nothing."""
+
+    def __init__(self, directory: Path | str | None, writer: Submits) -> None:
+        self._directory = None if directory is None else Path(directory)
+        self._writer = writer
+        self._lock = threading.Lock()  # of what waits; never held while the disk is asked
+        self._waiting: deque[HistoryPart] = deque()
+        self._fails = False  # in the writer's thread
+
+    def restore(self, history: History, seconds: float = RESTORE_SECONDS) -> None:
+        """Give the history what was kept. Waits at most so long for the disk."""
+        directory = self._directory
+        if directory is None:
+            return
+        found: SimpleQueue[tuple[list[HistoryPart], int]] = SimpleQueue()
+        self._writer.submit("history restore", lambda: found.put(read(directory)))
+        try:
+            parts, damaged = found.get(timeout=seconds)
+        except Empty:
+            event(LOG, logging.WARNING, "history cannot be read in time, starting without it",
+                  directory=directory)  # fmt: skip
+            return
+        history.restore(parts)
+        if damaged:
+            event(LOG, logging.WARNING, "history has damaged lines, which are left out",
+                  directory=directory, lines=damaged)  # fmt: skip
+
+    def keep(self, history: History, *, is_last: bool = False) -> None:
+        """Hand over what has come, every ten seconds. is_last: now, and all of it."""
+        if self._directory is None or not (history.has_more or is_last):
+            return
+        with self._lock:
+            self._waiting.append(history.take(is_last=is_last))
+            if len(self._waiting) > MOST_WAITING:
+                gone, oldest = self._waiting.popleft(), self._waiting.popleft()
+                self._waiting.appendleft(_without_cells(gone, oldest))
+        self._writer.submit(NAME, self._write_waiting)
+
+    # What follows runs in the writer's thread.
+
+    def _write_waiting(self) -> None:
+        assert self._directory is not None
+        with self._lock:
+            waiting = tuple(self._waiting)
+        texts: dict[str, list[bytes]] = {}
+        for parts in waiting:
+            for name, line in _lines(parts):
+                texts.setdefault(name, []).append(_sealed(line))
+        try:
+            for line_file in LINE_FILES:
+                if line_file.name in texts:
+                    text = b"".join(texts[line_file.name])
+                    append(self._directory / line_file.name, text, line_file.most_bytes // 2)
+        except OSError as error:
+            if not self._fails:  # once: a full disk is full every ten seconds
+                event(LOG, logging.WARNING, "history cannot be kept, a restart will forget it",
+                      file=error.filename or self._directory,
+                      why=error.strerror or repr(error))  # fmt: skip
+            self._fails = True
+        else:
+            with self._lock:  # some may have gone meanwhile, some come
+                written = set(map(id, waiting))
+                while self._waiting and id(self._waiting[0]) in written:
+                    self._waiting.popleft()
+            if self._fails:
+                event(LOG, logging.INFO, "history is kept again", directory=self._directory)
+            self._fails = False
+
+
+def _without_cells(gone: HistoryPart, next_one: HistoryPart) -> HistoryPart:
+    """What of the first must not go, with the second."""
+    return next_one._replace(
+        ended=(*gone.ended, *next_one.ended)[-MOST_KEPT:],
+        events=(*gone.events, *next_one.events)[-MOST_KEPT:],
+        limits=(*gone.limits, *next_one.limits)[-MOST_KEPT:],
+    )
+
+
+def _lines(parts: HistoryPart) -> Iterator[tuple[str, dict[str, Any]]]:
+    for one in parts.ended:
+        yield EPISODES, {"episode": write(one)}
+    for happened in parts.events:
+        yield EPISODES, {"event": write(happened)}
+    for cells in parts.blocks:
+        line = block_json(cells) | {"limits": write(parts.limits)}
+        if cells.step_seconds == 1:
+            line["open"] = write(parts.unfinished)
+        yield BLOCKS[cells.step_seconds].name, line
+
+
+def append(path: Path, text: bytes, most_bytes: int) -> None:
+    """Add to a file and have it on the disk; one of `most_bytes` becomes `.old` first.
+
+    Raises OSError, also for what is no regular file.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    number = os.open(path, flags, 0o666)
+    try:
+        found = os.fstat(number)
+        if not stat.S_ISREG(found.st_mode):
+            raise files.OddFileError(path, "is no regular file")
+        size = found.st_size
+        if size and size + len(text) > most_bytes:
+            os.close(number)
+            number = -1
+            path.replace(path.with_suffix(".old"))
+            number = os.open(path, flags, 0o666)
+            size = 0
+        if not size:
+            text = _sealed({"format": FORMAT, "ioplateau": __version__}) + text
+        elif os.pread(number, 1, size - 1) != b"\n":
+            text = b"\n" + text  # a power cut tore the last line
+        view = memoryview(text)
+        while view:
+            view = view[os.write(number, view) :]
+        os.fsync(number)
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+    finally:
+        if number >= 0:
+            os.close(number)
+
+
+def read(directory: Path) -> tuple[list[HistoryPart], int]:
+    """What the files keep, in the order in which it was written, the coarse cells first; how
+    many lines are damaged. A file that cannot be read is told in the log. Raises nothing.
+    """
+    found: list[HistoryPart] = []
+    damaged = 0
+    for line_file in (LINE_FILES[0], *reversed(LINE_FILES[1:])):
+        path = directory / line_file.name
+        for part in (path.with_suffix(".old"), path):
+            try:
+                text = files.read(part, line_file.most_bytes)
+                read_parts, bad = understood(text.split(b"\n"))
+            except FileNotFoundError:
+                continue
+            except NewerHistoryError as error:
+                _set_aside(part, str(error))
+                continue
+            except OSError as error:
+                event(LOG, logging.WARNING, "history cannot be read, starting without it",
+                      file=part, why=error.strerror)  # fmt: skip
+                continue
+            found += read_parts
+            damaged += bad
+    return found, damaged
+
+
+def understood(lines: Iterable[bytes]) -> tuple[list[HistoryPart], int]:
+    """What lines keep, and how many are damaged. Raises NewerHistoryError."""
+    found: list[HistoryPart] = []
+    damaged = 0
+    for line in filter(None, lines):
+        try:
+            value = _unsealed(line)
+            if "format" in value:
+                _check_format(value)
+            else:
+                found.append(_part(value))
+        except NewerHistoryError:
+            raise
+        except UNSOUND:
+            damaged += 1
+    return found, damaged
+
+
+def _check_format(value: Mapping[str, Any]) -> None:
+    found = value["format"]
+    if found > FORMAT:
+        by = value.get("ioplateau", "of an unknown version")
+        raise NewerHistoryError(
+            f"ioplateau {by} wrote it in format {found}, this version reads up to {FORMAT}"
+        )
+
+
+def _part(value: Mapping[str, Any]) -> HistoryPart:
+    if "episode" in value:
+        return HistoryPart(ended=(typed(Episode, value["episode"], "episode"),))
+    if "event" in value:
+        return HistoryPart(events=(typed(Event, value["event"], "event"),))
+    if "rows" not in value:
+        return HistoryPart()  # of a later version
+    cells: Block = block(value, CELL_BYTES)
+    unfinished = typed(tuple[Episode, ...], value.get("open", []), "open")
+    limits = typed(tuple[InForce, ...], value.get("limits", []), "limits")
+    return HistoryPart((cells,), unfinished=unfinished, limits=limits)
+
+
+def _sealed(value: Mapping[str, Any]) -> bytes:
+    text = json.dumps(value, separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def _unsealed(line: bytes) -> dict[str, Any]:
+    seal, _, text = line.partition(b" ")
+    if int(seal, 16) != zlib.crc32(text):
+        raise ValueError("torn")
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise TypeError("no object")
+    return value
+
+
+def _set_aside(path: Path, why: str) -> None:
+    aside = path.with_name(f"{path.name}.newer")
+    try:
+        path.replace(aside)
+        event(LOG, logging.WARNING, "history set aside, starting without it", file=aside, why=why)
+    except OSError as error:
+        event(LOG, logging.WARNING, "history is of no use and cannot be set aside",
+              file=path, why=f"{why}; {error.strerror}")  # fmt: skip

@@ -1,0 +1,71 @@
+"""Views of this machine, sampled by a thread beside whoever draws."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from ioplateau.history.episodes import Episodes
+from ioplateau.limits.budgets import Kind
+from ioplateau.measure.snapshot import Snapshot
+from ioplateau.run.machine import machine
+from ioplateau.run.settings import ServeSettings
+from ioplateau.run.views import ViewSource
+from ioplateau.state import State
+from ioplateau.tell import view
+from ioplateau.tell.view import BudgetView, View
+
+WINDOW_SECONDS = 3.0  # of rates: a screen that is watched should move
+TRAIL_TICKS = 900
+
+
+class LocalViews(ViewSource):
+    """Samples and judges by itself, from what the daemon remembers of limits."""
+
+    def __init__(self, settings: ServeSettings) -> None:
+        super().__init__()
+        interval = settings.engine.interval_seconds
+        window = min(settings.engine.rate_window_seconds, max(WINDOW_SECONDS, 2 * interval))
+        engine = settings.engine._replace(rate_window_seconds=window)
+        watched = machine(settings._replace(engine=engine))
+        watched.recall()
+        self._background = watched.background
+        self._loop = watched.loop(self._after_tick)
+        self._before: State | None = None
+        self._episodes = Episodes()
+        self._trails: dict[tuple[Kind, str], deque[float | None]] = {}
+
+    def trail(self, budget: BudgetView) -> Sequence[float | None]:
+        return tuple(self._trails.get(budget.key, ()))
+
+    @property
+    def state(self) -> State | None:
+        """The last one seen."""
+        return self._before
+
+    def _watch(self) -> None:
+        self._loop.run()
+
+    def _end(self) -> None:
+        self._loop.stop()
+        self._background.end()
+
+    def _after_tick(self, state: State, snapshot: Snapshot) -> None:  # noqa: ARG002
+        self._background.consumers.want()
+        seen = view.of(state, self._before)
+        interval = state.mono - self._before.mono if self._before else 0.0
+        is_first, self._before = self._before is None, state
+        if not is_first:  # the first has no rates
+            self._remember(seen)
+            self._episodes.observe(state, interval)
+            lately = self._episodes.between(0.0, state.wall)[::-1]
+            self.views.put(seen._replace(episodes=lately))
+
+    def _remember(self, seen: View) -> None:
+        trails = {}
+        for budget in seen.budgets:
+            nearest = budget.nearest
+            trail = self._trails.get(budget.key) or deque(maxlen=TRAIL_TICKS)
+            trail.append(nearest.used_ratio if nearest else None)
+            trails[budget.key] = trail
+        self._trails = trails

@@ -1,0 +1,172 @@
+"""The report's sources: a recording, the daemon's memory, this machine looked at for a while."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from ioplateau import __version__
+from ioplateau.measure.snapshot import Snapshot
+from ioplateau.run import daemonreport
+from ioplateau.run.cataloguefiles import CatalogueFiles
+from ioplateau.run.clock import SystemClock
+from ioplateau.run.daemonaddress import DaemonAddress
+from ioplateau.run.daemonviews import NoDaemonError
+from ioplateau.run.loop import Loop
+from ioplateau.run.machine import machine
+from ioplateau.run.replay import Replayed
+from ioplateau.run.settings import ServeSettings
+from ioplateau.state import State
+from ioplateau.tell.report.document import ReportSource
+from ioplateau.tell.report.samples import Collector, Samples
+
+MOST_DAMAGED = 5  # lines that are told one by one
+DEFAULT_SECONDS = 86_400.0  # what somebody asks for who says nothing
+_LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d|w)")
+_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604_800.0}
+
+
+class ReportError(ValueError):
+    """What is wrong with what was asked for, in one sentence."""
+
+
+class TimeSpan(NamedTuple):
+    """UNIX seconds; None: from the beginning, to the end."""
+
+    began: float | None = None
+    ended: float | None = None
+
+    def holds(self, wall: float) -> bool:
+        return (self.began is None or wall >= self.began) and (
+            self.ended is None or wall <= self.ended
+        )
+
+
+def length(text: str) -> float:
+    """Seconds of "90s", "30min", "24h", "7d". Raises ReportError."""
+    found = _LENGTH.fullmatch(text.strip().lower())
+    seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
+    if not seconds:
+        raise ReportError(f"{text!r} is no length of time, want one like 30min, 24h or 7d")
+    return seconds
+
+
+def moment(text: str) -> float:
+    """UNIX seconds of "2026-11-22T10:00", in UTC unless it says otherwise. Raises ReportError."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ReportError(f"{text!r} is no time, want one like 2026-11-22T10:00") from None
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+def span(since: str | None, began: str | None, ended: str | None, now: float) -> TimeSpan:
+    """What --since, --from and --to ask for. Raises ReportError."""
+    if since is not None and began is not None:
+        raise ReportError("--since and --from say the same: give one of them")
+    first = now - length(since) if since is not None else None
+    first = moment(began) if began is not None else first
+    last = moment(ended) if ended is not None else None
+    if first is not None and first > now:
+        raise ReportError(f"--from {began} is in the future: there is nothing to report yet")
+    if first is not None and last is not None and last <= first:
+        raise ReportError(f"--to {ended} is not after the beginning: the span is empty")
+    return TimeSpan(first, last)
+
+
+def of_recording(
+    path: Path | str, settings: ServeSettings, wanted: TimeSpan
+) -> tuple[Samples, ReportSource]:
+    """What a recording tells. Raises RecordingError."""
+    seen: list[float] = []
+    damaged: list[str] = []
+    machine = ""
+    replayed = Replayed(path, settings.engine, damaged.append)
+
+    def inside() -> Iterator[State]:
+        nonlocal machine
+        for state in replayed:
+            machine = _machine(state) or machine
+            if wanted.holds(state.wall):
+                seen.append(state.wall)
+                yield state
+
+    samples = _collected(inside())
+    made = replayed.header.provenance
+    source = ReportSource(
+        host=made.host,
+        version=made.version or __version__,
+        kernel=replayed.header.static.kernel,
+        machine=machine,
+        began=seen[0] if seen else None,
+        ended=seen[-1] if seen else None,
+        what=f"recording {Path(path).name}",
+        damaged=_first_of(damaged),
+        notes=tuple(replayed.notes),
+    )
+    return samples, source
+
+
+def _first_of(reasons: Sequence[str]) -> tuple[str, ...]:
+    more = len(reasons) - MOST_DAMAGED
+    return (*reasons[:MOST_DAMAGED], *((f"{more} more lines",) if more > 0 else ()))
+
+
+def remembered(daemon: DaemonAddress, wanted: TimeSpan) -> tuple[Samples, ReportSource]:
+    """What the daemon remembers. Raises ReportError."""
+    now = SystemClock().wall()
+    began = now - DEFAULT_SECONDS if wanted.began is None else wanted.began
+    try:
+        ask = daemonreport.asking(daemon)
+        return daemonreport.of_daemon(ask, began, wanted.ended or now, now)
+    except NoDaemonError as error:
+        raise ReportError(
+            f"no daemon tells ({error}): name a RECORDING, or --minutes N to look live"
+        ) from error
+
+
+def live(
+    settings: ServeSettings, seconds: float, paused: Callable[[Loop], None] | None = None
+) -> tuple[Samples, ReportSource]:
+    """What the machine does for so many seconds. paused: called with the loop, to end it early."""
+    watched = machine(settings)
+    collector = Collector(CatalogueFiles())
+
+    def after_tick(state: State, snapshot: Snapshot) -> None:  # noqa: ARG001
+        collector.observe(state)
+
+    began = watched.clock.wall()
+    loop = watched.loop(after_tick)
+    if paused is not None:
+        paused(loop)
+    loop.run(max(round(seconds / settings.engine.interval_seconds), 1) + 1)
+    watched.background.end()
+    samples = collector.finish()
+    source = ReportSource(
+        platform.node(),
+        __version__,
+        platform.release(),
+        _machine(collector.last),
+        began,
+        watched.clock.wall(),
+        "looked at live",
+    )
+    return samples, source
+
+
+def _collected(found: Iterator[State]) -> Samples:
+    collector = Collector(CatalogueFiles())
+    for state in found:
+        collector.observe(state)
+    return collector.finish()
+
+
+def _machine(state: State | None) -> str:
+    if state is None:
+        return ""
+    identity = state.sold.identity
+    return " ".join(word for word in (identity.cloud, identity.vm_size, identity.region) if word)

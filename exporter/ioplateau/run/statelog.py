@@ -1,0 +1,73 @@
+"""What of a state is new and worth a line in the log: once, when it begins and when it ends."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+from ioplateau.logs import event
+from ioplateau.state import SourceState, State
+from ioplateau.tell import blindness
+
+LOG = logging.getLogger(__name__)
+
+# A source that fails every other second has failed once.
+WELL_SECONDS = 10.0
+# The same notice with other figures is nothing new.
+SILENT_SECONDS = 600.0
+# Not those of names: sda1, limit[0].
+_FIGURES = re.compile(r"(?<![\w\[])\d[\d.,]*")
+
+
+class StateLog:
+    """Remembers what was told."""
+
+    def __init__(self) -> None:
+        self._down: dict[str, float] = {}  # when each failing source was last seen to fail
+        self._odd: set[str] = set()  # sources with lines that we do not understand
+        self._notices: tuple[str, ...] = ()
+        self._logged_at: dict[str, float] = {}  # when each notice was told, by its words
+
+    def tell(self, state: State) -> None:
+        """Log what changed since the last state."""
+        for source in state.sources.values():
+            self._tell_failure(source, state.mono)
+            if source.rejects and source.name not in self._odd:
+                # Once: a line that is odd now is odd every second.
+                self._odd.add(source.name)
+                event(
+                    LOG,
+                    logging.WARNING,
+                    "source has lines we do not understand",
+                    source=source.name,
+                    first=source.last_reject,
+                )
+        if state.notices != self._notices:
+            self._tell_notices(state)
+
+    def _tell_failure(self, source: SourceState, now: float) -> None:
+        failed_at = self._down.get(source.name)
+        if not source.up:
+            if failed_at is None:
+                words = blindness.sentence(source.name, source.why)
+                event(LOG, logging.WARNING, "source failed", source=source.name, why=words)
+            self._down[source.name] = now
+        elif failed_at is not None and now - failed_at >= WELL_SECONDS:
+            del self._down[source.name]
+            event(LOG, logging.INFO, "source answers again", source=source.name)
+
+    def _tell_notices(self, state: State) -> None:
+        now = state.mono
+        recent = {words: at for words, at in self._logged_at.items() if now - at < SILENT_SECONDS}
+        self._logged_at = dict(recent)
+        gone = {_words(notice) for notice in self._notices if notice not in state.notices}
+        for notice in state.notices:
+            words = _words(notice)
+            if notice not in self._notices and words not in gone and words not in recent:
+                event(LOG, logging.WARNING, "notice", what=notice)
+                self._logged_at[words] = now
+        self._notices = state.notices
+
+
+def _words(notice: str) -> str:
+    return _FIGURES.sub("#", notice)

@@ -1,0 +1,43 @@
+"""Where the views of `top` come from, whoever makes them: a thread beside whoever draws."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from queue import SimpleQueue
+from typing import Self
+
+from ioplateau.tell.view import BudgetView, View
+
+
+class ViewSource:
+    """Puts a view into `views` each second; None after the last. `origin` says where from."""
+
+    origin = ""
+
+    def __init__(self) -> None:
+        self.views: SimpleQueue[View | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="watching", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def trail(self, budget: BudgetView) -> Sequence[float | None]:  # noqa: ARG002
+        """Shares of the budget's nearest limit, oldest first, as far as they are known."""
+        return ()
+
+    def _work(self) -> None:
+        try:
+            self._watch()
+        finally:
+            self.views.put(None)
+
+    def _watch(self) -> None:
+        raise NotImplementedError
+
+    def _end(self) -> None:
+        """No more views, soon."""

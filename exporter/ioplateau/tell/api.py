@@ -1,0 +1,228 @@
+"""State, episodes and series as JSON values: what /api/v1/ answers, and `--json` prints.
+
+docs/api.md says what they mean and docs/api.schema.json what they look like; a test holds the
+answers to it. Verdicts have the words of `replay --format json`, limits those of `limits --json`.
+Rates are per second, times in seconds, shares from 0 to 1; null is what is not known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ioplateau.history import Episode, Event, Series
+from ioplateau.limits.tables import EMPTY_CATALOGUE, Catalogue
+from ioplateau.measure import diskstats, mountstats
+from ioplateau.state import (
+    BudgetConsumers,
+    BudgetState,
+    Consumer,
+    DiskState,
+    LimitState,
+    NfsMountState,
+    State,
+)
+from ioplateau.tell import blindness, consumers, lifting, limits, plain, summary, verdicts
+
+
+def state(
+    found: State, about: Mapping[str, Any], catalogue: Catalogue = EMPTY_CATALOGUE
+) -> dict[str, Any]:
+    """Everything known after one tick. about: "version", "host", "started". catalogue: where what
+    would lift a limit is looked for.
+    """
+    return {
+        **about,
+        "wall": found.wall,
+        "mono": found.mono,
+        "interval_seconds": found.interval_seconds,
+        "headline": plain.valid(summary.headline(found)),
+        "mood": str(summary.severity(found)),
+        "blind": [_blind(each) for each in blindness.blind(found)],
+        "vm": _vm(found),
+        "machine": _machine(found),
+        "budgets": [_budget(found, budget, catalogue) for budget in summary.worst_first(found)],
+        "disks": [_disk(disk) for _, disk in sorted(found.disks.items())],
+        "mounts": [_mount(mount) for _, mount in sorted(found.mounts.items())],
+        "notices": [plain.valid(notice) for notice in found.notices],
+    }
+
+
+def episodes(
+    found: Sequence[Episode], events: Sequence[Event], since: float, until: float
+) -> dict[str, Any]:
+    """Episodes and events of a span of UNIX seconds, the oldest first."""
+    return {
+        "since": since,
+        "until": until,
+        "episodes": [episode(each) for each in found],
+        "events": [
+            {
+                "at": each.at,
+                "what": str(each.what),
+                "subject": plain.valid(each.subject),
+                "sentence": plain.valid(each.sentence),
+            }
+            for each in events
+        ],
+    }
+
+
+def episode(found: Episode) -> dict[str, Any]:
+    """One episode; `ended` is null while it goes on."""
+    values = found._asdict()
+    values["verdict"] = values.pop("word")
+    return {name: _plain(value) for name, value in values.items()}
+
+
+def series(found: Series) -> dict[str, Any]:
+    """Columns of equal length; `at` is the UNIX second in which a point begins."""
+    return {name: _plain(value) for name, value in found._asdict().items()}
+
+
+def _vm(found: State) -> dict[str, str | None]:
+    verdict_values = found.sold.identity
+    parts = {
+        "cloud": verdict_values.cloud,
+        "size": verdict_values.vm_size,
+        "region": verdict_values.region,
+    }
+    return {name: plain.valid(value) if value else None for name, value in parts.items()}
+
+
+def _machine(found: State) -> dict[str, Any]:
+    pressure, memory = found.machine.pressure, found.machine.memory
+    waited = None if pressure is None else pressure.some_microseconds
+    return {
+        "io_waiting_seconds_total": None if waited is None else waited / 1e6,
+        "dirty_bytes": memory and memory.dirty_bytes,
+        "writeback_bytes": memory and memory.writeback_bytes,
+    }
+
+
+def _budget(found: State, budget: BudgetState, catalogue: Catalogue) -> dict[str, Any]:
+    verdict = budget.verdict
+    verdict_values = verdicts.budget(budget)
+    return {
+        **verdict_values,
+        "name": plain.valid(verdict_values["name"]),
+        "title": plain.kind(budget.budget.key.kind, budget.budget.lane),
+        "for_seconds": max(found.mono - verdict.since, 0.0),
+        "sentence": plain.valid(blindness.of_budget(found, budget)),
+        "parent": _key(verdict.parent),
+        "sufferers": [_key(flow) for flow in verdict.sufferers],
+        "members": [_key(flow) for flow in budget.budget.members],
+        "limits": [_limit(limit) for limit in budget.limits],
+        "rejected": [
+            limits.limit_json(lost) | {"why": plain.valid(why)}
+            for lost, why in budget.budget.rejected
+        ],
+        "lifting": [plain.valid(step) for step in lifting.sentences(found, budget, catalogue)],
+        "consumers": _consumers(found.consumers.get(budget.budget.key)),
+        "info": {name: plain.valid(value) for name, value in budget.budget.info.items()},
+    }
+
+
+def _limit(found: LimitState) -> dict[str, Any]:
+    return limits.limit_json(found.limit) | {
+        "effective": found.effective,
+        "utilization": _number(found.utilization),
+        "peak_utilization": _number(found.peak_utilization),
+        "throttled": found.throttled,
+        "throttled_seconds": found.throttled_seconds,
+        "episodes": found.episodes,
+        "demand": _number(found.demand),
+        "credit_ratio": _number(found.credit_ratio),
+        "exhaustion_seconds": _number(found.exhaustion_seconds),
+    }
+
+
+def _consumers(found: BudgetConsumers | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "sentence": plain.valid(consumers.sentence(found)),
+        "seconds": found.seconds,
+        "groups": [_consumer(each) for each in found.groups],
+        "processes": [_consumer(each) for each in found.processes],
+        "unseen": [plain.valid(words) for words in found.unseen],
+    }
+
+
+def _consumer(found: Consumer) -> dict[str, Any]:
+    return {
+        "name": plain.valid(found.name),
+        "label": plain.valid(found.label),
+        "bytes_per_second": found.bytes_per_second,
+        "operations_per_second": found.operations_per_second,
+        "share": found.share,
+        "by_flusher": found.by_flusher,
+    }
+
+
+def _disk(disk: DiskState) -> dict[str, Any]:
+    span = disk.window
+    rates = diskstats.rates(span.before, span.after, span.elapsed_seconds) if span else None
+    read, write = (rates.read, rates.write) if rates else (None, None)
+    device = disk.device
+    return {
+        "device": plain.valid(disk.name),
+        "model": plain.valid(device.model) if device and device.model else None,
+        "size_bytes": device.size_bytes if device else None,
+        "read_operations_per_second": read and read.operations_per_second,
+        "write_operations_per_second": write and write.operations_per_second,
+        "read_bytes_per_second": read and read.bytes_per_second,
+        "write_bytes_per_second": write and write.bytes_per_second,
+        "read_await_seconds": read and read.await_seconds,
+        "write_await_seconds": write and write.await_seconds,
+        "queue_length": rates and rates.queue_length,
+        "busy_ratio": rates and rates.busy_ratio,
+        "in_flight": rates and rates.in_flight,
+    }
+
+
+def _mount(mount: NfsMountState) -> dict[str, Any]:
+    span = mount.window
+    rates = mountstats.rates(span.before, span.after, span.elapsed_seconds) if span else None
+    data = rates.data if rates else None
+    return {
+        "mount": plain.valid(mount.mount),
+        "server": plain.valid(mount.client.server) if mount.client else None,
+        "version": mount.client.version if mount.client else None,
+        "connections": len(mount.now.connections),
+        "operations_per_second": rates and rates.operations_per_second,
+        "read_bytes_per_second": rates and rates.read_bytes_per_second,
+        "write_bytes_per_second": rates and rates.write_bytes_per_second,
+        "rtt_seconds": data and data.rtt_seconds,
+        "await_seconds": data and data.execute_seconds,
+        "outstanding": data and data.outstanding_wire,
+        "waiting": data and data.waiting,
+    }
+
+
+def _blind(found: blindness.Blindness) -> dict[str, Any]:
+    return {
+        "source": found.source,
+        "why": plain.valid(found.why),
+        "is_vital": found.is_vital,
+        "sentence": plain.valid(found.sentence),
+    }
+
+
+def _key(key: tuple[str, str] | None) -> dict[str, str] | None:
+    return None if key is None else {"kind": str(key[0]), "name": plain.valid(key[1])}
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return plain.valid(str(value))
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, Iterable):
+        return [_plain(each) for each in value]
+    return value

@@ -1,0 +1,140 @@
+"""What a daemon tells at /api/v1/state, as a view: the same that `view.of` makes of its state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ioplateau.history import Episode
+from ioplateau.limits.budgets import Dimension, Direction, Kind, Origin, Word
+from ioplateau.tell import view
+from ioplateau.tell.summary import Severity
+from ioplateau.tell.view import BudgetView, DiskView, LimitView, MountView, View
+
+# What is wrong with an answer that cannot be understood: it is another program's, or too new.
+MISUNDERSTOOD = (KeyError, TypeError, ValueError, AttributeError)
+
+
+def view_of(answer: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> View:
+    """before: an earlier answer, for shares of time. Raises one of MISUNDERSTOOD."""
+    disks = {disk.name: disk for told_of in answer["disks"] if (disk := _disk(told_of))}
+    mounts = {mount.name: mount for told_of in answer["mounts"] if (mount := _mount(told_of))}
+    machine, vm = answer["machine"], answer["vm"]
+    return View(
+        headline=str(answer["headline"]),
+        severity=Severity(answer["mood"]),
+        wall=float(answer["wall"]),
+        cloud=vm["cloud"] or "",
+        size=vm["size"] or "",
+        region=vm["region"] or "",
+        io_waiting_ratio=_waiting(answer, before),
+        dirty_bytes=machine["dirty_bytes"],
+        writeback_bytes=machine["writeback_bytes"],
+        budgets=tuple(_budget(each, disks, mounts) for each in answer["budgets"]),
+        disks=tuple(disks[name] for name in sorted(disks)),
+        mounts=tuple(mounts[name] for name in sorted(mounts)),
+        disk_count=len(answer["disks"]),
+        mount_count=len(answer["mounts"]),
+        notes=(*(each["sentence"] for each in answer["blind"]), *answer["notices"]),
+    )
+
+
+def episodes_of(answer: Mapping[str, Any]) -> tuple[Episode, ...]:
+    """What /api/v1/episodes tells, the oldest first. Raises one of MISUNDERSTOOD."""
+    return tuple(map(_episode, answer["episodes"]))
+
+
+def _episode(answer: Mapping[str, Any]) -> Episode:
+    values = {**answer, "word": Word(answer["verdict"]), "kind": Kind(answer["kind"])}
+    for name, kind in (("dimension", Dimension), ("direction", Direction), ("origin", Origin)):
+        if values.get(name) is not None:
+            values[name] = kind(values[name])
+    values["victims"] = tuple(values.get("victims") or ())
+    return Episode(**{name: values[name] for name in Episode._fields if name in values})
+
+
+def _waiting(answer: Mapping[str, Any], before: Mapping[str, Any] | None) -> float | None:
+    now = answer["machine"]["io_waiting_seconds_total"]
+    then = before["machine"]["io_waiting_seconds_total"] if before else None
+    if now is None or then is None or before is None or answer["mono"] <= before["mono"]:
+        return None
+    waited: float = (now - then) / (answer["mono"] - before["mono"])
+    return min(max(waited, 0.0), 1.0)
+
+
+def _budget(
+    answer: Mapping[str, Any], disks: Mapping[str, DiskView], mounts: Mapping[str, MountView]
+) -> BudgetView:
+    kind, name = Kind(answer["kind"]), str(answer["name"])
+    limits = tuple(_limit(each) for each in answer["limits"])
+    consumers = answer["consumers"]
+    return BudgetView(
+        kind,
+        name,
+        Word(answer["verdict"]),
+        float(answer["for_seconds"]),
+        answer["sentence"],
+        limits,
+        answer["evidence"],
+        tuple((_claim(each), each["why"]) for each in answer["rejected"]),
+        answer["info"],
+        tuple(each["name"] for each in answer["sufferers"]),
+        view.flow(kind, name, limits, disks, mounts),
+        drawn_by=consumers["sentence"] if consumers else "",
+        lane=answer["title"].removeprefix("VM, ") if kind is Kind.VM_UNCACHED else "",
+    )
+
+
+def _limit(answer: Mapping[str, Any]) -> LimitView:
+    return _claim(answer)._replace(
+        value=answer["effective"],
+        used_ratio=answer["utilization"],
+        peak_ratio=answer["peak_utilization"],
+        credit_ratio=answer["credit_ratio"],
+        exhaustion_seconds=answer["exhaustion_seconds"],
+        throttled_seconds=answer["throttled_seconds"],
+        episodes=answer["episodes"],
+    )
+
+
+def _claim(answer: Mapping[str, Any]) -> LimitView:
+    return LimitView(
+        Dimension(answer["dimension"]),
+        Direction(answer["direction"]),
+        answer["limit"],
+        answer["origin"],
+        answer["source"],
+    )
+
+
+def _disk(answer: Mapping[str, Any]) -> DiskView | None:
+    if answer["queue_length"] is None:
+        return None
+    return DiskView(
+        answer["device"],
+        answer["read_operations_per_second"],
+        answer["write_operations_per_second"],
+        answer["read_bytes_per_second"],
+        answer["write_bytes_per_second"],
+        answer["read_await_seconds"],
+        answer["write_await_seconds"],
+        answer["queue_length"],
+        answer["busy_ratio"],
+        answer["in_flight"],
+    )
+
+
+def _mount(answer: Mapping[str, Any]) -> MountView | None:
+    if answer["operations_per_second"] is None:
+        return None
+    return MountView(
+        answer["mount"],
+        answer["operations_per_second"],
+        answer["read_bytes_per_second"],
+        answer["write_bytes_per_second"],
+        answer["rtt_seconds"],
+        answer["await_seconds"],
+        answer["outstanding"],
+        answer["waiting"],
+        answer["connections"],
+    )

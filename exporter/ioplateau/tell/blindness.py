@@ -1,0 +1,78 @@
+"""What we cannot see, in one sentence a source, the same on every screen, page and in the log."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ioplateau.limits.budgets import Word
+from ioplateau.state import BudgetState, SourceState, State
+
+# What is not seen without a source; its flows, if it has any.
+SIGHTS = {
+    "diskstats": "the disks",
+    "mountstats": "the NFS mounts",
+    "netdev": "the network interfaces",
+    "sysfs": "what the disks are",
+    "mountinfo": "the mount table",
+    "cgroups": "the limits of control groups",
+    "pressure": "the pressure on I/O",
+    "stat": "the time of the CPUs",
+    "meminfo": "the pages that wait to be written",
+    "sockets": "the sockets of NFS",
+    "interfaces": "the links of the interfaces",
+    "ebs": "what EBS volumes count themselves",
+    "allowances": "what the network driver counts itself",
+}
+# Without these, budgets are unknown or missing; the others are evidence that can be done without.
+VITAL = frozenset({"diskstats", "mountstats", "netdev", "sysfs", "mountinfo"})
+SOURCES = {"disk": "diskstats", "nfs": "mountstats", "nic": "netdev", "cgroup": "cgroups"}
+
+
+class Blindness(NamedTuple):
+    """A source that cannot be read. why: the path that was tried, and what came of it."""
+
+    source: str
+    why: str
+    is_vital: bool
+    sentence: str
+
+
+def blind(state: State) -> tuple[Blindness, ...]:
+    """Every source that cannot be read now, the vital ones first."""
+    found = [_of(source) for source in state.sources.values() if not source.up]
+    return tuple(sorted(found, key=lambda each: (not each.is_vital, *_place(each.source))))
+
+
+def vital(state: State) -> tuple[str, ...]:
+    """Sentences for what a headline and readiness must not be silent about."""
+    return tuple(each.sentence for each in blind(state) if each.is_vital)
+
+
+def sentence(source: str, why: str) -> str:
+    """Like "cannot see the disks: /nonexistent/diskstats: no such file or directory"."""
+    where, colon, reason = why.rpartition(": ")
+    # strerror() begins with a capital; abbreviations (NFS, I/O) keep theirs.
+    if reason[:1].isupper() and reason[1:2].islower():
+        reason = reason[0].lower() + reason[1:]
+    return f"cannot see {SIGHTS.get(source, source)}: {where}{colon}{reason}"
+
+
+def of_budget(state: State, budget: BudgetState) -> str:
+    """The sentence of a budget: its verdict's, or why it is unknown."""
+    verdict = budget.verdict
+    if verdict.word is Word.UNKNOWN:
+        for kind in dict.fromkeys(member.kind for member in budget.budget.members):
+            source = state.sources.get(SOURCES.get(kind, ""))
+            if source is not None and not source.up:
+                return sentence(source.name, source.why)
+    return verdict.sentence
+
+
+def _of(source: SourceState) -> Blindness:
+    name = source.name
+    return Blindness(name, source.why, name in VITAL, sentence(name, source.why))
+
+
+def _place(name: str) -> tuple[int, str]:
+    names = tuple(SIGHTS)
+    return (names.index(name) if name in SIGHTS else len(names), name)

@@ -1,0 +1,75 @@
+"""What would lift the limits that hold a budget now, from the state. Made when somebody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ioplateau.judge import ticks
+from ioplateau.judge.flows import FlowTick
+from ioplateau.limits.budgets import Budget, FlowKey, Kind
+from ioplateau.limits.lifting import steps
+from ioplateau.limits.lifting.step import NfsUse, Situation, Step, sentence
+from ioplateau.limits.tables import Catalogue
+from ioplateau.state import BudgetState, State
+
+MOST_STEPS = 4  # what a person reads; the smallest gains first
+
+
+def of_budget(state: State, budget: BudgetState, catalogue: Catalogue) -> tuple[Step, ...]:
+    """Steps for each limit of the budget that holds requests back now."""
+    held = [each.limit for each in budget.limits if each.throttled]
+    if not held:
+        return ()
+    situation = _situation(state, budget.budget, catalogue)
+    found = [step for limit in held for step in steps(situation, budget.budget.key, limit)]
+    return tuple(dict.fromkeys(found))[:MOST_STEPS]
+
+
+def sentences(state: State, budget: BudgetState, catalogue: Catalogue) -> tuple[str, ...]:
+    """The same, a sentence for each step."""
+    return tuple(sentence(step) for step in of_budget(state, budget, catalogue))
+
+
+def _situation(state: State, budget: Budget, catalogue: Catalogue) -> Situation:
+    drawn = [tick for flow in budget.members if (tick := _drawn(state, flow)) is not None]
+    operations = sum(tick.operations_per_second for tick in drawn)
+    size = sum(tick.bytes_per_second for tick in drawn)
+    written = sum(tick.write_bytes_per_second for tick in drawn)
+    is_nfs = budget.key.kind in (Kind.NFS_SLOTS, Kind.NFS_CONNECTION)
+    return Situation(
+        budgets={key: each.budget for key, each in state.budgets.items()},
+        sold=state.sold,
+        rules=state.rules,
+        catalogue=catalogue,
+        request_bytes=size / operations if operations and size else None,
+        write_ratio=written / size if size else None,
+        nfs=_nfs_use(state, budget, drawn) if is_nfs else NfsUse(),
+    )
+
+
+def _drawn(state: State, flow: FlowKey) -> FlowTick | None:
+    """What a disk or mount does over the rate window; None: nobody knows."""
+    if flow.kind == "disk" and (disk := state.disks.get(flow.name)) is not None:
+        return None if disk.window is None else ticks.of_disk(*disk.window)
+    if flow.kind == "nfs" and (mount := state.mounts.get(flow.name)) is not None:
+        return None if mount.window is None else ticks.of_mount(*mount.window)
+    return None
+
+
+def _nfs_use(state: State, budget: Budget, drawn: Sequence[FlowTick]) -> NfsUse:
+    mounts = {flow.name for flow in budget.members}
+    client = next((c for c in state.clients.values() if mounts & set(c.mounts)), None)
+    times = [
+        (tick.read_operations_per_second, tick.read_rtt_seconds)
+        for tick in drawn
+        if tick.read_rtt_seconds is not None
+    ] + [
+        (tick.write_operations_per_second, tick.write_rtt_seconds)
+        for tick in drawn
+        if tick.write_rtt_seconds is not None
+    ]
+    calls = sum(rate for rate, _ in times)
+    return NfsUse(
+        connections=len(client.now) if client is not None else None,
+        latency_seconds=sum(rate * rtt for rate, rtt in times) / calls if calls else None,
+    )

@@ -1,0 +1,79 @@
+"""The tables of the page: the last episodes, disks and mounts with the figures that `top` shows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from ioplateau.history import Episode
+from ioplateau.limits.budgets import Dimension, Direction
+from ioplateau.tell import plain, ratetables
+from ioplateau.tell.html import Html, Part, el, join, table
+from ioplateau.tell.ratetables import RateTable
+from ioplateau.tell.view import DiskView, MountView
+
+MOST_EPISODES = 20
+EPISODES = ["budget", "began", "for", "what", "limit", "at most", "waiting", "drew most"]
+
+
+def episodes(found: Sequence[Episode], now: float) -> Html:
+    """The latest first."""
+    latest = sorted(found, key=lambda episode: -episode.began)[:MOST_EPISODES]
+    rows = [_episode(episode, now) for episode in latest]
+    content = table("The last episodes", EPISODES, rows, name="episodes-table") if rows else None
+    none = el("p", "None is known: nothing was held back since this was started.", klass="soft")
+    heading = el("h2", "Episodes", id="episodes-title")
+    parts = (heading, content or none)
+    return el("section", *parts, id="episodes", aria_labelledby="episodes-title")
+
+
+def disks(found: Sequence[DiskView], count: int) -> Html | None:
+    """Those that do something; the others are counted."""
+    return _figures("Disks", ratetables.disks(found, count), "disks")
+
+
+def mounts(found: Sequence[MountView], count: int) -> Html | None:
+    """Those that do something; the others are counted."""
+    return _figures("NFS mounts", ratetables.mounts(found, count), "mounts")
+
+
+def _figures(title: str, what: RateTable, name: str) -> Html | None:
+    if not what.rows and not what.idle:
+        return None
+    shown = table(f"{title}, over the rate window", what.head, what.rows, name=f"{name}-table")
+    return el(
+        "section",
+        el("h2", title, id=f"{name}-title"),
+        shown if what.rows else None,
+        el("p", what.idle, klass="soft") if what.idle else None,
+        id=name,
+        aria_labelledby=f"{name}-title",
+    )
+
+
+def _episode(episode: Episode, now: float) -> list[Part]:
+    ended = now if episode.ended is None else episode.ended
+    lasted = plain.duration(ended - episode.began)
+    limit = ""
+    if episode.limit is not None and episode.dimension is not None:
+        way = episode.direction or Direction.TOTAL
+        limit = (
+            f"{plain.limit(Dimension(episode.dimension), way, episode.limit)} ({episode.origin})"
+        )
+    waiting = episode.most_requests_waiting
+    return [
+        join(episode.name, " ", el("small", plain.kind(episode.kind, episode.lane))),
+        moment(episode.began),
+        f"{lasted}, goes on" if episode.ended is None else lasted,
+        plain.WORDS[episode.word],
+        limit,
+        "" if episode.peak_share is None else plain.share(episode.peak_share),
+        "" if waiting is None else plain.figures(waiting),
+        episode.drew_most,
+    ]
+
+
+def moment(wall: float) -> Html:
+    """A time as people here read it, and as programs do."""
+    exact = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(wall))
+    return el("time", time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(wall)), datetime=exact)

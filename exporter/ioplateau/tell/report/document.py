@@ -1,0 +1,292 @@
+"""A report as a document: sections of paragraphs, tables and plots, whatever it is rendered to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import isnan
+from typing import NamedTuple
+
+from ioplateau.history import Episode
+from ioplateau.limits.budgets import Dimension, FlowKey
+from ioplateau.tell import plain
+from ioplateau.tell.report import figures
+from ioplateau.tell.report.figures import Spread
+from ioplateau.tell.report.samples import LimitKey, Samples
+
+NEVER = "-"
+MOST_POINTS = 600  # of one line of a plot: a point for each pixel or two
+
+
+class Paragraph(NamedTuple):
+    text: str
+
+
+class ReportTable(NamedTuple):
+    """Rows of words; all columns but the first are numbers if `is_numbers`."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    is_numbers: bool = True
+
+
+class Plot(NamedTuple):
+    """Lines over UNIX seconds. `None` breaks a line. limit: a level drawn across."""
+
+    title: str
+    unit: str
+    lines: tuple[tuple[str, tuple[tuple[float, float | None], ...]], ...]
+    limit: float | None = None
+
+
+class ReportSection(NamedTuple):
+    title: str
+    blocks: tuple[Paragraph | ReportTable | Plot, ...]
+
+
+class ReportSource(NamedTuple):
+    """Whose report it is. began, ended: UNIX seconds of what was looked at; None: nothing."""
+
+    host: str = ""
+    version: str = ""  # ioplateau's, that looked
+    kernel: str = ""
+    machine: str = ""  # cloud and size
+    began: float | None = None
+    ended: float | None = None
+    what: str = ""  # "recording slow.jsonl.gz", "the daemon's memory", "looked at live"
+    damaged: tuple[str, ...] = ()  # what could not be read of it
+    notes: tuple[str, ...] = ()  # what is to be known besides
+
+
+class Report(NamedTuple):
+    title: str
+    sections: tuple[ReportSection, ...]
+
+
+def document(samples: Samples, source: ReportSource) -> Report:
+    """The whole report, in the order in which one reads it."""
+    title = f"Storage report of {source.host}" if source.host else "Storage report"
+    sections = [
+        ReportSection("What was looked at", tuple(_looked_at(samples, source))),
+        ReportSection("What was found", tuple(_found(samples))),
+        ReportSection("What else happened", tuple(_events(samples))),
+    ]
+    if len(samples):
+        sections += [
+            ReportSection("What would lift it", tuple(_lifting(samples))),
+            ReportSection("How near the limits", tuple(_tenths(samples))),
+            ReportSection("Requirements", tuple(_requirements(samples))),
+            ReportSection("Sizes of requests", tuple(_request_sizes(samples))),
+            ReportSection("Over time", tuple(_plots(samples))),
+        ]
+    return Report(title, tuple(section for section in sections if section.blocks))
+
+
+def _looked_at(samples: Samples, source: ReportSource) -> Iterable[Paragraph | ReportTable]:
+    facts = [("host", source.host), ("machine", source.machine), ("kernel", source.kernel)]
+    facts += [("ioplateau", source.version), ("made from", source.what)]
+    if source.began is not None and source.ended is not None:
+        facts += [("from", plain.date(source.began)), ("to", plain.date(source.ended))]
+        facts += [("length", plain.duration(source.ended - source.began))]
+    seen = sum(samples.seconds)
+    facts += [("time with readings", plain.duration(seen) if len(samples) else "none")]
+    yield ReportTable(
+        ("", ""), tuple((name, value) for name, value in facts if value), is_numbers=False
+    )
+    if not len(samples):
+        yield Paragraph("Nothing was measured in this time: there is nothing to report of it.")
+    for why in source.damaged:
+        yield Paragraph(f"Damaged: {why}")
+    for note in source.notes:
+        yield Paragraph(f"Note: {note}")
+
+
+def _found(samples: Samples) -> Iterable[Paragraph | ReportTable]:
+    if not samples.episodes:
+        if len(samples):
+            yield Paragraph("Nothing was throttled, saturated or stalled.")
+        return
+    held = sum(each.held_seconds for each in samples.episodes)
+    yield Paragraph(
+        f"{len(samples.episodes)} episode{'s' if len(samples.episodes) > 1 else ''}, "
+        f"{plain.duration(held)} in all."
+    )
+    rows = tuple(_episode(each) for each in samples.episodes)
+    columns = ("from", "lasted", "budget", "", "limit", "share", "waiting", "drew most", "in words")
+    yield ReportTable(columns, rows, is_numbers=False)
+    if not all(each.drew_most for each in samples.episodes):
+        yield Paragraph(
+            "Where nobody is named who drew most, nobody looked for who it was, or it could not be seen."
+        )
+
+
+def _events(samples: Samples) -> Iterable[ReportTable]:
+    """Gaps, restarts, clock changes, what was learned."""
+    rows = tuple((plain.date(event.at), event.sentence) for event in samples.events)
+    if rows:
+        yield ReportTable(("at", "what"), rows, is_numbers=False)
+
+
+def _episode(episode: Episode) -> tuple[str, ...]:
+    lasted = plain.duration(episode.held_seconds)
+    limit = NEVER
+    if episode.limit is not None and episode.dimension is not None:
+        limit = f"{plain.amount(episode.dimension, episode.limit)} ({episode.origin})"
+    waiting = episode.requests_waiting
+    share = episode.mean_share
+    return (
+        plain.date(episode.began),
+        lasted if episode.ended is not None else f"{lasted}, goes on",
+        f"{plain.kind(episode.kind, episode.lane)} {episode.name}",
+        plain.WORDS[episode.word],
+        limit,
+        NEVER if share is None else plain.share(share),
+        NEVER if waiting is None else plain.figures(waiting),
+        episode.drew_most or NEVER,
+        episode.sentence,
+    )
+
+
+def _lifting(samples: Samples) -> Iterable[Paragraph]:
+    for key, steps in samples.lifting.items():
+        for step in steps:
+            yield Paragraph(f"{plain.KINDS[key.kind]} {key.name}: {step}")
+
+
+def _tenths(samples: Samples) -> Iterable[Paragraph | ReportTable]:
+    found = figures.tenths(samples)
+    if not found:
+        yield Paragraph("No limit is known that anything was drawn on.")
+        return
+    yield Paragraph("Share of the time with readings, by the share of the limit that was used.")
+    total = sum(samples.seconds)
+    edges = [f"{10 * tenth}-{10 * tenth + 10} %" for tenth in range(figures.TENTHS)]
+    rows = tuple(
+        (
+            limit_name(each.key),
+            plain.limit(each.key.dimension, each.key.direction, each.value),
+            *(_part(seconds / total) for seconds in each.seconds),
+            _part(each.above / total),
+            plain.share(each.most),
+        )
+        for each in found
+    )
+    yield ReportTable(("budget", "limit", *edges, "above", "most"), rows)
+
+
+def limit_name(key: LimitKey) -> str:
+    """As in: disk sdc."""
+    return f"{plain.KINDS[key.budget.kind]} {key.budget.name}"
+
+
+def _part(share: float) -> str:
+    if share == 0:
+        return NEVER
+    return "< 0.1 %" if share < 0.001 else f"{share * 100:.1f} %"
+
+
+def _requirements(samples: Samples) -> Iterable[Paragraph | ReportTable]:
+    yield Paragraph(
+        "Over the seconds in which there was any I/O; the 90th percentile was not exceeded in 90 % "
+        "of them. Random or sequential: unknown, the kernel does not count it."
+    )
+    disks = figures.whole_disks(samples)
+    whole = [("All disks together", disks)] if len(disks) > 1 else []
+    each = [(f"{_flow(key)}", [key]) for key in samples.flows if key.kind != "nic"]
+    for title, keys in [*whole, *each]:
+        found = figures.checklist(samples, keys)
+        rows = (
+            _row("operations per second", found.operations, plain.count),
+            _row("share of reads", found.read_ratio, plain.share),
+            _row("share of writes", found.write_ratio, plain.share),
+            _row("request size", found.request_bytes, plain.size),
+            _row("throughput", found.throughput, plain.bytes_per_second),
+            _row("latency", found.latency, plain.seconds),
+            _row("queue depth", found.queue, plain.figures),
+        )
+        yield ReportTable((title, "50th", "90th", "99th", "average", "minimum", "maximum"), rows)
+    machine = (
+        _row("CPU in use", figures.spread(samples.cpu, samples.seconds), plain.share),
+        _row("memory in use", figures.spread(samples.memory, samples.seconds), plain.share),
+    )
+    yield ReportTable(
+        ("The machine", "50th", "90th", "99th", "average", "minimum", "maximum"), machine
+    )
+
+
+def _row(name: str, spread: Spread, say: object) -> tuple[str, ...]:
+    assert callable(say)
+    values = (spread.p50, spread.p90, spread.p99, spread.mean, spread.least, spread.most)
+    return (name, *(plain.UNKNOWN if value is None else str(say(value)) for value in values))
+
+
+def _flow(key: FlowKey) -> str:
+    return f"NFS mount {key.name}" if key.kind == "nfs" else f"{key.kind} {key.name}"
+
+
+def _request_sizes(samples: Samples) -> Iterable[Paragraph | ReportTable]:
+    """Counters give a mean for each second, not each request."""
+    edges = [f"to {plain.size(size)}" for size in figures.REQUEST_SIZES]
+    edges.append("larger")
+    rows = []
+    for key in samples.flows:
+        if key.kind == "nic":
+            continue
+        found = figures.request_sizes(samples, key)
+        for side, word in enumerate(("reads", "writes")):
+            if any(each[side] for each in found):
+                rows.append((f"{_flow(key)}, {word}", *(_part(each[side]) for each in found)))
+    if rows:
+        yield Paragraph("Share of the requests, by the mean size within their second.")
+        yield ReportTable(("", *edges), tuple(rows))
+
+
+def _plots(samples: Samples) -> Iterable[Plot]:
+    for key, each in samples.flows.items():
+        if key.kind == "nic":
+            continue
+        columns, name = each.columns, _flow(key)
+        limits = _limits_of(samples, key)
+        for title, unit, dimension, pairs in (
+            (
+                "operations per second",
+                "IOPS",
+                Dimension.IOPS,
+                ("read_operations", "write_operations"),
+            ),
+            ("throughput", "B/s", Dimension.THROUGHPUT, ("read_bytes", "write_bytes")),
+        ):
+            lines = tuple(
+                (word, _thinned(samples, columns[f"{column}_per_second"]))
+                for word, column in zip(("reads", "writes"), pairs, strict=True)
+            )
+            yield Plot(f"{name}: {title}", unit, lines, limits.get(dimension))
+        waits: tuple[tuple[str, tuple[tuple[float, float | None], ...]], ...] = (
+            ("reads", _thinned(samples, columns["read_await_seconds"])),
+            ("writes", _thinned(samples, columns["write_await_seconds"])),
+        )
+        if waits[0][1] == waits[1][1]:  # kept of all requests together
+            waits = (("", waits[0][1]),)
+        yield Plot(f"{name}: latency", "s", waits)
+        yield Plot(f"{name}: queue depth", "", (("", _thinned(samples, columns["queue_length"])),))
+
+
+def _limits_of(samples: Samples, flow: FlowKey) -> dict[Dimension, float]:
+    """The last known limits of the flow's own budget."""
+    found = {}
+    for key, each in samples.limits.items():
+        known = [value for value in each.values if not isnan(value)]
+        if known and key.budget.name == flow.name:
+            found[key.dimension] = known[-1]
+    return found
+
+
+def _thinned(samples: Samples, column: Sequence[float]) -> tuple[tuple[float, float | None], ...]:
+    """At most MOST_POINTS points: the highest of each stretch, so that no peak is lost."""
+    stride = max(-(-len(column) // MOST_POINTS), 1)
+    points: list[tuple[float, float | None]] = []
+    for start in range(0, len(column), stride):
+        known = [value for value in column[start : start + stride] if not isnan(value)]
+        if points and samples.at[start] - points[-1][0] > 3 * stride * samples.seconds[start]:
+            points.append((samples.at[start], None))  # a gap is no line
+        points.append((samples.at[start], max(known) if known else None))
+    return tuple(points)

@@ -1,0 +1,220 @@
+"""`ioplateau limits --volume`: what would bind first on a file service, in words and as JSON.
+
+Throughput is shown in the unit of the document: some have MB/s (10^6 bytes), some MiB/s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ioplateau.limits.budgets import Dimension
+from ioplateau.limits.clouds import ask_volume
+from ioplateau.limits.clouds.ask import QuestionError, request_bytes
+from ioplateau.limits.tables import Catalogue, catalogue_date
+from ioplateau.limits.volumes.ceiling import VolumeCeiling, VolumeError
+from ioplateau.limits.volumes.whatif import (
+    DEFAULT_MIXES,
+    DEFAULT_REQUESTS,
+    LARGEST,
+    VolumeAnswer,
+    VolumeCase,
+    answer,
+    stretches,
+)
+from ioplateau.tell.limits import columns, size_text, size_words
+
+MIB = 1 << 20
+
+
+def whatif(
+    catalogue: Catalogue,
+    volumes: Sequence[str],
+    vm_size: str = "",
+    nconnect: int | None = None,
+    request_sizes: Sequence[str] = (),
+    read_percents: Sequence[float] = (),
+) -> VolumeAnswer:
+    """What would bind first. Raises VolumeError with all that is wrong, a line each."""
+    wrong: list[str] = []
+    if len(volumes) > 1:
+        wrong.append("several volumes: ask for one at a time")
+    sizes = []
+    for size in request_sizes:
+        try:
+            sizes.append(request_bytes(size))
+        except QuestionError as error:
+            wrong.append(str(error))
+    wrong += [
+        f"request size {size}: an NFS request is at most 1 MiB; the client splits larger ones"
+        for size in sizes
+        if size > LARGEST
+    ]
+    wrong += [
+        f"reads {percent:g}: want 0 to 100 percent"
+        for percent in read_percents
+        if not 0 <= percent <= 100
+    ]
+    question = None
+    try:
+        question = ask_volume.ask(catalogue, volumes[0], vm_size, nconnect)
+    except VolumeError as error:
+        wrong.insert(0, str(error))
+    if wrong or question is None:
+        raise VolumeError("\n".join(wrong))
+    mixes = [percent / 100 for percent in read_percents]
+    return answer(question, sizes or DEFAULT_REQUESTS, mixes or DEFAULT_MIXES)
+
+
+def render(found: VolumeAnswer) -> str:
+    """The answer as text, for a terminal."""
+    question = found.question
+    client = f" from {question.vm_size}" if question.vm_size else ""
+    way = f", nconnect {question.connections}" if question.connections > 1 else ""
+    lines = [f"{question.title}{client}{way}"]
+    rows = [(each.title, _figures(each), _origin(each)) for each in question.ceilings]
+    lines += [f"  {row}" for row in columns(rows)] if rows else []
+    for share, memory in dict.fromkeys((c.read_share, c.from_memory) for c in found.cases):
+        lines += [
+            "",
+            f"{_mix(share, from_memory=memory, split=question.has_memory)}, first to bind:",
+        ]
+        parts = stretches(question, share, from_memory=memory)
+        for part in parts:
+            first, last = part.first_bytes == parts[0].first_bytes, part is parts[-1]
+            where = size_words(part.first_bytes, part.last_bytes, first=first, last=last)
+            lines.append(f"  {where}: {_titles(part.bindings)}")
+        lines += ["", *_table(found, share, from_memory=memory)]
+    return "\n".join([*lines, "", *(f"note: {notice}" for notice in question.notices)]) + "\n"
+
+
+def as_json(found: VolumeAnswer) -> dict[str, Any]:
+    """The answer as one JSON object; rates per second, bytes as bytes."""
+    question = found.question
+    return {
+        "volume": question.title,
+        "vm_size": question.vm_size,
+        "connections": question.connections,
+        "ceilings": [_ceiling(each) for each in question.ceilings],
+        "first": [
+            {
+                "read_share": share,
+                "from_memory": memory,
+                "request_bytes": [part.first_bytes, part.last_bytes],
+                "bindings": [each.title for each in part.bindings],
+            }
+            for share, memory in dict.fromkeys((c.read_share, c.from_memory) for c in found.cases)
+            for part in stretches(question, share, from_memory=memory)
+        ],
+        "cases": [
+            {
+                "request_bytes": case.request_bytes,
+                "read_share": case.read_share,
+                "from_memory": case.from_memory,
+                "burst": case.burst,
+                "operations_per_second": _round(case.operations_per_second),
+                "bytes_per_second": _round(case.bytes_per_second),
+                "bindings": [each.title for each in case.bindings],
+            }
+            for case in found.cases
+        ],
+        "notices": list(question.notices),
+    }
+
+
+def _mix(share: float, *, from_memory: bool, split: bool) -> str:
+    if share == 0:
+        return "writes"
+    words = "reads" if share == 1 else f"{share * 100:g} % reads, {(1 - share) * 100:g} % writes"
+    if not split:
+        return words
+    return f"{words}; reads {'from' if from_memory else 'past'} the server's memory"
+
+
+def _table(found: VolumeAnswer, share: float, *, from_memory: bool) -> list[str]:
+    mine = [c for c in found.cases if (c.read_share, c.from_memory) == (share, from_memory)]
+    bursts = {case.request_bytes: case for case in mine if case.burst}
+    unit = _unit(found.question.unit_bytes)
+    rows = [("request", "operations/s", unit, "bound by", "in burst: ops/s", unit, "bound by")]
+    for case in mine:
+        if not case.burst:
+            more = bursts.get(case.request_bytes)
+            rows.append(
+                (
+                    size_text(case.request_bytes),
+                    *_cells(case, found.question.unit_bytes),
+                    *(
+                        _cells(more, found.question.unit_bytes)
+                        if more is not None
+                        else ("", "", "")
+                    ),
+                )
+            )
+    shown = 7 if bursts else 4
+    return columns([row[:shown] for row in rows], right={1, 2, 4, 5})
+
+
+def _cells(case: VolumeCase, unit_bytes: float) -> tuple[str, str, str]:
+    if case.operations_per_second is None or case.bytes_per_second is None:
+        return "?", "?", "nothing that is known"
+    rate = f"{case.bytes_per_second / unit_bytes:,.1f}"
+    return f"{case.operations_per_second:,.0f}", rate, _titles(case.bindings)
+
+
+def _titles(bindings: Iterable[VolumeCeiling]) -> str:
+    words = [
+        f"{each.title} ({'operations' if each.dimension is Dimension.IOPS else 'bytes'})"
+        for each in bindings
+    ]
+    return " and ".join(dict.fromkeys(words)) or "nothing that is known"
+
+
+def _figures(ceiling: VolumeCeiling) -> str:
+    about = "about " if ceiling.is_measured else ""
+    burst = "" if ceiling.burst is None else f" (burst {_rate(ceiling, ceiling.burst)})"
+    if not ceiling.write:
+        return f"{about}{_rate(ceiling, ceiling.value / ceiling.read)} of reads{burst}"
+    if not ceiling.read:
+        return f"{about}{_rate(ceiling, ceiling.value / ceiling.write)} of writes{burst}"
+    if ceiling.read == ceiling.write:
+        return f"{about}{_rate(ceiling, ceiling.value)} in all{burst}"
+    reads, writes = ceiling.value / ceiling.read, ceiling.value / ceiling.write
+    return f"{about}{_rate(ceiling, reads)} of reads or {_rate(ceiling, writes)} of writes{burst}"
+
+
+def _rate(ceiling: VolumeCeiling, value: float) -> str:
+    if ceiling.dimension is Dimension.IOPS:
+        return f"{value:,.0f} operations/s"
+    data = value / ceiling.unit_bytes
+    shown = f"{data:,.0f}" if data >= 100 else f"{data:,.4g}"
+    return f"{shown} {_unit(ceiling.unit_bytes)}"
+
+
+def _unit(size: float) -> str:
+    return "MiB/s" if size == MIB else "MB/s"
+
+
+def _origin(ceiling: VolumeCeiling) -> str:
+    date = ceiling.date or catalogue_date(ceiling.source)
+    if date:
+        return f"of {date[:7]}"
+    return "of a document without a date" if "/" in ceiling.source else ceiling.source
+
+
+def _ceiling(each: VolumeCeiling) -> dict[str, Any]:
+    return {
+        "title": each.title,
+        "kind": str(each.kind),
+        "dimension": str(each.dimension),
+        "limit": each.value,
+        "read_weight": each.read,
+        "write_weight": each.write,
+        "burst": each.burst,
+        "measured": each.is_measured,
+        "source": each.source,
+        "date": each.date,
+    }
+
+
+def _round(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)

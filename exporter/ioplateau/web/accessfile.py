@@ -1,0 +1,139 @@
+"""web-config.yml as access in force, read again when a file changes. Loaded only where there is one."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from ioplateau.logs import event
+from ioplateau.web import config as webconfig
+from ioplateau.web.access import Access, RequestBucket, described
+from ioplateau.web.config import WebConfig, WebConfigError
+from ioplateau.web.expiry import Expiry
+from ioplateau.web.keys import ProblemsError
+from ioplateau.web.passwords import Users
+
+if TYPE_CHECKING:
+    from ioplateau.web.tls import Tls
+
+LOG = logging.getLogger(__name__)
+# A look is a stat() of four files: nothing, but not for each connection of a flood.
+LOOK_SECONDS = 1.0
+MOST_BYTES = 1 << 20
+Stamp: TypeAlias = Mapping[str, tuple[int, ...] | None]
+
+
+class AccessFile:
+    """The access as the file at `path` describes it. Raises WebConfigError at the beginning.
+
+    Later `look` takes a changed file; a broken one leaves the old access, and is logged once.
+    So is a certificate that ends. wall: the clock that certificates are held to.
+    """
+
+    def __init__(self, path: str, wall: Callable[[], float] = time.time) -> None:
+        self._path = Path(path)
+        self._wall = wall
+        self._expiry = Expiry()
+        self._others: tuple[str, ...] = ()
+        self._look_at = 0.0
+        self._stamp: Stamp = {}
+        self._access = self._made()
+
+    @property
+    def access(self) -> Access:
+        return self._access
+
+    def look(self, mono: float) -> Access:
+        """The access in force, read again if a file changed; looks at most once a second."""
+        if mono >= self._look_at:
+            self._look_at = mono + LOOK_SECONDS
+            stamp = self._stamps()
+            if stamp != self._stamp:
+                self._stamp = stamp
+                self._take()
+            if tls := self._access.tls:
+                self._expiry.look(tls.valid_from, tls.valid_until, self._wall())
+        return self._access
+
+    def _take(self) -> None:
+        try:
+            fresh = self._made()
+            self._must_protect(fresh)
+        except WebConfigError as error:
+            for problem in error.problems:
+                event(LOG, logging.ERROR, "web configuration not taken, the old one stays",
+                      why=problem)  # fmt: skip
+        else:
+            if fresh.users and self._access.users:
+                fresh.users.remember(self._access.users)
+            self._access = fresh
+            event(LOG, logging.INFO, "web configuration reloaded", access=described(fresh))
+
+    def _must_protect(self, fresh: Access) -> None:
+        # An editor empties a file before it writes it; a slip must not open the doors.
+        for name, before, after in (
+            ("tls_server_config", self._access.tls, fresh.tls),
+            ("basic_auth_users", self._access.users, fresh.users),
+        ):
+            if before and not after:
+                raise WebConfigError(
+                    str(self._path), [f"{name} is gone; that takes a restart if it is meant"]
+                )
+        if fresh.tls and not self._access.tls:
+            raise WebConfigError(
+                str(self._path), ["tls_server_config is new: http to https takes a restart"]
+            )
+
+    def _made(self) -> Access:
+        own = _stamp(str(self._path))  # before reading: what changes meanwhile is seen next time
+        try:
+            with open(self._path, "rb") as file:
+                content, mode = file.read(MOST_BYTES), os.fstat(file.fileno()).st_mode
+        except OSError as error:
+            raise WebConfigError(str(self._path), [error.strerror or repr(error)]) from error
+        try:
+            config = webconfig.parse(content)
+            self._others = tuple(str(self._path.parent / name) for name in config.files)
+            self._stamp = {**self._stamps(), str(self._path): own}
+            return _access(config, self._path.parent, mode, self._wall())
+        except ProblemsError as error:
+            raise WebConfigError(str(self._path), error.problems) from error
+
+    def _stamps(self) -> Stamp:
+        return {name: _stamp(name) for name in (str(self._path), *self._others)}
+
+
+def _access(config: WebConfig, base: Path, mode: int, wall: float) -> Access:
+    problems: list[str] = []
+    tls, users = None, None
+    try:
+        if config.tls:
+            tls = _tls(config.tls, base, mode, wall)
+    except ProblemsError as error:
+        problems += error.problems
+    try:
+        users = Users(config.users) if config.users else None
+    except ProblemsError as error:
+        problems += error.problems
+    if problems:
+        raise ProblemsError(problems)
+    bucket = RequestBucket(config.rate_seconds, config.rate_burst) if config.rate_seconds else None
+    return Access(tls, users, bucket, config.open_paths, config.headers)
+
+
+def _tls(config: webconfig.TlsConfig, base: Path, mode: int, wall: float) -> Tls:
+    from ioplateau.web import tls
+
+    return tls.Tls(config, tls.read(config, base, mode), wall)
+
+
+def _stamp(name: str) -> tuple[int, ...] | None:
+    try:
+        found = os.stat(name)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_size

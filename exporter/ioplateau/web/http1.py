@@ -1,0 +1,146 @@
+"""HTTP/1: bytes to a request, a response to bytes. RFC 9112, as much as an exporter needs.
+
+Pure: no socket, no clock of its own. A client may send anything; whatever it sends, `parse`
+answers with a request or with the response that refuses it.
+
+https://www.rfc-editor.org/rfc/rfc9112
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from email.utils import formatdate
+from http import HTTPStatus
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+from urllib.parse import unquote
+
+METHODS = ("GET", "HEAD")
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+# An ordinary scrape sends eight fields; a browser behind proxies about thirty.
+MOST_FIELDS = 100
+
+_LINE_END = re.compile(rb"\r?\n")
+# RFC 9112 2.2: a recipient may take a bare LF for CRLF; people do type requests into nc.
+# https://www.rfc-editor.org/rfc/rfc9112#section-2.2
+_HEAD_END = re.compile(rb"\n\r?\n")
+_REQUEST_LINE = re.compile(
+    rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~\x80-\xff]+) HTTP/([0-9])\.([0-9])"
+)
+_FIELD_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_ABSOLUTE = re.compile(r"https?://[^/?#]*", re.IGNORECASE)
+
+
+class Request(NamedTuple):
+    """What was asked. `path` is percent-decoded, `query` is not; header names are lower case."""
+
+    method: str
+    path: str
+    query: str = ""
+    headers: Mapping[str, str] = NO_HEADERS
+
+
+class Response(NamedTuple):
+    """What is answered. Content-Length, Date and Connection are added by `head`."""
+
+    status: int
+    content_type: str
+    body: bytes
+    headers: Mapping[str, str] = NO_HEADERS
+
+
+Handler: TypeAlias = Callable[[Request], Response]
+
+
+def text(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
+    """A plain sentence for people."""
+    body = f"{sentence}\n".encode("utf-8", "replace")
+    return Response(status, "text/plain; charset=utf-8", body, headers or {})
+
+
+def head_end(received: bytes | bytearray, begin: int = 0) -> int | None:
+    """Where the request head ends in `received`, looking from `begin` on; None: not yet."""
+    # The end may straddle the last two parts received: "\n\r" and then "\n".
+    end = _HEAD_END.search(received, max(0, begin - 2))
+    return end.end() if end else None
+
+
+def parse(received: bytes, longest_line: int) -> Request | Response:
+    """The request in a complete head, or the response that refuses it."""
+    # RFC 9112 2.2: ignore an empty line before the request line.
+    # https://www.rfc-editor.org/rfc/rfc9112#section-2.2
+    line, *fields = _LINE_END.split(received.lstrip(b"\r\n").rstrip(b"\r\n"))
+    if len(line) > longest_line:
+        return text(
+            414, f"The request line has {len(line)} bytes, at most {longest_line} are read."
+        )
+    words = _REQUEST_LINE.fullmatch(line)
+    if not words:
+        return text(400, "The first line is no HTTP/1 request line.")
+    if words[3] != b"1":
+        return text(505, "Only HTTP/1.0 and HTTP/1.1 are spoken here.")
+    headers = _headers(fields)
+    if headers is None:
+        return text(400, "A header field is malformed, or there are too many.")
+    return _request(words[1].decode(), words[2].decode("latin-1"), headers)
+
+
+def _request(method: str, target: str, headers: Mapping[str, str]) -> Request | Response:
+    if method not in METHODS:
+        allow = ", ".join(METHODS)
+        return text(405, f"{method[:40]} is not served, only {allow}.", {"Allow": allow})
+    refusal = _refuse_body(headers)
+    if refusal:
+        return refusal
+    # A proxy may send the absolute form: RFC 9112 3.2.2.
+    # https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2
+    target = _ABSOLUTE.sub("", target, count=1) or "/"
+    path, _, query = target.partition("?")
+    if not path.startswith("/"):
+        return text(400, "The request target is no path.")
+    return Request(method, unquote(path), query, headers)
+
+
+def _refuse_body(headers: Mapping[str, str]) -> Response | None:
+    if "transfer-encoding" in headers:
+        return text(413, "No request body is accepted here.")
+    length = headers.get("content-length", "0")
+    # isdecimal() alone would let other scripts' digits pass.
+    if not (length.isascii() and length.isdecimal()):
+        return text(400, "Content-Length is no number.")
+    return None if not length.strip("0") else text(413, "No request body is accepted here.")
+
+
+def _headers(lines: list[bytes]) -> dict[str, str] | None:
+    if len(lines) > MOST_FIELDS:
+        return None
+    headers: dict[str, str] = {}
+    for line in lines:
+        # No regular expression for the whole: blanks around a value make one quadratic.
+        raw_name, colon, raw_value = line.partition(b":")
+        if not colon or not _FIELD_NAME.fullmatch(raw_name) or b"\r" in line or b"\0" in line:
+            return None
+        name, value = raw_name.decode().lower(), raw_value.decode("latin-1").strip(" \t")
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers
+
+
+def head(response: Response, wall: float, also: Mapping[str, str] | None = None) -> bytes:
+    """Status line and header fields. wall: seconds since 1970, for Date; also: fields besides."""
+    try:
+        phrase = HTTPStatus(response.status).phrase
+    except ValueError:
+        phrase = ""
+    fields = {
+        "Content-Type": response.content_type,
+        "Content-Length": str(len(response.body)),
+        "Date": formatdate(wall, usegmt=True),
+        "X-Content-Type-Options": "nosniff",
+        **response.headers,
+        **(also or {}),
+        # One request a connection: web.py says why.
+        "Connection": "close",
+    }
+    lines = [f"HTTP/1.1 {response.status} {phrase}", *(f"{k}: {v}" for k, v in fields.items())]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")

@@ -1,0 +1,157 @@
+"""Every alert is complete: severity, sentence, board, a runbook that says the four things."""
+
+import re
+import subprocess
+
+import pytest
+
+import boards_and_rules as ours
+from boards_and_rules import ALERTS, METRICS, RECORDS, ROOT, RULE_FILES, RULES
+from ioplateau.tell.prometheus import TABLES
+
+RUNBOOKS = ROOT / "docs" / "runbooks"
+EACH_ALERT = pytest.mark.parametrize(
+    "alert", ALERTS, ids=lambda alert: f"{alert.name} {alert.severity}"
+)
+EACH_RUNBOOK = pytest.mark.parametrize("name", sorted({alert.runbook for alert in ALERTS}))
+
+# What the operator is promised.
+PROMISED = {
+    "IoplateauDiskThrottled",
+    "IoplateauVmUncachedThrottled",
+    "IoplateauVmCachedThrottled",
+    "IoplateauVmNetworkThrottled",
+    "IoplateauNfsVolumeThrottled",
+    "IoplateauNfsSlotsThrottled",
+    "IoplateauNfsConnectionThrottled",
+    "IoplateauCgroupThrottled",
+    "IoplateauBurstCreditLow",
+    "IoplateauNfsWithoutNconnect",
+    "IoplateauLimitBelowSold",
+    "IoplateauNfsServerNotAnswering",
+    "IoplateauVolumeAtLimit",
+    "IoplateauVolumeHoldsOneClient",
+    "IoplateauExporterDown",
+    "IoplateauSamplingLate",
+    "IoplateauSourceFailing",
+    "IoplateauLimitsUnknown",
+}
+
+
+def test_every_promised_alert_exists():
+    assert {alert.name for alert in ALERTS} == PROMISED
+
+
+def test_promtool_accepts_the_rules_with_every_lint():
+    done = subprocess.run(
+        ["promtool", "check", "rules", "--lint=all", "--lint-fatal", *RULE_FILES],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@EACH_ALERT
+def test_an_alert_reads_metrics_that_exist(alert):
+    recorded = {record.name for record in RECORDS}
+
+    assert ours.names_in(alert.expr) <= METRICS | recorded
+    assert ours.names_in(alert.expr) or "up{" in alert.expr
+
+
+COUNTERS = {
+    table.prefix + row.name for table in TABLES for row in table.rows if row.type == "counter"
+}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_rates_are_of_counters_and_counters_are_never_read_bare(rule):
+    rated = set(re.findall(r"\b(?:rate|increase)\((\w+)", rule.expr))
+
+    assert rated <= COUNTERS
+    assert ours.names_in(rule.expr) & COUNTERS == rated
+
+
+@EACH_ALERT
+def test_templates_ask_for_metrics_that_exist(alert):
+    recorded = {record.name for record in RECORDS}
+    asked = set(re.findall(r"\b(ioplateau[_:][\w:]+)%s", alert.summary + alert.description))
+
+    assert asked <= METRICS | recorded
+
+
+@EACH_ALERT
+def test_an_alert_waits_so_that_one_scrape_changes_nothing(alert):
+    assert alert.wait in {"1m", "3m", "5m", "1h"}
+    assert alert.severity in {"info", "warning", "critical"}
+    assert alert.scope in {"vm", "volume"}
+
+
+@EACH_ALERT
+def test_only_limits_that_were_told_or_counted_page_anybody(alert):
+    if alert.severity == "critical" and "throttled_seconds" in alert.expr:
+        assert "unless last_over_time(ioplateau_budget_learned_confidence_ratio{" in alert.expr
+
+
+@EACH_RUNBOOK
+def test_a_runbook_says_what_it_means_how_to_confirm_what_lifts_it_and_what_it_is_not(name):
+    page = (RUNBOOKS / f"{name}.md").read_text(encoding="utf-8")
+    titles = re.findall(r"^## (.+)$", page, re.MULTILINE)
+    confirm = page.split("## How to confirm it")[1].split("## ")[0]
+
+    assert titles == ["What it means", "How to confirm it", "What lifts it", "What it is not"]
+    assert len(re.findall(r"^    \S", confirm, re.MULTILINE)) == 3
+
+
+@EACH_RUNBOOK
+def test_a_runbook_names_its_alerts(name):
+    page = (RUNBOOKS / f"{name}.md").read_text(encoding="utf-8")
+
+    for alert in ALERTS:
+        if alert.runbook == name:
+            assert alert.name in page
+
+
+def test_no_runbook_is_left_over():
+    assert {page.stem for page in RUNBOOKS.glob("*.md")} == {alert.runbook for alert in ALERTS}
+
+
+def test_amtool_accepts_the_example_of_alertmanager():
+    done = subprocess.run(
+        ["amtool", "check-config", ROOT / "alerts" / "alertmanager.example.yml"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def route(*labels):
+    """Where Alertmanager would send it."""
+    done = subprocess.run(
+        [
+            "amtool",
+            "config",
+            "routes",
+            "test",
+            f"--config.file={ROOT}/alerts/alertmanager.example.yml",
+            *labels,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.stdout.strip()
+
+
+def test_critical_alerts_go_to_the_pager_and_others_to_storage():
+    disk = "alertname=IoplateauDiskThrottled"
+    volume = "alertname=IoplateauVolumeAtLimit"
+
+    assert route(disk, "severity=critical", "scope=vm") == "pager"
+    assert route(disk, "severity=warning", "scope=vm") == "storage"
+    assert route(volume, "severity=critical", "scope=volume") == "pager"
+    assert route(volume, "severity=warning", "scope=volume") == "storage"

@@ -1,0 +1,236 @@
+"""Who draws on a budget: from a look to the state, by the devices that lie on a disk or mount."""
+
+import pytest
+
+from ioplateau.engine.consumers import Consumers, Devices, devices_of_disk
+from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey, Kind
+from ioplateau.measure.groupnames import PodVolume
+from ioplateau.measure.snapshot import Static
+from ioplateau.tell.consumers import sentence
+
+SDB, NFS = FlowKey("disk", "sdb"), FlowKey("nfs", "/data")
+DISK, VOLUME = BudgetKey(Kind.DISK, "sdb"), BudgetKey(Kind.VOLUME, "/data")
+BUDGETS = {DISK: Budget(DISK, (SDB,)), VOLUME: Budget(VOLUME, (NFS,))}
+DEVICES = {
+    SDB: Devices(
+        frozenset({"8:16", "8:17"}), frozenset({"sdb", "sdb1", "dm-0"}), frozenset({"8:16"})
+    ),
+    NFS: Devices(frozenset({"0:50"}), frozenset(), frozenset()),
+}
+
+
+def process(pid, size, devices, group="/system.slice/db.service"):
+    return {
+        "pid": pid,
+        "name": "fio",
+        "group": group,
+        "read_bytes": size,
+        "write_bytes": 0,
+        "read_calls": 1,
+        "write_calls": 0,
+        "devices": devices,
+    }
+
+
+def look(busiest=(), groups=None, **more):
+    seen = {"seconds": 2.0, "all_bytes": 0, "seen": 9, "unreadable": 0, "is_cut": False, **more}
+    return {"processes": {**seen, "busiest": list(busiest)}, "groups": groups, "refused": ""}
+
+
+def grouped(*busiest, total):
+    keys = ("group", "device", "read_bytes", "write_bytes", "reads", "writes")
+    return {
+        "seconds": 2.0,
+        "busiest": [dict(zip(keys, each, strict=True)) for each in busiest],
+        "device_bytes": {"8:16": total},
+        "seen": 2,
+    }
+
+
+def found(blob, mount_table=b""):
+    consumers = Consumers()
+    assert consumers.take(10.0, blob) == ()
+    return consumers.by_budget(11.0, BUDGETS, DEVICES.get, mount_table)
+
+
+def test_groups_are_named_by_what_the_kernel_counts_of_them_on_the_disk():
+    groups = grouped(
+        ("/system.slice/db.service", "8:16", 8_000_000, 0, 80, 0),
+        ("/batch", "8:16", 0, 2_000_000, 0, 20),
+        ("/elsewhere", "8:32", 99_000_000, 0, 9, 0),
+        total=10_000_000,
+    )
+
+    disk = found(look(groups=groups))[DISK]
+
+    assert [
+        (g.label, g.bytes_per_second, g.operations_per_second, g.share) for g in disk.groups
+    ] == [
+        ("db.service", 4_000_000, 40, 0.8),
+        ("/batch", 1_000_000, 10, 0.2),
+    ]
+    assert sentence(disk) == "most I/O by db.service (4.0 MB/s, 40 IOPS, 80 %)"
+
+
+def test_processes_are_named_where_they_have_something_open_there():
+    blob = look(
+        [
+            process(7, 6_000_000, ["8:17"]),
+            process(8, 2_000_000, ["sdb"], "/batch"),
+            process(9, 9_000_000, ["8:32"]),
+            process(10, 9_000_000, None),
+            process(11, 4_000_000, ["0:50"]),
+        ]
+    )
+
+    by_budget = found(blob)
+
+    assert [each.label for each in by_budget[DISK].processes] == ["fio (pid 7)", "fio (pid 8)"]
+    assert [each.label for each in by_budget[VOLUME].processes] == ["fio (pid 11)"]
+    # Nobody counted control groups: they are told by their processes.
+    assert [(g.label, g.share) for g in by_budget[DISK].groups] == [
+        ("db.service", 0.75),
+        ("/batch", 0.25),
+    ]
+    assert by_budget[DISK].groups[0].operations_per_second is None
+
+
+def writer(pid, size, group, devices=("sdb",)):
+    return process(pid, 0, list(devices), group) | {"write_bytes": size, "name": "cp"}
+
+
+def by_the_flusher(*processes, more=(), **seen):
+    """The root group wrote 4 MB to the disk in two seconds, as in v1 the flusher's writes are."""
+    groups = grouped(
+        ("/", "8:16", 0, 4_000_000, 0, 1000),
+        *more,
+        total=4_000_000 + sum(each[2] + each[3] for each in more),
+    )
+    return found(look(list(processes), groups, **seen))[DISK]
+
+
+def test_buffered_writes_are_told_as_the_flushers_with_whom_it_writes_for():
+    disk = by_the_flusher(
+        writer(7, 3_000_000, "/system.slice/backup.service"),
+        writer(8, 1_000_000, "/light"),
+        writer(9, 8_000_000, "/elsewhere", ["8:32"]),
+    )
+
+    assert [(g.label, g.bytes_per_second, g.share, g.by_flusher) for g in disk.groups] == [
+        ("backup.service", 1_500_000, 0.75, True),
+        ("/light", 500_000, 0.25, True),
+    ]
+    assert sentence(disk) == (
+        "most I/O by the kernel's flusher, which writes for backup.service (1.5 MB/s dirtied, 75 %); "
+        "cp (pid 7) (1.5 MB/s, 75 %)"
+    )
+
+
+def test_a_group_whose_writes_are_counted_for_it_is_not_the_flushers():
+    disk = by_the_flusher(
+        writer(7, 5_000_000, "/direct"), more=[("/direct", "8:16", 0, 5_000_000, 0, 50)]
+    )
+
+    assert [(g.name, g.by_flusher) for g in disk.groups] == [("/direct", False), ("/", False)]
+
+
+def test_what_processes_of_the_root_group_write_themselves_is_not_the_flushers():
+    disk = by_the_flusher(writer(7, 4_000_000, "/"))
+
+    assert [(g.label, g.by_flusher) for g in disk.groups] == [("the root control group", False)]
+    assert disk.processes[0].label == "cp (pid 7)"
+
+
+def test_where_nobody_is_seen_to_dirty_pages_it_cannot_be_told_for_whom():
+    gone = by_the_flusher()
+    unseen = by_the_flusher(unreadable=40, seen=0)
+
+    assert gone.groups[0].label == "the kernel's flusher, for whom is not known"
+    assert unseen.groups[0].label == "the root control group"
+
+
+def test_a_look_holds_until_the_next_one_is_due():
+    consumers = Consumers()
+    consumers.take(10.0, look([process(7, 1, ["8:16"])]) | {"next_seconds": 20.0})
+
+    assert DISK in consumers.by_budget(34.0, BUDGETS, DEVICES.get, None)
+    assert consumers.by_budget(36.0, BUDGETS, DEVICES.get, None) == {}
+
+
+@pytest.mark.parametrize("odd", ["nan", "inf", -5, None, 1e300])
+def test_an_odd_promise_of_a_next_look_holds_for_minutes_at_most(odd):
+    consumers = Consumers()
+    assert consumers.take(10.0, look([process(7, 1, ["8:16"])]) | {"next_seconds": odd}) == ()
+
+    assert DISK in consumers.by_budget(24.0, BUDGETS, DEVICES.get, None)
+    assert consumers.by_budget(400.0, BUDGETS, DEVICES.get, None) == {}
+
+
+def test_what_may_not_be_seen_is_said():
+    disk = found(look(unreadable=40, seen=0))[DISK]
+
+    assert disk.unseen == (
+        "the I/O of 40 of 40 processes may not be seen (CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH would let us)",
+    )
+    assert sentence(disk).startswith("who draws on it cannot be told: the I/O of 40")
+
+
+def test_processes_that_were_too_many_to_look_at_are_said_to_be_left_out():
+    disk = found(look(is_cut=True))[DISK]
+
+    assert disk.unseen == ("more than 32768 processes: the rest was not looked at",)
+
+
+def test_a_look_without_processes_names_nobody_and_says_so():
+    refused = {"processes": None, "groups": None, "refused": "/proc: Permission denied"}
+
+    assert sentence(found(refused)[DISK]) == (
+        "who draws on it cannot be told: processes cannot be listed: /proc: Permission denied"
+    )
+
+
+def test_a_persistent_volume_is_named_with_its_pod():
+    line = (
+        b"99 1 8:16 / /var/lib/kubelet/pods/u-1/volumes/kubernetes.io~csi/pvc-7/mount rw - ext4 "
+        b"/dev/sdb rw\n98 1 8:16 / /other rw - ext4 /dev/sdb rw\n"
+    )
+
+    assert found(look(), line)[DISK].volumes == (PodVolume("u-1", "pvc-7"),)
+
+
+def test_a_look_holds_for_a_while_and_then_no_more():
+    consumers = Consumers()
+    consumers.take(10.0, look([process(7, 1, ["8:16"])]))
+
+    assert DISK in consumers.by_budget(20.0, BUDGETS, DEVICES.get, None)
+    assert consumers.by_budget(26.0, BUDGETS, DEVICES.get, None) == {}
+    assert consumers.by_budget(11.0, BUDGETS, DEVICES.get, None) == {}
+
+
+@pytest.mark.parametrize(
+    "blob",
+    [
+        [],
+        {"processes": {"busiest": 3}},
+        {"groups": {"seconds": -1}},
+        {"groups": {"seconds": "nan", "busiest": [], "device_bytes": {}, "seen": 0}},
+        {"processes": {**look()["processes"], "busiest": [{"pid": "x"}]}},
+    ],
+)
+def test_a_look_that_makes_no_sense_is_refused(blob):
+    (why,) = Consumers().take(1.0, blob)
+
+    assert why.startswith("consumers: ")
+
+
+def test_all_that_lies_on_a_disk_is_found():
+    names = {(8, 16): "sdb", (8, 17): "sdb1", (253, 0): "dm-0", (8, 32): "sdc"}
+    static = Static(
+        partitions={"sdb1": "sdb", "sdc1": "sdc"}, holders={"sdb1": ("dm-0",), "dm-0": ("dm-1",)}
+    )
+
+    devices = devices_of_disk("sdb", names, static)
+
+    assert devices.numbers == {"8:16", "8:17", "253:0"}
+    assert devices.names == {"sdb", "sdb1", "dm-0", "dm-1"}
+    assert devices.own == {"8:16"}

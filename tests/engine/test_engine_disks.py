@@ -1,0 +1,159 @@
+"""What the fold takes for a disk: one with several paths, partitions without sysfs, virtual ones."""
+
+import pytest
+
+from ioplateau.engine import Engine, EngineSettings
+from ioplateau.limits.budgets import BudgetKey, FlowKey, Kind
+from ioplateau.limits.claims import ConfiguredLimit
+from ioplateau.limits.topology import Rules
+from ioplateau.measure.snapshot import DISKSTATS, Snapshot, Static
+
+HEAD, LANE = BudgetKey(Kind.DISK, "nvme0n1"), BudgetKey(Kind.VM_UNCACHED, "vm")
+SERIAL = "vol0123"
+SYSFS = {
+    "nvme0n1": {
+        "size": "2048",
+        "dev": "259:0",
+        "hidden": "0",
+        "link": "../../devices/virtual/nvme-subsystem/nvme-subsys0/nvme0n1",
+        "device/serial": SERIAL,
+    },
+    **{
+        f"nvme0c{controller}n1": {
+            "size": "2048",
+            "hidden": "1",
+            "link": f"../../devices/pci0000:00/0000:00:0{controller}.0/nvme/nvme{controller}"
+            f"/nvme0c{controller}n1",
+            "device/serial": SERIAL,
+        }
+        for controller in (0, 1)
+    },
+}
+# What a tick of 1 s with 500 reads adds, by kernel: to the head, and to each of two paths.
+COUNTED = {"paths only": (0, 250), "head only": (500, 0), "both": (500, 250)}
+
+
+class Machine:
+    """An engine fed with diskstats, a second apart."""
+
+    def __init__(self, block=SYSFS, *rules):
+        self.engine = Engine(EngineSettings(rules=Rules(rules)))
+        self.static = Static(block=block)
+        self.second = 0.0
+
+    def tick(self, **reads):
+        """Each disk with its cumulative reads of 4 KiB, 1 ms each."""
+        self.second += 1
+        lines = (
+            f" 259 {number} {name} {count} 0 {count * 8} {count} 0 0 0 0 0 0 {count} 0 0 0 0 0 0\n"
+            for number, (name, count) in enumerate(reads.items())
+        )
+        return self.engine.observe(
+            Snapshot(
+                mono=self.second,
+                mono_end=self.second,
+                wall=1e9 + self.second,
+                boot=self.second,
+                static=self.static,
+                texts={DISKSTATS: "".join(lines).encode()},
+            )
+        )
+
+    def work(self, head, path, seconds=4):
+        for second in range(seconds):
+            state = self.tick(
+                nvme0n1=head * second, nvme0c0n1=path * second, nvme0c1n1=path * second
+            )
+        return state
+
+
+def reads_per_second(state, name="nvme0n1"):
+    window = state.disks[name].window
+    return (window.after.reads - window.before.reads) / window.elapsed_seconds
+
+
+@pytest.mark.parametrize("sysfs", [SYSFS, {}], ids=["with sysfs", "without sysfs"])
+@pytest.mark.parametrize("counted", COUNTED.values(), ids=COUNTED)
+def test_a_disk_with_two_paths_is_one_disk_counted_once(counted, sysfs):
+    state = Machine(sysfs).work(*counted)
+
+    assert set(state.disks) == {"nvme0n1"}
+    assert reads_per_second(state) == 500
+    assert state.budgets[LANE].budget.members == (FlowKey("disk", "nvme0n1"),)
+    assert not {key.name for key in state.budgets} & {"nvme0c0n1", "nvme0c1n1"}
+
+
+@pytest.mark.parametrize("counted", COUNTED.values(), ids=COUNTED)
+@pytest.mark.parametrize("chosen", [{"disk": "nvme0n1"}, {"serial": SERIAL}, {"disk": "nvme*"}])
+def test_a_limit_of_a_disk_with_two_paths_is_reached_once(counted, chosen):
+    rule = ConfiguredLimit(iops=1000.0, source="test", **chosen)
+    state = Machine(SYSFS, rule).work(*counted)
+    told = [key.name for key, budget in state.budgets.items() if budget.budget.limits]
+
+    assert told == ["nvme0n1"]
+    assert state.budgets[HEAD].limits[0].utilization == pytest.approx(0.5)
+
+
+def test_the_rates_of_the_lane_count_each_operation_once():
+    rule = ConfiguredLimit(vm="uncached", iops=1000.0, source="test")
+    state = Machine(SYSFS, rule).work(*COUNTED["both"])
+
+    assert state.budgets[LANE].limits[0].utilization == pytest.approx(0.5)
+
+
+def test_a_path_that_goes_or_comes_adds_no_operations():
+    machine = Machine()
+    machine.tick(nvme0n1=0, nvme0c0n1=900_000, nvme0c1n1=100_000)
+    machine.tick(nvme0n1=0, nvme0c0n1=900_250, nvme0c1n1=100_250)
+    gone = machine.tick(nvme0n1=0, nvme0c0n1=900_500)
+    machine.tick(nvme0n1=0, nvme0c0n1=901_000)
+    back = machine.tick(nvme0n1=0, nvme0c0n1=901_250, nvme0c1n1=100_750)
+    state = machine.tick(nvme0n1=0, nvme0c0n1=901_500, nvme0c1n1=101_000)
+
+    assert gone.disks["nvme0n1"].window is None
+    assert back.disks["nvme0n1"].window is None
+    assert reads_per_second(state) == 500
+
+
+def test_a_head_that_begins_to_count_begins_anew():
+    machine = Machine()
+    machine.tick(nvme0n1=0, nvme0c0n1=900_000, nvme0c1n1=0)
+    machine.tick(nvme0n1=0, nvme0c0n1=900_500, nvme0c1n1=0)
+    switched = machine.tick(nvme0n1=400, nvme0c0n1=901_000, nvme0c1n1=0)
+    state = machine.tick(nvme0n1=900, nvme0c0n1=901_500, nvme0c1n1=0)
+
+    assert switched.disks["nvme0n1"].window is None
+    assert reads_per_second(state) == 500
+
+
+def test_a_virtual_disk_repeats_what_other_disks_do():
+    block = {
+        "sda": {"size": "2048", "dev": "8:0", "link": "../../devices/pci0/host0/0:0:0:0/block/sda"},
+        "zd0": {"size": "2048", "dev": "230:0", "link": "../../devices/virtual/block/zd0"},
+    }
+    state = Machine(block).tick(sda=1, zd0=1)
+
+    assert set(state.disks) == {"sda", "zd0"}
+    assert state.budgets[LANE].budget.members == (FlowKey("disk", "sda"),)
+
+
+@pytest.mark.parametrize(
+    ("disk", "partition"),
+    [
+        ("dasda", "dasda1"),
+        ("ubda", "ubda1"),
+        ("emcpowera", "emcpowera1"),
+        ("sda", "sda1"),
+        ("mmcblk0", "mmcblk0p1"),
+        ("nvme0n1", "nvme0n1p15"),
+    ],
+)
+def test_without_sysfs_a_name_beside_its_disks_is_a_partition(disk, partition):
+    assert set(Machine({}).tick(**{disk: 5, partition: 4}).disks) == {disk}
+
+
+def test_what_sysfs_calls_a_disk_is_one_whatever_its_name():
+    block = {name: {"size": "2048", "dev": "8:0"} for name in ("xvda", "xvda1")}
+
+    assert set(Machine(block).tick(xvda=5, xvda1=5).disks) == {"xvda", "xvda1"}
+    assert set(Machine({}).tick(xvda1=5, xvdb=5).disks) == {"xvda1", "xvdb"}

@@ -1,0 +1,112 @@
+"""The fold and limits: disks nobody wants to see, learned limits beside known ones, credit."""
+
+import pytest
+
+from ioplateau.config.settings import DeviceSettings
+from ioplateau.engine import Engine, EngineSettings
+from ioplateau.limits.budgets import BudgetKey, FlowKey, Kind, Origin
+from ioplateau.limits.claims import ConfiguredLimit
+from ioplateau.limits.topology import Rules
+from ioplateau.measure.snapshot import DISKSTATS, Snapshot, Static
+
+STATIC = Static(block={name: {"size": "2048", "dev": "8:0"} for name in ("sda", "sdb")})
+LANE = BudgetKey(Kind.VM_UNCACHED, "vm")
+SDA, SDB = BudgetKey(Kind.DISK, "sda"), BudgetKey(Kind.DISK, "sdb")
+
+
+def snapshot(second):
+    text = "".join(
+        f"   8 {minor} {name} {second * 100} 0 {second * 800} 10 0 0 0 0 0 10 10 0 0 0 0 0 0\n"
+        for minor, name in ((0, "sda"), (16, "sdb"))
+    )
+    return Snapshot(
+        mono=float(second),
+        mono_end=float(second),
+        wall=1e9 + second,
+        boot=float(second),
+        static=STATIC,
+        texts={DISKSTATS: text.encode()},
+    )
+
+
+def folded(engine, first=0, last=12):
+    for second in range(first, last):
+        state = engine.observe(snapshot(second))
+    return state
+
+
+def test_a_disk_nobody_wants_to_see_still_draws_on_the_vm():
+    hidden = DeviceSettings(exclude=("sdb",)).is_hidden
+    rules = Rules([ConfiguredLimit(vm="uncached", iops=1000.0)])
+    state = folded(Engine(EngineSettings(rules=rules, is_hidden=hidden)))
+    lane = state.budgets[LANE]
+
+    assert "sdb" not in state.disks
+    assert SDB not in state.budgets
+    assert lane.budget.members == (FlowKey("disk", "sda"), FlowKey("disk", "sdb"))
+    assert lane.limits[0].utilization == pytest.approx(0.2)
+
+
+def test_hiding_a_disk_takes_effect_when_settings_are_taken():
+    engine = Engine()
+    before = folded(engine)
+    engine.configure(EngineSettings(is_hidden=DeviceSettings(exclude=("sdb",)).is_hidden))
+    after = folded(engine, 12, 14)
+
+    assert "sdb" in before.disks
+    assert "sdb" not in after.disks
+    assert after.disks["sda"].window is not None
+
+
+def with_learned(engine, *lines):
+    memory = engine.memory()
+    memory["accounts"]["learned"] = [list(line) for line in lines]
+    engine.restore(memory, 0.0)
+    return engine
+
+
+def test_a_learned_limit_is_in_force_where_none_is_known():
+    engine = with_learned(Engine(), ("disk", "sda", "iops", "total", 3200.0))
+    state = folded(engine)
+
+    assert [(one.limit.origin, one.effective) for one in state.budgets[SDA].limits] == [
+        (Origin.LEARNED, 3200.0)
+    ]
+    assert state.notices == ()
+
+
+def test_a_learned_limit_beside_another_claim_is_a_doubt_and_does_not_hold():
+    rules = Rules([ConfiguredLimit(disk="sda", iops=5000.0, source="c limit[0]")])
+    engine = with_learned(
+        Engine(EngineSettings(rules=rules)), ("disk", "sda", "iops", "total", 3200.0)
+    )
+    state = folded(engine)
+    explained = next(budget for budget in engine.budgets() if budget.key == SDA)
+
+    assert [one.effective for one in state.budgets[SDA].limits] == [5000.0]
+    assert state.notices == (
+        (
+            "disk sda: held at 3,200 operations/s, but configuration says 5,000 operations/s "
+            "(c limit[0]): if that is wrong, say what it was sold with"
+        ),
+    )
+    assert explained.rejected[0][1] == ("observation says 3,200, configuration says 5,000: 5,000")
+
+
+def test_a_learned_limit_that_agrees_is_no_doubt():
+    rules = Rules([ConfiguredLimit(disk="sda", iops=3300.0)])
+    engine = with_learned(
+        Engine(EngineSettings(rules=rules)), ("disk", "sda", "iops", "total", 3200.0)
+    )
+
+    assert folded(engine).notices == ()
+
+
+def test_control_groups_that_were_left_out_are_told():
+    blob = [{"notice": "control groups: 71 have limits, 64 are followed"}]
+    found = Engine().observe(
+        Snapshot(mono=1.0, mono_end=1.0, wall=1e9, static=Static(), blobs={"cgroups": blob})
+    )
+
+    assert "control groups: 71 have limits, 64 are followed" in found.notices
+    assert found.sources["cgroups"].rejects == 0

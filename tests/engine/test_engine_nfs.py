@@ -1,0 +1,365 @@
+"""NFS in the fold: every superblock and every connection once, whoever repeats them."""
+
+from ioplateau.engine import Engine
+from ioplateau.engine.follower import Moment
+from ioplateau.limits.budgets import FlowKey
+from ioplateau.measure.mountstats import client_rates, parse, rates
+from ioplateau.measure.snapshot import MOUNTINFO, MOUNTSTATS, Snapshot, Static
+from ioplateau.state import ClientKey
+from nfs_texts import entry, mounted
+
+CLIENT = ClientKey("fs", "4.1", "tcp")
+
+
+class Machine:
+    """An engine fed with pairs of mountstats and mountinfo, a second apart."""
+
+    def __init__(self):
+        self.engine = Engine()
+        self.second = 0.0
+        self.static = Static()
+
+    def tick(self, *records, table=None, **parts):
+        if table is not None:
+            self.static = Static(mountinfo=table)
+        self.second += 1
+        return self.engine.observe(
+            Snapshot(
+                mono=self.second,
+                mono_end=self.second,
+                wall=1e9 + self.second,
+                boot=self.second,
+                static=self.static,
+                texts={MOUNTSTATS: b"".join(records)},
+                **parts,
+            )
+        )
+
+
+def per_second(state, label):
+    span = state.mounts[label].window
+    return rates(span.before, span.after, span.elapsed_seconds).operations_per_second
+
+
+def test_two_mounts_of_one_superblock_are_one_flow():
+    table = entry("/a", "0:40") + entry("/b", "0:40")
+    machine = Machine()
+    machine.tick(mounted("/a"), mounted("/b"), table=table)
+    state = machine.tick(mounted("/a", reads=100), mounted("/b", reads=100))
+
+    assert set(state.mounts) == {"/a"}
+    assert state.mounts["/a"].mount_points == ("/a", "/b")
+    assert per_second(state, "/a") == 100
+
+
+def test_a_bind_mount_of_a_directory_is_the_superblock_it_shows():
+    table = entry("/a", "0:40") + entry("/b", "0:40", of="fs:/vol/sub")
+    state = Machine().tick(mounted("/a"), mounted("/b", of="fs:/vol/sub"), table=table)
+
+    assert set(state.mounts) == {"/a"}
+    assert state.mounts["/a"].mount_points == ("/a", "/b")
+
+
+def test_two_superblocks_of_one_export_are_two_flows():
+    """Mounted with nosharecache."""
+    table = entry("/a", "0:40") + entry("/b", "0:41")
+    machine = Machine()
+    machine.tick(mounted("/a"), mounted("/b"), table=table)
+    state = machine.tick(mounted("/a", reads=100), mounted("/b", reads=30))
+
+    assert per_second(state, "/a") == 100
+    assert per_second(state, "/b") == 30
+    assert set(state.clients) == {CLIENT}
+
+
+def test_a_path_that_was_mounted_over_has_a_label_for_each_superblock():
+    table = entry("/a", "0:40") + entry("/a", "0:41", of="fs:/other")
+    machine = Machine()
+    machine.tick(mounted("/a"), mounted("/a", of="fs:/other"), table=table)
+    state = machine.tick(mounted("/a", reads=7), mounted("/a", of="fs:/other", reads=50))
+
+    assert per_second(state, "/a") == 7
+    assert per_second(state, "/a#2") == 50
+
+
+def test_what_is_below_a_path_keeps_its_label_when_the_upper_mount_goes():
+    table = entry("/a", "0:40") + entry("/a", "0:41", of="fs:/other")
+    machine = Machine()
+    machine.tick(mounted("/a"), mounted("/a", of="fs:/other"), table=table)
+    state = machine.tick(mounted("/a", reads=7), table=entry("/a", "0:40"))
+
+    assert set(state.mounts) == {"/a"}
+    assert per_second(state, "/a") == 7
+
+
+def test_without_a_mount_table_records_of_one_name_and_age_are_one_superblock():
+    state = Machine().tick(mounted("/a"), mounted("/b"), mounted("/c", of="fs:/other"))
+
+    assert set(state.mounts) == {"/a", "/c"}
+
+
+def test_without_a_mount_table_records_of_one_name_and_two_ages_are_two_superblocks():
+    state = Machine().tick(mounted("/a", age=1000), mounted("/b", age=70))
+
+    assert set(state.mounts) == {"/a", "/b"}
+
+
+def test_a_mount_that_the_table_does_not_show_yet_is_not_counted_twice():
+    machine = Machine()
+    machine.tick(mounted("/a"), table=entry("/a", "0:40"))
+    early = machine.tick(mounted("/a", reads=9), mounted("/b", reads=9))
+    state = machine.tick(
+        mounted("/a", reads=18),
+        mounted("/b", reads=18),
+        table=entry("/a", "0:40") + entry("/b", "0:40"),
+    )
+
+    assert set(early.mounts) == set(state.mounts) == {"/a"}
+    assert per_second(state, "/a") == 9
+
+
+def test_a_table_that_still_shows_what_was_mounted_before_is_not_believed():
+    machine = Machine()
+    machine.tick(mounted("/a"), table=entry("/a", "0:40"))
+    state = machine.tick(mounted("/a", of="other:/vol", age=0))
+
+    assert state.mounts["/a"].entry is None
+    assert set(state.clients) == {ClientKey("other", "4.1", "tcp")}
+
+
+def test_rates_go_on_when_the_mount_table_becomes_known():
+    machine = Machine()
+    machine.tick(mounted("/a"))
+    machine.tick(mounted("/a", reads=10))
+    state = machine.tick(mounted("/a", reads=20), table=entry("/a", "0:40"))
+
+    assert state.mounts["/a"].window.elapsed_seconds == 2
+    assert state.mounts["/a"].entry.device == (0, 40)
+
+
+def test_a_mount_table_that_cannot_be_read_for_once_changes_nothing():
+    machine = Machine()
+    machine.tick(mounted("/a"), mounted("/b"), table=entry("/a", "0:40") + entry("/b", "0:40"))
+    machine.static = Static()
+    state = machine.tick(mounted("/a"), mounted("/b"), failed={MOUNTINFO: "no answer"})
+
+    assert set(state.mounts) == {"/a"}
+    assert not state.sources["mountinfo"].up
+
+
+def test_a_bad_line_of_the_mount_table_is_counted_once():
+    machine = Machine()
+    machine.tick(mounted("/a"), table=entry("/a", "0:40") + b"nonsense\n")
+    state = machine.tick(mounted("/a"))
+
+    assert state.sources["mountinfo"].rejects == 1
+
+
+def test_the_label_of_a_superblock_stays_while_its_mount_is_there():
+    machine = Machine()
+    machine.tick(mounted("/b"), table=entry("/b", "0:40"))
+    state = machine.tick(
+        mounted("/a", reads=5),
+        mounted("/b", reads=5),
+        table=entry("/a", "0:40") + entry("/b", "0:40"),
+    )
+
+    assert set(state.mounts) == {"/b"}
+    assert per_second(state, "/b") == 5
+
+
+def test_a_superblock_whose_first_mount_goes_takes_the_name_of_another_and_goes_on():
+    machine = Machine()
+    machine.tick(mounted("/a"), mounted("/b"), table=entry("/a", "0:40") + entry("/b", "0:40"))
+    state = machine.tick(mounted("/b", reads=5), table=entry("/b", "0:40"))
+
+    assert per_second(state, "/b") == 5
+
+
+def test_others_go_on_when_a_mount_comes_before_them():
+    machine = Machine()
+    machine.tick(mounted("/b", of="fs:/b"), table=entry("/b", "0:41", of="fs:/b"))
+    state = machine.tick(
+        mounted("/a", reads=1000),
+        mounted("/b", of="fs:/b", reads=5),
+        table=entry("/a", "0:40") + entry("/b", "0:41", of="fs:/b"),
+    )
+
+    assert per_second(state, "/b") == 5
+    assert state.mounts["/a"].window is None
+
+
+def test_a_remount_is_a_new_story():
+    machine = Machine()
+    machine.tick(mounted("/a", reads=5), table=entry("/a", "0:40"))
+    state = machine.tick(mounted("/a", reads=9, age=0), table=entry("/a", "0:44"))
+
+    assert state.mounts["/a"].window is None
+
+
+def test_the_mounts_of_a_server_share_its_connections():
+    table = entry("/a", "0:40") + entry("/b", "0:41", of="fs:/b")
+    machine = Machine()
+    machine.tick(mounted("/a"), mounted("/b", of="fs:/b"), table=table)
+    state = machine.tick(mounted("/a", sends=50), mounted("/b", of="fs:/b", sends=50))
+    client = state.clients[CLIENT]
+    span = client.window
+
+    assert client.mounts == ("/a", "/b")
+    assert len(client.now) == 2
+    assert client_rates(span.before, span.after, 1.0).calls_per_second == 100
+
+
+def test_two_names_of_one_server_share_its_connections():
+    table = entry("/a", "0:40") + entry("/b", "0:41", of="10.0.0.4:/b")
+    state = Machine().tick(mounted("/a"), mounted("/b", of="10.0.0.4:/b"), table=table)
+
+    assert len(state.clients) == 1
+    assert len(next(iter(state.clients.values())).now) == 2
+
+
+def test_a_mount_that_the_table_does_not_show_yet_has_no_connections_of_its_own():
+    machine = Machine()
+    machine.tick(mounted("/a"), table=entry("/a", "0:40"))
+    state = machine.tick(mounted("/a"), mounted("/b", of="fs:/b"))
+
+    assert len(state.clients[CLIENT].now) == 2
+    assert state.clients[CLIENT].mounts == ("/a", "/b")
+
+
+def test_the_sets_of_ports_of_a_server_are_told_together_and_counted_once():
+    table = b"".join(
+        entry(at, f"0:{number}", of=f"fs:{at}", version="3")
+        for number, at in enumerate(("/a", "/b", "/c"), 40)
+    )
+
+    def records(sends):
+        return (
+            mounted("/a", of="fs:/a", version="3", ports=(700, 701), sends=sends),
+            mounted("/b", of="fs:/b", version="3", ports=(800,), sends=sends),
+            mounted("/c", of="fs:/c", version="3", ports=(700, 701), sends=sends),
+        )
+
+    machine = Machine()
+    machine.tick(*records(0), table=table)
+    state = machine.tick(*records(10))
+    client = state.clients[ClientKey("fs", "3", "tcp")]
+
+    assert [connection.port for connection in client.now] == [700, 701, 800]
+    assert sum(c.sends for c in client.window.after) == 30
+    assert client.mounts == ("/a", "/c", "/b")
+
+
+def test_connections_without_ports_that_count_apart_are_not_one():
+    """nosharetransport, or a mount made in another network namespace."""
+    table = entry("/a", "0:40") + entry("/b", "0:41", of="fs:/b")
+    state = Machine().tick(
+        mounted("/a", sends=5000), mounted("/b", of="fs:/b", sends=20), table=table
+    )
+
+    assert sorted(connection.sends for connection in state.clients[CLIENT].now) == [
+        20,
+        20,
+        5000,
+        5000,
+    ]
+
+
+def test_a_connection_made_anew_from_another_port_goes_on():
+    machine = Machine()
+    table = entry("/a", "0:40", version="3")
+    machine.tick(mounted("/a", version="3", ports=(700, 701), sends=10), table=table)
+    state = machine.tick(mounted("/a", version="3", ports=(700, 932), sends=30))
+    span = state.clients[ClientKey("fs", "3", "tcp")].window
+
+    assert client_rates(span.before, span.after, 1.0).calls_per_second == 40
+
+
+def test_a_record_that_is_damaged_for_once_costs_its_own_tick():
+    machine = Machine()
+    table = entry("/a", "0:40") + entry("/b", "0:41", of="fs:/b")
+    machine.tick(mounted("/a"), mounted("/b", of="fs:/b"), table=table)
+    damaged = mounted("/a", reads=10).replace(b"\tage:", b"\tegg:")
+    state = machine.tick(damaged, mounted("/b", of="fs:/b", reads=10))
+
+    assert set(state.mounts) == {"/b"}
+    assert per_second(state, "/b") == 10
+    assert state.sources["mountstats"].rejects >= 1
+
+
+def test_a_slow_source_divides_by_its_own_time():
+    machine = Machine()
+    machine.tick(mounted("/a"), table=entry("/a", "0:40"), at={MOUNTSTATS: 1.0})
+    state = machine.tick(mounted("/a", reads=100), at={MOUNTSTATS: 2.25})
+
+    assert state.mounts["/a"].window.elapsed_seconds == 1.25
+
+
+def test_a_source_that_was_away_begins_anew():
+    machine = Machine()
+    machine.tick(mounted("/a"), table=entry("/a", "0:40"))
+    for _ in range(30):
+        machine.second += 1
+        machine.engine.observe(
+            Snapshot(
+                mono=machine.second,
+                mono_end=machine.second,
+                wall=machine.second,
+                static=machine.static,
+                failed={MOUNTSTATS: "no answer"},
+            )
+        )
+    state = machine.tick(mounted("/a", reads=100))
+
+    assert state.mounts["/a"].window is None
+
+
+def test_flows_of_a_source_that_failed_are_unknown():
+    machine = Machine()
+    machine.tick(mounted("/a"), table=entry("/a", "0:40"))
+    key = FlowKey("nfs", "/a")
+    flows = followed(machine, 2.0, None)
+
+    assert flows == {key: None}
+
+
+def test_only_tcp_has_the_slots_of_tcp():
+    slots = {"/proc/sys/sunrpc/tcp_max_slot_table_entries": "16"}
+    records = (
+        mounted("/a", version="3"),
+        mounted("/b", of="other:/b", version="3").replace(b"proto=tcp", b"proto=rdma"),
+    )
+    machine = Machine()
+    machine.static = Static(files=slots)
+    state = machine.tick(*records)
+
+    assert state.clients[ClientKey("fs", "3", "tcp")].slot_limit == 16
+    assert state.clients[ClientKey("other", "3", "rdma")].slot_limit is None
+
+
+def followed(machine, at, table):
+    moment = Moment(at, at, Static(), gap=False, is_late=False)
+    return machine.engine._nfs.follow(table, moment).flows
+
+
+def test_a_line_that_could_not_be_read_once_is_no_growth_from_zero():
+    machine = Machine()
+    whole = [mounted("/a", reads=reads) for reads in (5000, 5010, 5020, 5030)]
+    torn = whole[1].replace(b"READ: ", b"READ: x")
+    key, found = FlowKey("nfs", "/a"), []
+    machine.tick(whole[0], table=entry("/a", "0:40"))
+    for text in (torn, *whole[2:]):
+        machine.second += 1
+        flows = followed(machine, machine.second, parse(text))
+        found.append(flows[key] and flows[key].read_operations_per_second)
+
+    assert found == [None, 10.0, 10.0]
+
+
+def test_a_line_that_can_no_longer_be_read_ends_the_old_counters():
+    machine = Machine()
+    machine.tick(mounted("/a", reads=5000), table=entry("/a", "0:40"))
+    for _ in range(4):
+        state = machine.tick(mounted("/a", reads=5000).replace(b"READ: ", b"READ: x"))
+
+    assert not state.mounts["/a"].now.operations

@@ -1,0 +1,124 @@
+"""Whose connections are whose, where the kernel shows no ports and mountinfo may be silent."""
+
+from itertools import permutations
+
+import pytest
+
+from ioplateau.engine import Engine
+from ioplateau.measure.snapshot import MOUNTSTATS, Snapshot, Static
+from ioplateau.state import ClientKey
+from nfs_texts import entry, mounted
+
+CLIENT = ClientKey("fs", "4.1", "tcp")
+MOUNTS = ("/a", "/b", "/c")
+TABLE = b"".join(
+    entry(at, f"0:{number}", of=f"fs:{at}") for number, at in enumerate(MOUNTS, start=40)
+)
+
+
+class Machine:
+    def __init__(self, table=TABLE):
+        self.engine = Engine()
+        self.static = Static(mountinfo=table)
+        self.second = 0.0
+
+    def tick(self, *records):
+        self.second += 1
+        return self.engine.observe(
+            Snapshot(
+                mono=self.second,
+                mono_end=self.second,
+                wall=1e9 + self.second,
+                static=self.static,
+                texts={MOUNTSTATS: b"".join(records)},
+            )
+        )
+
+
+def record(at, sends, **parts):
+    return mounted(at, of=f"fs:{at}", sends=sends, ports=(0,), **parts)
+
+
+def sends(state, key=CLIENT):
+    return sorted(connection.sends for connection in state.clients[key].now)
+
+
+@pytest.mark.parametrize("counters", [*permutations((1_000, 40_000, 5_000_000))])
+def test_clients_without_ports_are_kept_apart_whatever_the_order_of_the_records(counters):
+    state = Machine().tick(*map(record, MOUNTS, counters))
+
+    assert sends(state) == [1_000, 40_000, 5_000_000]
+
+
+@pytest.mark.parametrize("ahead", [0, 3, 900])
+def test_a_record_written_a_moment_later_tells_of_the_same_connections(ahead):
+    state = Machine().tick(record("/a", 100_000), record("/b", 100_000 + ahead))
+
+    assert sends(state) == [100_000]
+
+
+def test_clients_that_read_alike_at_first_are_parted_once_they_count_apart():
+    machine = Machine()
+    first = machine.tick(record("/a", 100), record("/b", 100))
+    for second in range(1, 5):
+        state = machine.tick(record("/a", 100), record("/b", 100 + 400 * second))
+    later = machine.tick(record("/a", 2100), record("/b", 2100), record("/c", 100))
+
+    assert sends(first) == [100]
+    assert sends(state) == [100, 1700]
+    assert sends(later) == [100, 2100, 2100]
+
+
+def test_a_busy_client_is_not_parted_by_what_it_does_between_two_records():
+    machine = Machine()
+    for second in range(1, 20):
+        count = second * 10_000
+        state = machine.tick(record("/a", count), record("/b", count + 30 * (second % 3)))
+
+    assert sends(state) == [190_000]
+
+
+def test_the_other_client_keeps_its_own_history_when_the_first_goes():
+    machine = Machine()
+    machine.tick(record("/a", 1_000), record("/b", 5_000_000))
+    machine.tick(record("/a", 1_001), record("/b", 5_000_010))
+    state = machine.tick(record("/b", 5_000_020))
+    window = state.clients[CLIENT].window
+
+    assert window.after[0].sends - window.before[0].sends == 20
+
+
+def v3(at, address, sends=10):
+    text = mounted(at, version="3", ports=(0,), sends=sends)
+    return text.replace(b",sec=sys", b",sec=sys,mountaddr=" + address, 1)
+
+
+def test_without_a_mount_table_the_address_of_mountd_tells_two_servers_of_one_name_apart():
+    state = Machine(None).tick(v3("/a", b"10.0.0.4"), v3("/b", b"10.0.0.5"))
+
+    assert sends(state, ClientKey("fs", "3", "tcp")) == [10, 10]
+    assert set(state.mounts) == {"/a", "/b"}
+
+
+def test_the_address_of_one_mount_is_not_given_to_another_that_names_its_own():
+    machine = Machine(entry("/a", "0:40", version="3"))
+    state = machine.tick(v3("/a", b"10.0.0.4"), v3("/b", b"10.0.0.5"))
+
+    assert sends(state, ClientKey("fs", "3", "tcp")) == [10, 10]
+
+
+@pytest.mark.parametrize(
+    "other", [b"ro,vers=4.1", b"rw,vers=4.2", b"rw,vers=4.1,rsize=4096", b"rw,vers=4.1,timeo=50"]
+)
+def test_without_a_mount_table_the_options_tell_superblocks_of_one_name_apart(other):
+    one = mounted("/a", reads=10)
+    state = Machine(None).tick(one, mounted("/b", reads=10).replace(b"rw,vers=4.1", other, 1))
+
+    assert set(state.mounts) == {"/a", "/b"}
+
+
+@pytest.mark.parametrize("reads", [*permutations((10, 900_000))])
+def test_without_a_mount_table_the_counters_tell_superblocks_of_one_name_apart(reads):
+    state = Machine(None).tick(mounted("/a", reads=reads[0]), mounted("/b", reads=reads[1]))
+
+    assert set(state.mounts) == {"/a", "/b"}

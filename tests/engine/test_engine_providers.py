@@ -1,0 +1,128 @@
+"""The fold and what a provider's devices count themselves."""
+
+import pytest
+
+from ioplateau.engine import Engine
+from ioplateau.engine.providers import Providers
+from ioplateau.judge.witness import EbsWitness
+from ioplateau.limits.budgets import BudgetKey, Dimension, Kind, Origin, Word
+from ioplateau.measure.ebs import EbsCounters
+from ioplateau.measure.snapshot import DISKSTATS, Snapshot, Static
+from ioplateau.tell import prometheus
+
+STATIC = Static(
+    block={
+        "nvme1n1": {"size": "2048", "dev": "259:0", "device/model": "Amazon Elastic Block Store"}
+    }
+)
+
+
+def volume(**counters):
+    names = EbsCounters._fields
+    return {name: counters.get(name, 0) for name in names}
+
+
+def snapshot(second, blobs=None, failed=None):
+    return Snapshot(
+        mono=float(second),
+        mono_end=float(second),
+        wall=1e9 + second,
+        boot=float(second),
+        static=STATIC,
+        texts={
+            DISKSTATS: (
+                f" 259 0 nvme1n1 {second * 3000} 0 {second * 24000} {second * 9000} "
+                f"0 0 0 0 32 {second * 1000} {second * 32000} 0 0 0 0 0 0\n"
+            ).encode()
+        },
+        blobs=blobs or {},
+        failed=failed or {},
+    )
+
+
+def test_shares_of_the_time_over_each_limit_are_told_apart():
+    heard = Providers()
+    heard.take_volumes(1.0, {"nvme1n1": volume()}, gap=False)
+    later = volume(
+        volume_iops_exceeded_microseconds=500_000,
+        instance_throughput_exceeded_microseconds=2_000_000,
+    )
+    heard.take_volumes(3.0, {"nvme1n1": later}, gap=False)
+
+    assert heard.exceeded == {"nvme1n1": EbsWitness(0.25, 0.0, 0.0, 1.0)}
+
+
+@pytest.mark.parametrize("gap", [True, False])
+def test_across_a_gap_and_at_the_first_reading_nothing_is_known(gap):
+    heard = Providers()
+    if gap:
+        heard.take_volumes(1.0, {"nvme1n1": volume()}, gap=False)
+    heard.take_volumes(2.0, {"nvme1n1": volume()}, gap=gap)
+
+    assert heard.exceeded == {}
+
+
+def test_packets_over_an_allowance_are_the_instances_so_interfaces_add_up():
+    heard = Providers()
+    name = "bw_out_allowance_exceeded"
+    heard.take_interfaces(1.0, {"eth0": {name: 100}, "eth1": {name: 5}}, gap=False)
+    heard.take_interfaces(3.0, {"eth0": {name: 120}, "eth1": {name: 15}}, gap=False)
+
+    assert heard.allowances == {name: 15.0}
+
+
+def test_a_driver_loaded_anew_counts_from_zero_and_that_is_no_excess():
+    heard = Providers()
+    name = "pps_allowance_exceeded"
+    heard.take_interfaces(1.0, {"eth0": {name: 100}}, gap=False)
+    heard.take_interfaces(2.0, {"eth0": {name: 3}}, gap=False)
+
+    assert heard.allowances == {name: 0.0}
+
+
+def test_a_volume_that_counts_itself_throttled_is_throttled_without_any_known_limit():
+    engine = Engine()
+    for second in range(20):
+        counters = volume(volume_iops_exceeded_microseconds=second * 900_000)
+        state = engine.observe(snapshot(second, {"ebs": {"nvme1n1": counters}}))
+    verdict = state.budgets[BudgetKey(Kind.DISK, "nvme1n1")].verdict
+
+    assert verdict.word is Word.THROTTLED
+    assert (verdict.dimension, verdict.origin) == (Dimension.IOPS, Origin.REPORTED)
+
+
+def test_a_source_that_fails_takes_back_what_it_said():
+    engine = Engine()
+    for second in range(20):
+        counters = volume(volume_iops_exceeded_microseconds=second * 900_000)
+        engine.observe(snapshot(second, {"ebs": {"nvme1n1": counters}}))
+    for second in range(20, 40):
+        state = engine.observe(snapshot(second, failed={"ebs": "ebs: gone"}))
+
+    assert not state.sources["ebs"].up
+    assert state.volumes == {}
+
+
+def test_a_volume_that_cannot_be_asked_is_a_notice_and_no_failed_source():
+    state = Engine().observe(snapshot(1, {"ebs": {"nvme1n1": "Operation not permitted"}}))
+
+    assert state.sources["ebs"].up
+    assert state.sources["ebs"].rejects == 0
+    assert "EBS volumes nvme1n1" in state.notices[0]
+    assert "CAP_SYS_ADMIN" in state.notices[0]
+
+
+def test_the_exposition_has_the_counters_of_volumes_and_interfaces():
+    blobs = {
+        "ebs": {"nvme1n1": volume(instance_iops_exceeded_microseconds=2_500_000)},
+        "allowances": {"eth0": {"pps_allowance_exceeded": 42}},
+    }
+    text = prometheus.render(Engine().observe(snapshot(1, blobs))).decode()
+
+    assert (
+        'ioplateau_disk_limit_exceeded_seconds_total{device="nvme1n1",dimension="iops",'
+        'kind="vm_uncached"} 2.5' in text
+    )
+    assert (
+        'ioplateau_interface_allowance_exceeded_total{allowance="pps",interface="eth0"} 42' in text
+    )

@@ -1,0 +1,208 @@
+"""Recordings of really throttled disks whose limit, load and times were drawn, not chosen.
+
+    python tests/helpers/drawn_machines.py SEED...   # tests/machines/drawn_SEED for each, all at once; a minute
+
+Each is a loop device of throttled_disk.py, on which the kernel holds reads and writes to their shares
+of one limit. Only the device's own line of /proc/diskstats is kept, and the machine's small files.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ioplateau.measure.snapshot import DISKSTATS, MEMINFO, PRESSURE, Snapshot, Static
+from ioplateau.run import recording
+from throttled_disk import MIB, ThrottledDisk
+
+MACHINES = Path(__file__).resolve().parent.parent / "machines"
+GUARD_SECONDS = 3
+READ_SHARES = (0.0, 0.3, 0.5, 0.7, 1.0)
+SIZES = (4, 8, 16, 32, 64, 128, 256)  # KiB
+# What a disk that others use as well can deliver, eight such loads together.
+IOPS, MOST_BYTES = (60.0, 600.0), 12e6
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What one recording is of. jitter: requests come at random moments instead of evenly."""
+
+    read_iops: int
+    write_iops: int
+    depth: int
+    size_bytes: int
+    jitter: bool
+    below: float  # of the limit, before it is reached
+    below_seconds: int
+    at_seconds: int
+    after: float
+    after_seconds: int
+
+    @property
+    def iops(self) -> int:
+        return self.read_iops + self.write_iops
+
+    @property
+    def read_percent(self) -> int:
+        return round(100 * self.read_iops / self.iops)
+
+
+def drawn(seed: int) -> Drawn:
+    r = random.Random(seed)
+    size = r.choice(SIZES) * 1024
+    iops = min(math.exp(r.uniform(math.log(IOPS[0]), math.log(IOPS[1]))), MOST_BYTES / size)
+    depth = round(math.exp(r.uniform(math.log(3), math.log(64))))
+    share = r.choice(READ_SHARES)
+    return Drawn(
+        read_iops=_enforceable(iops * share),
+        write_iops=_enforceable(iops * (1 - share)),
+        depth=depth,
+        size_bytes=size,
+        jitter=r.random() < 0.5,
+        below=r.uniform(0.3, 0.85),
+        below_seconds=r.randint(12, 16),
+        at_seconds=r.randint(22, 28),
+        after=r.uniform(0.2, 0.7),
+        after_seconds=r.randint(9, 12),
+    )
+
+
+def _enforceable(iops: float) -> int:
+    """The kernel lets pass whole operations in each 0.1 s (throtl_slice, block/blk-throttle.c): of a
+    limit of 46 a second, 40 were measured.
+    """
+    return 0 if iops == 0 else max(10, 10 * round(iops / 10))
+
+
+def record(seeds: list[int], root: Path = MACHINES) -> None:
+    """All of them at once."""
+    with ExitStack() as stack:
+        threads = []
+        for seed in seeds:
+            what = drawn(seed)
+            disk = ThrottledDisk(
+                read_iops=what.read_iops or None,
+                write_iops=what.write_iops or None,
+                size_bytes=64 * MIB,
+            )
+            arguments = (seed, what, stack.enter_context(disk), root / f"drawn_{seed}")
+            threads.append(threading.Thread(target=_record, args=arguments))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+
+def _record(seed: int, what: Drawn, disk: ThrottledDisk, place: Path) -> None:
+    place.mkdir(parents=True, exist_ok=True)
+    phases: list[dict[str, Any]] = []
+    done = threading.Event()
+    writer = threading.Thread(target=_write, args=(place / "recording.jsonl.gz", disk.name, done))
+    writer.start()
+    try:
+        time.sleep(3)
+        for name, share, seconds in (
+            ("below", what.below, what.below_seconds),
+            ("at", None, what.at_seconds),
+            ("after", what.after, what.after_seconds),
+        ):
+            phases.append(_phase(name, share, seconds, what, disk))
+        time.sleep(2)
+    finally:
+        done.set()
+        writer.join()
+    labels = {
+        "scenario": place.name,
+        "about": f"drawn with seed {seed} by tests/helpers/drawn_machines.py",
+        "hz": 1,
+        "guard_s": GUARD_SECONDS,
+        "limits": {disk.name: {"iops": what.iops}},
+        "drawn": {name: getattr(what, name) for name in Drawn.__slots__},
+        "phases": phases,
+    }
+    (place / "labels.json").write_text(json.dumps(labels, indent=1) + "\n")
+
+
+def _phase(
+    name: str, share: float | None, seconds: int, what: Drawn, disk: ThrottledDisk
+) -> dict[str, Any]:
+    percent = what.read_percent
+    rw = {0: "randwrite", 100: "randread"}.get(percent, "randrw")
+    options = [f"--rwmixread={percent}"] if rw == "randrw" else []
+    start = time.monotonic()
+    if share is not None:
+        reads, writes = round(what.read_iops * share), round(what.write_iops * share)
+        # Two numbers are of reads and of writes, and none may be nothing.
+        options.append(f"--rate_iops={reads or writes},{writes or reads}")
+        options += ["--rate_process=poisson"] if what.jitter else []
+    load = disk.load(
+        depth=what.depth, seconds=seconds, rw=rw, bs=str(what.size_bytes), options=tuple(options)
+    )
+    before = _done(disk.name)
+    while load.running() and _done(disk.name) == before:  # fio begins late where CPUs are busy
+        time.sleep(0.05)
+        start = time.monotonic()
+    fio = load.result()
+    end = time.monotonic()
+    binding = None
+    if share is None:
+        binding = {
+            "scope": "disk",
+            "metric": "either",  # all requests are of one size: operations or bytes, who can tell
+            "value": what.iops,
+            "devices": [disk.name],
+        }
+    iops = fio["read"]["iops"] + fio["write"]["iops"]
+    return {
+        "name": name,
+        "start_mono": start,
+        "end_mono": end,
+        "demand": "as fast as it goes" if share is None else f"{share:.2f} of the limit",
+        "binding": binding,
+        "fio": {"iops": round(iops, 2)},
+        "achieved_over_limit": round(iops / what.iops, 3),
+    }
+
+
+def _done(disk: str) -> list[str]:
+    """Reads and writes so far."""
+    words = Path(f"/sys/block/{disk}/stat").read_text().split()
+    return [words[0], words[4]]
+
+
+def _write(file: Path, disk: str, done: threading.Event) -> None:
+    size = Path(f"/sys/block/{disk}/size").read_text().strip()
+    number = Path(f"/sys/block/{disk}/dev").read_text().strip()
+    release = Path("/proc/sys/kernel/osrelease").read_text().strip()
+    static = Static(release, {disk: {"dev": number, "size": size, "queue/rotational": "0"}})
+    with file.open("wb") as output:
+        writer = recording.Writer(output, 1.0)
+        for snapshot in _snapshots(disk, static, done):
+            writer.write(snapshot)
+
+
+def _snapshots(disk: str, static: Static, done: threading.Event) -> Iterator[Snapshot]:
+    due = time.monotonic()
+    while not done.wait(max(0.0, due - time.monotonic())):
+        due += 1.0
+        mono, wall = time.monotonic(), time.time()
+        lines = Path(DISKSTATS).read_bytes().splitlines(keepends=True)
+        texts = {DISKSTATS: b"".join(line for line in lines if line.split()[2] == disk.encode())}
+        texts[PRESSURE] = Path(PRESSURE).read_bytes()
+        wanted = (b"MemTotal", b"Dirty:", b"Writeback:")
+        memory = Path(MEMINFO).read_bytes().splitlines(keepends=True)
+        texts[MEMINFO] = b"".join(line for line in memory if line.startswith(wanted))
+        yield Snapshot(mono, time.monotonic(), wall, static, texts=texts)
+
+
+if __name__ == "__main__":
+    record([int(word) for word in sys.argv[1:]])

@@ -1,0 +1,192 @@
+"""From when until when a budget was held back."""
+
+import states
+from ioplateau.history.episodes import MOST_KEPT, Episode, Episodes
+from ioplateau.limits.budgets import Dimension, FlowKey, Kind, Origin, Word
+
+WALL = 1_700_000_000.0
+
+
+class Story:
+    """Ticks of one disk, a second each."""
+
+    def __init__(self):
+        self.episodes = Episodes()
+        self.now = 0.0
+        self.changes = []
+        self.since = 0.0
+        self.word = None
+
+    def tick(self, word, seconds=1, kind=Kind.DISK, **parts):
+        for _ in range(seconds):
+            self.now += 1.0
+            if word is not self.word:
+                self.word, self.since = word, self.now
+            found = states.budget(kind, "sda", word=word)
+            evidence = {"waiting": parts.get("waiting", 4.0)} | parts.get("evidence", {})
+            verdict = found.verdict._replace(
+                since=self.since,
+                dimension=Dimension.IOPS,
+                limit=500.0,
+                origin=Origin.CATALOGUE,
+                utilization=parts.get("share", 1.0),
+                sentence=parts.get("sentence", "held"),
+                evidence=evidence,
+                sufferers=(FlowKey("disk", "sda"),),
+            )
+            found = found._replace(verdict=verdict)
+            state = states.state(mono=self.now, wall=WALL + self.now, budgets=states.by_key(found))
+            self.changes += self.episodes.observe(state, parts.get("dt", 1.0))
+        return self
+
+
+def test_an_episode_begins_with_its_word_and_ends_when_it_stays_away():
+    story = Story().tick(Word.HEALTHY, 3).tick(Word.THROTTLED, 20)
+    assert [change.is_end for change in story.changes] == [False]
+
+    story.tick(Word.HEALTHY, 9)
+    assert len(story.changes) == 1
+    story.tick(Word.HEALTHY, 3)
+
+    end = story.changes[-1]
+    assert end.is_end
+    assert (end.episode.began, end.episode.ended) == (WALL + 4, WALL + 24)
+    assert end.episode.limit == 500.0
+    assert end.episode.victims == ("sda",)
+
+
+def test_how_hard_and_how_much_waited():
+    story = Story().tick(Word.THROTTLED, 1).tick(Word.THROTTLED, 10, waiting=2.0, share=0.98)
+    story.tick(Word.THROTTLED, 10, waiting=6.0, share=1.02).tick(Word.IDLE, 12)
+
+    episode = story.changes[-1].episode
+    assert episode.held_seconds == 20
+    assert episode.waited_seconds == 80
+    assert episode.requests_waiting == 4.0
+    assert episode.most_requests_waiting == 6.0
+    assert round(episode.mean_share, 3) == 1.0
+    assert episode.peak_share == 1.02
+
+
+def test_flapping_is_one_episode_with_interruptions():
+    story = Story()
+    for _ in range(5):
+        story.tick(Word.THROTTLED, 4).tick(Word.HEALTHY, 4)
+    story.tick(Word.HEALTHY, 12)
+
+    assert [change.is_end for change in story.changes] == [False, True]
+    assert story.changes[-1].episode.interruptions == 4
+    assert story.changes[-1].episode.held_seconds == 15  # the first tick of each has no second yet
+
+
+def test_another_word_is_another_episode():
+    story = Story().tick(Word.THROTTLED, 5).tick(Word.STALLED, 5).tick(Word.IDLE, 12)
+
+    assert [(c.episode.word, c.is_end) for c in story.changes] == [
+        (Word.THROTTLED, False),
+        (Word.THROTTLED, True),
+        (Word.STALLED, False),
+        (Word.STALLED, True),
+    ]
+
+
+def test_the_words_of_its_height_are_kept():
+    story = Story().tick(Word.THROTTLED, 5, sentence="at its height")
+    story.tick(Word.THROTTLED, 5, share=0.3, sentence="draining").tick(Word.IDLE, 12)
+
+    assert story.changes[-1].episode.sentence == "at its height"
+
+
+def test_a_gap_is_not_counted_as_waiting():
+    story = Story().tick(Word.THROTTLED, 2).tick(Word.THROTTLED, 1, dt=0.0)
+
+    (episode,) = story.episodes.running()
+    assert episode.held_seconds == 1
+
+
+def test_who_drew_most_of_a_lane():
+    shares = {"share:sda": 0.8, "share:sdb": 0.2}
+    story = Story().tick(Word.THROTTLED, 3, evidence=shares)
+
+    assert story.episodes.running()[0].drew_most == "sda"
+
+
+def test_asking_for_a_span_finds_what_touches_it():
+    story = Story().tick(Word.THROTTLED, 10).tick(Word.IDLE, 20).tick(Word.THROTTLED, 10)
+    episodes = story.episodes
+
+    assert len(episodes.between(0, WALL + 100)) == 2
+    assert len(episodes.between(WALL + 5, WALL + 8)) == 1
+    assert [e.ended for e in episodes.between(WALL + 35, WALL + 100)] == [None]
+    assert episodes.between(WALL + 15, WALL + 20) == ()
+
+
+def test_what_a_restart_cut_off_goes_on_when_it_is_still_held():
+    story = Story()
+    before = Episode(Kind.DISK, "sda", Word.THROTTLED, WALL - 300, held_seconds=290.0)
+    story.episodes.restore([before], WALL - 5)
+
+    story.tick(Word.HEALTHY, 8).tick(Word.THROTTLED, 10).tick(Word.HEALTHY, 12)
+
+    (change,) = story.changes
+    assert change.is_end
+    assert change.episode.began == WALL - 300
+    assert change.episode.held_seconds == 299
+    assert not change.episode.cut_off
+
+
+def test_what_a_restart_cut_off_keeps_who_did_it_and_what_would_lift_it():
+    before = Episode(
+        Kind.DISK,
+        "sda",
+        Word.THROTTLED,
+        WALL - 300,
+        drew_most="db.service",
+        lift="a P15: 1,100 IOPS",
+    )
+    goes_on, ended = Story(), Story()
+    for story in (goes_on, ended):
+        story.episodes.restore([before], WALL - 5)
+
+    goes_on.tick(Word.THROTTLED, 10, evidence={"share:sda": 0.8, "share:sdb": 0.2})
+    ended.tick(Word.HEALTHY, 130)
+
+    for told in (goes_on.episodes.running()[0], ended.changes[0].episode):
+        assert (told.drew_most, told.lift) == ("db.service", "a P15: 1,100 IOPS")
+
+
+def test_what_a_restart_cut_off_and_is_held_no_more_ended_when_it_was_seen_last():
+    story = Story()
+    before = Episode(Kind.DISK, "sda", Word.THROTTLED, WALL - 300)
+    story.episodes.restore([before], WALL - 5)
+
+    story.tick(Word.HEALTHY, 130)
+
+    (change,) = story.changes
+    assert change.episode.ended == WALL - 5
+    assert change.episode.cut_off
+
+
+def test_a_clock_that_is_set_back_keeps_nothing_open():
+    story = Story().tick(Word.THROTTLED, 5)
+    story.now -= 3600
+    story.tick(Word.HEALTHY, 12)
+
+    assert story.changes[-1].is_end
+    assert story.changes[-1].episode.ended >= story.changes[-1].episode.began
+
+
+def test_what_is_kept_is_bounded():
+    story = Story()
+    for _ in range(MOST_KEPT + 50):
+        story.tick(Word.THROTTLED, 1).tick(Word.STALLED, 1)
+
+    assert len(story.episodes.between(0, 1e12)) <= MOST_KEPT + 1
+
+
+def test_what_would_lift_it_is_kept_with_the_episode():
+    story = Story().tick(Word.THROTTLED, 5)
+    story.episodes.tell_lift(story.episodes.running()[0].key, "P40 in place of P30: 7,500 IOPS")
+    story.tick(Word.THROTTLED, 5).tick(Word.HEALTHY, 20)
+
+    assert story.changes[-1].episode.lift == "P40 in place of P30: 7,500 IOPS"

@@ -1,0 +1,155 @@
+"""History: what was found, remembered."""
+
+import pytest
+
+import states
+from ioplateau.history import History, What
+from ioplateau.judge.flows import FlowTick
+from ioplateau.limits.budgets import Dimension, Direction, FlowKey, Kind, Limit, Origin, Word
+
+SDA = FlowKey("disk", "sda")
+WALL = 1_700_000_040.0
+
+
+def tick(second, reads=400.0, limit=500.0, wall=WALL, word=Word.HEALTHY, **parts):
+    found = states.budget(Kind.DISK, "sda", states.limit(Dimension.IOPS, value=limit), word=word)
+    found = found._replace(budget=found.budget._replace(members=(SDA,)))
+    flow = FlowTick(1.0, reads, 0.0, reads * 4096, 0.0, 0.005, None, 2.0, 2)
+    return states.state(
+        mono=100.0 + second,
+        wall=wall + second,
+        budgets=states.by_key(found),
+        **{"flows": {SDA: flow}} | parts,
+    )
+
+
+def after(seconds, **parts):
+    history = History()
+    for second in range(seconds):
+        history.observe(tick(second, **parts))
+    return history
+
+
+def test_a_series_has_rate_share_queue_and_await():
+    found = after(30).series("disk", "sda", "iops", 900)
+
+    assert found.step_seconds == 1
+    assert found.at == tuple(int(WALL) + second for second in range(30))
+    assert set(found.rate) == {400.0}
+    assert found.limit[-1] == 500.0
+    assert found.share[-1] == pytest.approx(0.8)
+    assert found.queue_length[-1] == pytest.approx(2.0)
+    assert found.await_seconds[-1] == pytest.approx(0.005)
+
+
+def test_a_series_of_the_last_seconds_has_no_others():
+    found = after(100).series("disk", "sda", "iops", 10)
+
+    assert found.at == tuple(int(WALL) + second for second in range(90, 100))
+
+
+def test_longer_series_are_of_ten_seconds_and_of_minutes():
+    history = after(190)
+
+    assert history.series("disk", "sda", "iops", 3600).step_seconds == 10
+    assert len(history.series("disk", "sda", "iops", 3600).at) == 18
+    assert history.series("disk", "sda", "throughput", 7 * 86400).step_seconds == 60
+    assert history.series("disk", "sda", "throughput", 7 * 86400).rate[0] == pytest.approx(
+        400 * 4096, rel=1e-3
+    )
+
+
+def test_a_hole_is_one_point_of_which_nothing_is_known():
+    history = after(10)
+    for second in range(40, 50):
+        history.observe(tick(second))
+
+    found = history.series("disk", "sda", "iops")
+
+    assert found.rate.count(None) == 1
+    assert found.at[10] == int(WALL) + 10
+    assert found.rate[10] is None
+
+
+def test_a_flow_that_is_not_known_makes_its_budget_not_known():
+    history = after(3)
+    history.observe(tick(3, flows={SDA: None}))
+
+    found = history.series("disk", "sda", "iops")
+
+    assert found.rate[-1] is None
+    assert found.share[-1] is None
+
+
+def test_a_share_is_of_the_limit_that_was_in_force():
+    history = after(30, limit=1000.0)
+    for second in range(30, 60):
+        history.observe(tick(second, limit=500.0))
+
+    found = history.series("disk", "sda", "iops")
+
+    assert found.share[0] == pytest.approx(0.4)
+    assert found.share[-1] == pytest.approx(0.8)
+
+
+def test_no_such_budget_is_none_and_no_such_word_an_error():
+    history = after(3)
+
+    assert history.series("disk", "sdz", "iops") is None
+    with pytest.raises(ValueError, match="nonsense"):
+        history.series("disk", "sda", "nonsense")
+
+
+def test_reads_alone():
+    found = after(3).series("disk", "sda", "iops", direction="write")
+
+    assert found.direction is Direction.WRITE
+    assert set(found.rate) == {0.0}
+
+
+def test_a_gap_and_a_set_clock_are_events():
+    history = after(5)
+    history.observe(tick(60))
+    history.observe(tick(61, wall=WALL - 3600))
+
+    assert [event.what for event in history.events()] == [What.GAP, What.CLOCK]
+    assert "3,600 s" in history.events()[1].sentence
+
+
+def test_a_limit_that_is_learned_is_an_event_once():
+    history = after(12)
+    learned = states.budget(Kind.DISK, "sda", states.limit(Dimension.IOPS, value=500.0))
+    limit = learned.limits[0]
+    limit = limit._replace(limit=Limit(Dimension.IOPS, Direction.TOTAL, 480.0, Origin.LEARNED))
+    learned = learned._replace(limits=(*learned.limits, limit))
+    for second in range(12, 60):
+        history.observe(tick(second)._replace(budgets=states.by_key(learned)))
+
+    (event,) = history.events()
+    assert event.what is What.LEARNED
+    assert event.subject == "disk sda"
+    assert "480 IOPS" in event.sentence
+
+
+def test_episodes_are_told_while_they_go_on_and_after():
+    history = after(20, word=Word.THROTTLED)
+    assert [episode.name for episode in history.open_episodes()] == ["sda"]
+
+    for second in range(20, 40):
+        history.observe(tick(second))
+
+    assert history.open_episodes() == ()
+    (episode,) = history.episodes()
+    assert episode.ended == WALL + 20
+
+
+def test_a_week_of_three_hundred_busy_budgets_stays_within_three_mebibytes():
+    history = History()
+    keys = [FlowKey("disk", f"sd{number}") for number in range(300)]
+    flow = FlowTick(1.0, 500.0, 0.0, 4096.0, 0.0, 0.005, None, 2.0, 2)
+    flows = dict.fromkeys(keys, flow)
+    for minute in range(0, 7 * 1440, 7):
+        for second in (0, 1, 11):
+            history.observe(states.state(mono=60.0 * minute + second, wall=WALL + 60 * minute + second, flows=flows))  # fmt: skip
+
+    assert history.rings.size_bytes < 3 << 20

@@ -1,0 +1,165 @@
+"""What every flow did lately, in a stated size."""
+
+import math
+
+from ioplateau.history.rings import Cell, Rings, RingSize
+from ioplateau.judge.flows import FlowTick
+from ioplateau.limits.budgets import FlowKey
+
+SDA, SDB = FlowKey("disk", "sda"), FlowKey("disk", "sdb")
+START = 1_700_000_040  # begins a minute
+
+
+def busy(reads=500.0, writes=0.0, **more):
+    read_await = more.pop("read_await_seconds", 0.004)
+    return FlowTick(
+        1.0, reads, writes, reads * 4096, writes * 4096, read_await, None, **{"queue_length": 2.0, "in_flight": 2} | more
+    )  # fmt: skip
+
+
+def rest():
+    return FlowTick(1.0, queue_length=0.0, in_flight=0)
+
+
+def cells(rings, level, key, first=0, last=2**40):
+    return [(at, found.get(key)) for at, found in rings.levels[level].cells([key], first, last)]
+
+
+def test_a_second_is_kept_as_it_was():
+    rings = Rings()
+
+    rings.add(START, {SDA: busy()})
+
+    (found,) = cells(rings, 0, SDA)
+    assert found[0] == START
+    assert found[1] == Cell(500.0, 0.0, 500 * 4096, 0.0, 2.0, 2.0)
+
+
+def test_what_rests_takes_no_space_and_is_no_hole():
+    rings = Rings()
+
+    for second in range(5):
+        rings.add(START + second, {SDA: rest()})
+
+    assert rings.size_bytes == 0
+    assert cells(rings, 0, SDA) == [(START + second, None) for second in range(5)]
+
+
+def test_seconds_in_which_nobody_looked_are_not_told():
+    rings = Rings()
+
+    rings.add(START, {SDA: busy()})
+    rings.add(START + 3, {SDA: busy()})
+
+    assert [at for at, _ in cells(rings, 0, SDA)] == [START, START + 3]
+
+
+def test_what_is_not_known_of_a_flow_that_moved_is_nan():
+    rings = Rings()
+
+    rings.add(START, {SDA: busy(), SDB: None})
+    rings.add(START + 1, {SDA: None, SDB: None})
+
+    assert all(math.isnan(value) for value in cells(rings, 0, SDA)[1][1])
+    assert cells(rings, 0, SDB)[1][1] is None  # it never moved: there is nothing to know
+
+
+def test_a_disk_that_answers_nothing_has_a_queue():
+    rings = Rings()
+
+    rings.add(START, {SDA: FlowTick(1.0, queue_length=0.0, in_flight=7)})
+
+    assert cells(rings, 0, SDA)[0][1].queue_length == 7
+
+
+def test_what_is_kept_is_right_within_a_thousandth():
+    rings = Rings()
+    for second in range(120):
+        rings.add(START + second, {SDA: busy(reads=10.0 * second, queue_length=0.01 * second)})
+
+    found = dict(cells(rings, 0, SDA))
+
+    for second in range(1, 60):
+        cell = found[START + second]
+        assert math.isclose(cell.read_operations_per_second, 10.0 * second, rel_tol=1e-3)
+        assert math.isclose(cell.read_bytes_per_second, 40960.0 * second, rel_tol=1e-3)
+        assert math.isclose(cell.queue_length, 0.01 * second, rel_tol=1e-3)
+
+
+def test_figures_beyond_what_can_be_kept_are_cut_and_not_lost():
+    rings = Rings()
+
+    rings.add(START, {SDA: busy(reads=1e9, queue_length=1e6)})
+
+    cell = cells(rings, 0, SDA)[0][1]
+    assert cell.read_operations_per_second == 65504 * 64
+    assert cell.queue_length == 65504
+
+
+def test_ten_seconds_are_the_mean_of_their_seconds():
+    rings = Rings()
+    for second in range(10):
+        rings.add(START + second, {SDA: busy(reads=100.0) if second < 5 else rest()})
+
+    rings.fold(1, START)
+
+    ((at, cell),) = cells(rings, 1, SDA)
+    assert at == START
+    assert cell.read_operations_per_second == 50.0
+    assert math.isclose(cell.waiting_seconds / cell.read_operations_per_second, 0.004, rel_tol=1e-3)
+
+
+def test_a_mean_is_of_what_is_known():
+    rings = Rings()
+    for second in range(4):
+        rings.add(START + second, {SDA: busy(reads=100.0) if second != 2 else None})
+    rings.add(START + 4, {SDA: None})
+
+    rings.fold(1, START)
+
+    assert cells(rings, 1, SDA)[0][1].read_operations_per_second == 100.0
+
+
+def test_a_minute_is_the_mean_of_its_ten_seconds():
+    rings = Rings()
+    for second in range(60):
+        rings.add(START + second, {SDA: busy(reads=100.0) if second < 30 else rest()})
+        if second % 10 == 9:
+            rings.fold(1, START + second - 9)
+
+    rings.fold(2, START)
+
+    ((at, cell),) = cells(rings, 2, SDA)
+    assert (at, cell.read_operations_per_second) == (START, 50.0)
+
+
+def test_a_level_forgets_what_is_older_than_it_keeps():
+    rings = Rings((RingSize(1, 120, 10**6),))
+    for second in range(600):
+        rings.add(START + second, {SDA: busy()})
+
+    kept = cells(rings, 0, SDA)
+
+    assert 120 <= len(kept) <= 240
+
+
+def test_three_hundred_busy_flows_stay_within_the_stated_size_and_reach_equally_far():
+    rings = Rings((RingSize(1, 900, 500_000),))
+    keys = [FlowKey("disk", f"sd{number}") for number in range(300)]
+
+    for minute in range(10):
+        for second in (0, 30):
+            rings.add(START + 60 * minute + second, dict.fromkeys(keys, busy()))
+
+    # The minute that is written is as large as it is.
+    assert rings.size_bytes <= 500_000
+    assert len({len(cells(rings, 0, key)) for key in keys}) == 1
+
+
+def test_time_that_goes_back_is_written_where_it_belongs():
+    rings = Rings()
+    rings.add(START + 70, {SDA: busy(reads=7.0)})
+
+    rings.add(START + 5, {SDA: busy(reads=5.0)})
+
+    assert [at for at, _ in cells(rings, 0, SDA)] == [START + 5, START + 70]

@@ -1,0 +1,637 @@
+"""Azure's own words about a VM, sound and unsound, and what its parts are sold with."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloud_machines import (
+    AZURE_DMI,
+    FIXED,
+    GEN1_OS,
+    GEN1_TEMPORARY,
+    NITRO_DMI,
+    OS_DISK,
+    REMOTE,
+    SCSI1,
+    SCSI2,
+    azure_answer,
+    data_disk,
+    devices,
+    nvme,
+    scsi,
+)
+from ioplateau.limits.budgets import Burst, Dimension, Direction, Kind, Origin
+from ioplateau.limits.claims import DiskFact, VmFact, VolumeFact
+from ioplateau.limits.clouds import discover
+from ioplateau.limits.clouds.ask import QuestionError, ask
+from ioplateau.limits.clouds.azure import CLOUD, managed, volumes
+from ioplateau.limits.clouds.azure import metadata as azure
+from ioplateau.limits.clouds.azure import sold as azure_limits
+from ioplateau.limits.clouds.azure.tables import disk_tier, vm_size
+from ioplateau.limits.clouds.identity import DiskIdentity
+from ioplateau.run.cataloguefiles import CatalogueFiles
+
+CATALOGUE = CatalogueFiles()
+MIB = 1 << 20
+
+
+def identify(answer, **block):
+    return azure.identify({azure.INSTANCE: answer}, devices(**block))
+
+
+def figures(limits):
+    return {(limit.dimension, limit.direction): limit.value for limit in limits}
+
+
+IOPS = (Dimension.IOPS, Direction.TOTAL)
+BYTES = (Dimension.THROUGHPUT, Direction.TOTAL)
+
+
+def test_an_azure_vm_is_told_by_its_asset_tag():
+    assert CLOUD.detect(AZURE_DMI)
+    assert discover.detect(AZURE_DMI) == "azure"
+
+
+@pytest.mark.parametrize(
+    "files", [{}, NITRO_DMI, {"/sys/class/dmi/id/sys_vendor": "Microsoft Corporation"}]
+)
+def test_another_machine_on_hyper_v_is_no_azure_vm(files):
+    assert not CLOUD.detect(files)
+
+
+def test_a_machine_in_no_cloud_has_nobody_to_ask():
+    assert discover.detect({"/sys/class/dmi/id/sys_vendor": "QEMU"}) == ""
+    assert discover.wanted("") == ()
+
+
+def test_one_document_is_wanted_with_the_header_the_service_demands():
+    (document,) = azure.wanted()
+
+    assert document.path == "/metadata/instance?api-version=2021-05-01"
+    assert document.headers == (("Metadata", "true"),)
+
+
+def test_scsi_disks_are_found_by_controller_and_lun():
+    identity = identify(
+        azure_answer(
+            data_disk("0", "a", caching="ReadOnly"),
+            data_disk("3", "b", "StandardSSD_LRS", "256"),
+            os_disk=OS_DISK,
+        ),
+        sda=scsi(FIXED, 0, 30),
+        sdb=scsi(FIXED, 1, 64),
+        sdc=scsi(SCSI1, 0),
+        sdd=scsi(SCSI1, 3, 256),
+        sr0=scsi(FIXED, 2, 1),
+    )
+
+    assert identity.vm_size == "Standard_D8s_v3"
+    assert identity.region == "westeurope"
+    assert identity.controller == "SCSI"
+    assert identity.reasons == ()
+    told = {name: (disk.role, disk.lun, disk.name) for name, disk in identity.disks.items()}
+    assert told == {
+        "sda": ("os", 0, "os"),
+        "sdb": ("temporary", None, ""),
+        "sdc": ("data", 0, "a"),
+        "sdd": ("data", 3, "b"),
+    }
+    assert identity.disks["sdc"].caching == "ReadOnly"
+    assert (identity.disks["sdd"].sku, identity.disks["sdd"].size_gib) == ("StandardSSD_LRS", 256)
+
+
+def test_on_a_first_generation_vm_the_os_and_temporary_disks_have_controllers_of_their_own():
+    identity = identify(azure_answer(), sda=scsi(GEN1_OS, 0, 30), sdb=scsi(GEN1_TEMPORARY, 0, 64))
+
+    assert {name: disk.role for name, disk in identity.disks.items()} == {
+        "sda": "os",
+        "sdb": "temporary",
+    }
+
+
+def test_nvme_disks_are_found_by_namespace_and_local_ones_by_model():
+    identity = identify(
+        azure_answer(data_disk("0", "a"), data_disk("7", "b"), os_disk=OS_DISK),
+        nvme0n1=nvme(REMOTE, 1, 30),
+        nvme0n2=nvme(REMOTE, 2),
+        nvme0n9=nvme(REMOTE, 9),
+        nvme1n1=nvme("Microsoft NVMe Direct Disk v2", 1, 880),
+        nvme2n1=nvme("Microsoft NVMe Direct Disk", 1, 1788),
+    )
+
+    assert identity.controller == "NVMe"
+    assert {name: (disk.role, disk.name) for name, disk in identity.disks.items()} == {
+        "nvme0n1": ("os", "os"),
+        "nvme0n2": ("data", "a"),
+        "nvme0n9": ("data", "b"),
+        "nvme1n1": ("local", ""),
+        "nvme2n1": ("local", ""),
+    }
+
+
+def test_keys_are_read_in_any_case_and_numbers_from_strings():
+    answer = azure_answer(data_disk("0", opsPerSecondThrottle="65280")).replace("vmSize", "VMSIZE")
+    identity = identify(answer.replace("lun", "LUN"), sdc=scsi(SCSI1, 0))
+
+    assert identity.vm_size == "Standard_D8s_v3"
+    assert identity.disks["sdc"].iops == 65_280
+
+
+def test_throttle_fields_of_an_ultra_disk_are_reported_limits():
+    identity = identify(
+        azure_answer(
+            data_disk(
+                "0",
+                sku="UltraSSD_LRS",
+                opsPerSecondThrottle="65280",
+                bytesPerSecondThrottle="979202048",
+                diskCapacityBytes="274877906944",
+                diskSizeGB="",
+            )
+        ),
+        sdc=scsi(SCSI1, 0, 256),
+    )
+    sold, _ = azure_limits.sold_disk(identity.disks["sdc"], None, CATALOGUE)
+
+    assert identity.disks["sdc"].size_gib == 256
+    assert figures(sold.limits) == {IOPS: 65_280, BYTES: 979_202_048}
+    assert {limit.origin for limit in sold.limits} == {Origin.REPORTED}
+
+
+def test_empty_strings_mean_that_a_field_does_not_apply():
+    identity = identify(azure_answer(data_disk("0", caching="", size="")), sdc=scsi(SCSI1, 0, 512))
+    disk = identity.disks["sdc"]
+
+    assert (disk.iops, disk.bytes_per_second, disk.caching) == (None, None, "")
+    assert disk.size_gib == 512  # the kernel's word, where metadata has none
+    assert identity.reasons == ()
+
+
+def test_a_disk_without_a_lun_has_no_device_and_a_reason():
+    identity = identify(azure_answer(data_disk("", "lost")), sdc=scsi(SCSI1, 0))
+
+    assert [disk.name for disk in identity.unplaced] == ["lost"]
+    assert identity.disks["sdc"].sku == ""
+    assert "data disk lost has no LUN" in identity.reasons[0]
+
+
+def test_two_disks_with_one_lun_are_both_left_unknown():
+    identity = identify(
+        azure_answer(data_disk("0", "a"), data_disk("0", "b", "StandardSSD_LRS")),
+        sdc=scsi(SCSI1, 0),
+    )
+
+    assert [disk.name for disk in identity.unplaced] == ["a", "b"]
+    assert identity.disks["sdc"].sku == ""
+    assert "a and b have one LUN, 0: neither is placed" in identity.reasons[0]
+
+
+def test_two_devices_with_one_lun_belong_to_the_first_controller():
+    identity = identify(azure_answer(data_disk("0", "a")), sdc=scsi(SCSI2, 0), sdd=scsi(SCSI1, 0))
+
+    assert identity.disks["sdd"].name == "a"
+    assert "sdc" not in identity.disks
+    assert "sdc: sdd has LUN 0 already" in identity.reasons[0]
+
+
+def test_a_disk_that_the_kernel_does_not_have_yet_is_named():
+    identity = identify(azure_answer(data_disk("5", "new")), sda=scsi(FIXED, 0, 30))
+
+    assert identity.unplaced[0].name == "new"
+    assert "no block device is LUN 5 (new)" in identity.reasons[0]
+
+
+def test_a_disk_whose_controller_sysfs_does_not_name_is_told_by_lun_and_size_if_only_one_fits():
+    answer = azure_answer(data_disk("0", "a", size="512"))
+    one = identify(answer, sdc=scsi("", 0, 512))
+    two = identify(answer, sdc=scsi("", 0, 512), sdd=scsi("", 0, 512))
+
+    assert one.disks["sdc"].name == "a"
+    assert two.disks == {}
+
+
+def test_an_ephemeral_os_disk_draws_on_the_cached_lane_only():
+    os_disk = OS_DISK | {"diffDiskSettings": {"option": "Local"}}
+    identity = identify(azure_answer(os_disk=os_disk), sda=scsi(FIXED, 0, 30))
+    sold, _ = azure_limits.sold_disk(identity.disks["sda"], None, CATALOGUE)
+
+    assert sold.draws.read == sold.draws.write == (Kind.VM_CACHED,)
+    assert sold.limits == ()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "<html>502</html>",
+        "null",
+        "[]",
+        '"x"',
+        "{}",
+        '{"compute": []}',
+        '{"compute": null}',
+        "[" * 100_000,
+        '{"a":' * 50_000,
+        "\x00\udcff",
+    ],
+)
+def test_garbage_instead_of_the_document_leaves_a_reason_and_nothing_else(answer):
+    identity = identify(answer, sda=scsi(FIXED, 0, 30))
+
+    assert identity.vm_size == ""
+    assert identity.disks["sda"].role == "os"
+    assert identity.reasons
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        None,
+        [],
+        "x",
+        {},
+        {"dataDisks": {}},
+        {"dataDisks": [None, 1, "x", [], {}]},
+        {"dataDisks": [data_disk("-1"), data_disk("0.5"), data_disk("x"), data_disk({"a": 1})]},
+        {"dataDisks": [data_disk("1e400"), data_disk(True), data_disk(None)], "osDisk": []},
+        {"dataDisks": [{"lun": "0", "managedDisk": "x", "diskSizeGB": [1]}], "osDisk": {}},
+    ],
+)
+def test_garbage_within_the_document_costs_only_itself(profile):
+    identity = identify(azure_answer(storageProfile=profile), sdc=scsi(SCSI1, 0))
+
+    assert identity.vm_size == "Standard_D8s_v3"
+    assert identity.disks["sdc"].role == "data"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(
+                ["compute", "storageProfile", "dataDisks", "osDisk", "lun", "diskSizeGB", "vmSize"]
+            ),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=30,
+)
+
+
+@given(JSON)
+def test_whatever_comes_in_identify_returns(value):
+    text = json.dumps({"compute": value})
+    identity = identify(text, sdc=scsi(SCSI1, 0))
+
+    assert identity.cloud == "azure"
+    assert azure.essence(text)
+
+
+def test_what_is_kept_of_the_document_has_no_secrets_and_tells_the_same():
+    answer = azure_answer(data_disk("0", "a"), data_disk("1", "b"), os_disk=OS_DISK)
+    kept = azure.essence(answer)
+    block = {"sda": scsi(FIXED, 0, 30), "sdc": scsi(SCSI1, 0), "sdd": scsi(SCSI1, 1)}
+
+    assert "SECRET" not in kept
+    assert "subscriptions" not in kept
+    assert identify(kept, **block) == identify(answer, **block)
+
+
+def test_garbage_is_kept_as_nothing_and_not_as_itself():
+    assert azure.essence("<html>SECRET</html>") == '{"compute":{}}'
+
+
+@pytest.mark.parametrize(
+    ("caching", "read", "hit", "write", "later"),
+    [
+        ("None", "UD", "", "UD", ""),
+        ("", "UD", "", "UD", ""),
+        ("ReadOnly", "CUD", "C", "CUD", ""),
+        ("ReadWrite", "CUD", "C", "C", "UD"),
+    ],
+)
+def test_what_an_io_counts_on_follows_the_documented_table(caching, read, hit, write, later):
+    kinds = {"U": Kind.VM_UNCACHED, "C": Kind.VM_CACHED, "D": Kind.DISK}
+    draws = azure_limits.draws_of(DiskIdentity(role="data", sku="Premium_LRS", caching=caching))
+    found = (draws.read, draws.read_hit, draws.write, draws.write_later)
+
+    assert found == tuple(tuple(kinds[x] for x in way) for way in (read, hit, write, later))
+
+
+def test_temporary_and_local_disks_do_not_count_on_the_uncached_lane():
+    temporary = azure_limits.draws_of(DiskIdentity(role="temporary"))
+    local = azure_limits.draws_of(DiskIdentity(role="local"))
+
+    assert temporary.read == (Kind.VM_CACHED, Kind.DISK)
+    assert local.read == local.write == (Kind.DISK,)
+
+
+@pytest.mark.parametrize("sku", ["UltraSSD_LRS", "PremiumV2_LRS"])
+def test_ultra_and_premium_v2_disks_have_their_lane_where_the_size_has_one_and_no_cache(sku):
+    disk = DiskIdentity(role="data", sku=sku, caching="ReadOnly")
+
+    assert azure_limits.draws_of(disk, has_ultra_lane=True).read == (Kind.VM_ULTRA, Kind.DISK)
+    assert azure_limits.draws_of(disk).read == (Kind.VM_UNCACHED, Kind.DISK)
+    assert azure_limits.draws_of(disk).read_hit == ()
+
+
+def test_the_lanes_of_a_vm_have_the_limits_of_its_size_with_their_source():
+    lanes = azure_limits.lane_limits(vm_size(CATALOGUE, "Standard_D8s_v3"))
+    uncached = lanes[Kind.VM_UNCACHED]
+
+    assert figures(uncached) == {IOPS: 12_800, BYTES: 192e6}
+    assert uncached[0].burst == Burst(16_000, 5_760_000)
+    assert figures(lanes[Kind.VM_CACHED]) == {IOPS: 16_000, BYTES: 128e6}
+    # Azure counts what leaves the VM, in Mbit/s.
+    assert figures(lanes[Kind.VM_NETWORK]) == {(Dimension.THROUGHPUT, Direction.WRITE): 250e6}
+    assert uncached[0].source.startswith("Standard_D8s_v3 (docs), azure-compute-docs")
+    assert uncached[0].source.endswith("2024-09-24")
+    assert (uncached[0].tolerance, uncached[1].tolerance) == (0, 0.05)
+
+
+def test_a_disk_has_the_limits_of_its_sku_and_size():
+    disk = DiskIdentity(device="sdc", role="data", sku="premium_lrs", size_gib=128, lun=3)
+    sold, reasons = azure_limits.sold_disk(disk, None, CATALOGUE)
+
+    assert figures(sold.limits) == {IOPS: 500, BYTES: 100e6}
+    assert [limit.burst for limit in sold.limits] == [
+        Burst(3500, 5_400_000),
+        Burst(170e6, 126_000e6),
+    ]
+    assert sold.limits[0].source == "P10 Premium_LRS, azure_disks 2026-08"
+    assert sold.operation_bytes == 256 * 1024
+    assert sold.info["tier"] == "P10"
+    assert reasons == ()
+
+
+def test_opt_in_burst_performance_plus_and_a_raised_tier_come_from_the_configuration():
+    p30 = DiskIdentity(role="data", sku="Premium_LRS", size_gib=1024)
+
+    def of(**more):
+        disk = DiskIdentity(role="data", sku="Premium_LRS", size_gib=1024, **more)
+        return figures(azure_limits.sold_disk(disk, None, CATALOGUE)[0].limits)
+
+    assert figures(azure_limits.sold_disk(p30, None, CATALOGUE)[0].limits) == {
+        IOPS: 5000,
+        BYTES: 200e6,
+    }
+    assert of(on_demand_burst=True) == {IOPS: 30_000, BYTES: 1000e6}
+    assert of(performance_plus=True) == {IOPS: 8000, BYTES: 300e6}
+    assert of(tier="P50") == {IOPS: 7500, BYTES: 250e6}
+
+
+def test_a_premium_v2_disk_without_its_provisioned_figures_is_unknown():
+    disk = DiskIdentity(device="sdc", role="data", sku="PremiumV2_LRS", size_gib=512)
+    sold, reasons = azure_limits.sold_disk(disk, None, CATALOGUE)
+
+    assert sold.limits == ()
+    assert reasons == ("sdc: PremiumV2_LRS is provisioned, and nobody tells with what: unknown",)
+
+
+@pytest.mark.parametrize(
+    ("sku", "gib", "iops", "most"),
+    [
+        ("PremiumV2_LRS", 4, None, (3000, 125e6)),
+        ("PremiumV2_LRS", 512, 3000, (80_000, 750e6)),
+        ("PremiumV2_LRS", 512, 8000, (80_000, 2000e6)),
+        ("PremiumV2_LRS", 32, None, (16_000, 2000e6)),
+        ("UltraSSD_LRS", 16, None, (16_000, 4000e6)),
+        ("UltraSSD_LRS", 1024, None, (400_000, 10_000e6)),
+    ],
+)
+def test_the_most_a_provisioned_disk_can_be_set_to_follows_the_documented_formula(
+    sku, gib, iops, most
+):
+    found = managed.provisionable(disk_tier(CATALOGUE, sku, gib), gib, iops)
+
+    assert (found.iops, found.bytes_per_second) == most
+
+
+def test_more_than_a_disk_can_be_set_to_is_believed_but_doubted():
+    disk = DiskIdentity(
+        device="sdc", role="data", sku="UltraSSD_LRS", size_gib=16, iops=50_000, configured="c"
+    )
+    sold, reasons = azure_limits.sold_disk(disk, None, CATALOGUE)
+
+    assert figures(sold.limits) == {IOPS: 50_000}
+    assert "is more than UltraSSD_LRS of 16 GiB can be set to (16,000)" in reasons[0]
+
+
+@pytest.mark.parametrize(("sku", "gib"), [("Mystery_LRS", 128), ("", 128), ("Premium_LRS", None)])
+def test_an_unknown_sku_stays_unknown_with_a_reason(sku, gib):
+    disk = DiskIdentity(device="sdc", role="data", sku=sku, size_gib=gib)
+    sold, reasons = azure_limits.sold_disk(disk, None, CATALOGUE)
+
+    assert sold.limits == ()
+    assert "limits unknown" in reasons[0]
+
+
+def test_a_local_disk_has_its_share_of_the_documented_sum_by_direction():
+    size = vm_size(CATALOGUE, "Standard_D96ds_v7")
+    sold, _ = azure_limits.sold_disk(DiskIdentity(device="nvme1n1", role="local"), size, CATALOGUE)
+
+    assert figures(sold.limits) == {
+        (Dimension.IOPS, Direction.READ): 400_000,
+        (Dimension.THROUGHPUT, Direction.READ): 2240e6,
+        (Dimension.IOPS, Direction.WRITE): 200_000,
+        (Dimension.THROUGHPUT, Direction.WRITE): 1120e6,
+    }
+
+
+def test_a_temporary_disk_has_the_figures_of_the_vm_size():
+    size = vm_size(CATALOGUE, "Standard_E4bds_v5")
+    sold, _ = azure_limits.sold_disk(DiskIdentity(device="sdb", role="temporary"), size, CATALOGUE)
+
+    assert figures(sold.limits) == {IOPS: 19_000, (Dimension.THROUGHPUT, Direction.READ): 250e6}
+
+
+@pytest.mark.parametrize(
+    ("fact", "mib", "iops"),
+    [
+        (VolumeFact(service_level="Premium", quota_gib=2048), 128, None),
+        (VolumeFact(service_level="premium", quota_gib=100), 6.25, None),
+        (VolumeFact(service_level="Ultra", quota_gib=1024), 128, None),
+        (VolumeFact(service_level="Standard", quota_gib=4096), 64, None),
+        (VolumeFact(service_level="Ultra", quota_gib=100 * 1024), 4500, None),
+        (VolumeFact(service_level="Ultra", quota_gib=500 * 1024, large=True), 12_800, None),
+        (VolumeFact(bytes_per_second=300 * MIB), 300, None),
+        (VolumeFact(service="azure_files", quota_gib=100), 110, (3100, 10_000, 24_840_000)),
+        (VolumeFact(service="azure_files", quota_gib=1024), 203, (4024, 10_000, 21_513_600)),
+        (
+            VolumeFact(service="azure_files", service_level="SSD v2", quota_gib=1000, iops=20_000),
+            225,
+            (20_000, 60_000, 144_000_000),
+        ),
+    ],
+)
+def test_an_nfs_volume_is_limited_by_quota_and_level_as_documented(fact, mib, iops):
+    limits, reasons = volumes.volume_limits(fact, CATALOGUE)
+    found = figures(limits)
+
+    assert found[BYTES] == mib * MIB
+    assert reasons == ()
+    if iops is None:
+        assert IOPS not in found
+    else:
+        assert (limits[0].value, limits[0].burst.rate, limits[0].burst.bucket) == iops
+
+
+def test_a_volume_may_be_given_operations_alone():
+    limits, reasons = volumes.volume_limits(VolumeFact(iops=5000, source="c"), CATALOGUE)
+
+    assert figures(limits) == {IOPS: 5000}
+    assert (limits[0].origin, reasons) == (Origin.CONFIGURED, ())
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        VolumeFact(),
+        VolumeFact(service_level="Flexible", quota_gib=1024),
+        VolumeFact(service_level="Premium"),
+        VolumeFact(service_level="Premium", quota_gib=0),
+        VolumeFact(service="nfs", quota_gib=1),
+        VolumeFact(service="azure_files"),
+    ],
+)
+def test_a_volume_of_which_too_little_is_said_is_unknown_with_a_reason(fact):
+    limits, reasons = volumes.volume_limits(fact, CATALOGUE)
+
+    assert limits == ()
+    assert len(reasons) == 1
+
+
+def told_of(disk, size="Standard_D8s_v5"):
+    return azure_limits.sold_disk(disk, vm_size(CATALOGUE, size), CATALOGUE)
+
+
+def test_a_disk_raised_to_a_higher_performance_tier_has_its_limits_and_no_burst():
+    raised = DiskIdentity(device="sdc", role="data", sku="Premium_LRS", size_gib=128, tier="P50")
+    sold, reasons = told_of(raised)
+
+    assert figures(sold.limits) == {IOPS: 7500, BYTES: 250e6}
+    assert all(limit.burst is None for limit in sold.limits)
+    assert "P50 (performance tier)" in sold.limits[0].source
+    assert reasons == ()
+
+
+@pytest.mark.parametrize(("gib", "tier"), [(1024, "P20"), (128, "P60"), (8192, "P50")])
+def test_a_tier_that_a_disk_cannot_have_is_believed_and_said(gib, tier):
+    disk = DiskIdentity(device="sdc", role="data", sku="Premium_LRS", size_gib=gib, tier=tier)
+    sold, reasons = told_of(disk)
+
+    assert sold.limits
+    assert f"cannot be set to {tier}" in reasons[0]
+
+
+def test_a_tier_raised_beyond_what_azure_allows_is_no_question():
+    with pytest.raises(QuestionError, match="P10, which cannot be set to P60"):
+        ask(CATALOGUE, "Standard_D8s_v5", ["P10:tier=P60"])
+    with pytest.raises(QuestionError, match="above 512 GiB"):
+        ask(CATALOGUE, "Standard_D8s_v5", ["P20:burst"])
+    assert ask(CATALOGUE, "Standard_D8s_v5", ["P10:tier=P50"]).disks[0].limits[0].value == 7500
+
+
+@pytest.mark.parametrize(("gib", "said"), [(512, True), (1024, False)])
+def test_on_demand_bursting_is_of_premium_disks_above_512_gib(gib, said):
+    disk = DiskIdentity(role="data", sku="Premium_LRS", size_gib=gib, on_demand_burst=True)
+    sold, reasons = told_of(disk)
+
+    assert (figures(sold.limits)[IOPS] == 30_000) is not said
+    assert ("on-demand bursting is of Premium SSDs above 512 GiB" in " ".join(reasons)) is said
+
+
+# ephemeral-os-disks.md: on the cache of older sizes, on the temporary disk of v5, on NVMe of v6.
+def test_an_ephemeral_os_disk_lies_on_what_the_size_has():
+    disk = DiskIdentity(device="sda", role="os", size_gib=30, is_ephemeral=True)
+    cached, quiet = told_of(disk, "Standard_D8s_v3")
+    local, words = told_of(disk, "Standard_D8ds_v6")
+    wide, _ = told_of(disk._replace(size_gib=600), "Standard_D16ds_v6")
+    nothing, unknown = told_of(disk, "Standard_D8s_v6")
+    read = (Dimension.IOPS, Direction.READ)
+
+    assert (cached.draws.read, cached.limits, quiet) == ((Kind.VM_CACHED,), (), ())
+    assert figures(local.limits)[read] == 150_000  # ddsv6-series.md: one disk of 440 GiB
+    assert "taken as on local NVMe disks" in words[0]
+    assert figures(wide.limits)[read] == 300_000  # 600 GiB take both
+    assert local.draws.read == (Kind.DISK,)
+    assert (nothing.limits, "limits unknown" in unknown[0]) == ((), True)
+
+
+def test_a_size_without_documented_storage_limits_is_said_to_have_none():
+    sold = discover.sold(
+        discover.identify("azure", {}, {}, AZURE_DMI, discover.Facts(VmFact("Standard_DC8as_v6"))),
+        CATALOGUE,
+    )
+
+    assert any("documented nowhere" in reason for reason in sold.reasons)
+
+
+def machine(facts=discover.NO_FACTS, answer=None, **block):
+    documents = {} if answer is None else {azure.INSTANCE: answer}
+    identity = discover.identify("azure", documents, devices(**block), AZURE_DMI, facts)
+    return discover.sold(identity, CATALOGUE)
+
+
+def test_a_whole_machine_is_sold_with_lanes_and_disks():
+    sold = machine(
+        answer=azure_answer(
+            data_disk("0", "a"), data_disk("1", "b", caching="ReadOnly"), os_disk=OS_DISK
+        ),
+        sda=scsi(FIXED, 0, 30),
+        sdc=scsi(SCSI1, 0),
+        sdd=scsi(SCSI1, 1),
+    )
+
+    assert figures(sold.lanes[Kind.VM_UNCACHED])[IOPS] == 12_800
+    assert {name: disk.info["tier"] for name, disk in sold.disks.items()} == {
+        "sda": "P4",
+        "sdc": "P30",
+        "sdd": "P30",
+    }
+    assert sold.disks["sdd"].draws.read_hit == (Kind.VM_CACHED,)
+    assert sold.reasons == ()
+
+
+def test_with_the_nvme_controller_the_vm_has_the_limits_of_that():
+    sold = machine(answer=azure_answer(vm_size="Standard_E4bds_v5"), nvme0n1=nvme(REMOTE, 1, 30))
+
+    assert figures(sold.lanes[Kind.VM_UNCACHED])[IOPS] == 16_000
+    assert "NVMe controller" in sold.lanes[Kind.VM_UNCACHED][0].source
+
+
+def test_configuration_names_the_machine_that_metadata_does_not():
+    facts = discover.Facts(
+        vm=VmFact("Standard_DS14"),
+        disks=(
+            DiskFact(disk="sd[cd]", sku="P30"),
+            DiskFact(lun=1, iops=6000, bytes_per_second=3e8, source="config.toml disk[1]"),
+        ),
+    )
+    sold = machine(facts, sdc=scsi(SCSI1, 0), sdd=scsi(SCSI1, 1))
+
+    assert figures(sold.lanes[Kind.VM_UNCACHED])[IOPS] == 51_200
+    assert figures(sold.disks["sdc"].limits) == {IOPS: 5000, BYTES: 200e6}
+    assert figures(sold.disks["sdd"].limits) == {IOPS: 6000, BYTES: 300e6}
+    assert sold.disks["sdd"].limits[0].origin is Origin.CONFIGURED
+
+
+def test_outside_every_cloud_the_configuration_alone_tells_what_the_machine_is():
+    facts = discover.Facts(VmFact("Standard_DS1"), (DiskFact(disk="vdb", sku="P30"),))
+    block = devices(vdb={"size": str(1 << 31), "dev": "254:16"})
+    sold = discover.sold(discover.identify("", {}, block, {}, facts), CATALOGUE)
+
+    assert figures(sold.lanes[Kind.VM_UNCACHED])[IOPS] == 3200
+    assert figures(sold.disks["vdb"].limits)[IOPS] == 5000
+
+
+def test_an_unknown_vm_size_is_named_and_leaves_the_disks_their_limits():
+    sold = machine(answer=azure_answer(data_disk("0"), vm_size="Standard_X1"), sdc=scsi(SCSI1, 0))
+
+    assert sold.lanes == {}
+    assert figures(sold.disks["sdc"].limits)[IOPS] == 5000
+    assert "VM size 'Standard_X1' is in no table" in sold.reasons[0]

@@ -1,0 +1,165 @@
+"""Whose word on a limit holds, and what is said of the others."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioplateau.limits import claims as limits
+from ioplateau.limits.budgets import Burst, Dimension, Direction, Limit, Origin
+from ioplateau.limits.claims import ConfiguredLimit, DiskFact, Target, VolumeFact
+
+
+def claim(value, origin=Origin.CATALOGUE, dimension=Dimension.IOPS, **more):
+    return Limit(dimension, more.pop("direction", Direction.TOTAL), value, origin, **more)
+
+
+def test_configuration_beats_the_catalogue_and_says_so():
+    chosen, lost = limits.settle([claim(10_000, Origin.CONFIGURED), claim(12_800)])
+
+    assert [limit.value for limit in chosen] == [10_000]
+    assert lost[0][1] == "catalogue says 12,800, configuration says 10,000: 10,000"
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_configured_beats_reported_beats_catalogue_beats_learned_in_any_order(order):
+    claims = [claim(float(rank + 1), origin) for rank, origin in enumerate(Origin)][::order]
+    held = []
+    while claims:
+        chosen, _ = limits.settle(claims)
+        held.append(chosen[0].origin)
+        claims.remove(chosen[0])
+
+    assert held == [Origin.CONFIGURED, Origin.REPORTED, Origin.CATALOGUE, Origin.LEARNED]
+
+
+def test_each_dimension_and_direction_is_settled_by_itself():
+    chosen, lost = limits.settle(
+        [
+            claim(100),
+            claim(5e6, dimension=Dimension.THROUGHPUT),
+            claim(3e6, dimension=Dimension.THROUGHPUT, direction=Direction.READ),
+            claim(90, Origin.CONFIGURED),
+        ]
+    )
+
+    assert {(c.dimension, c.direction): c.value for c in chosen} == {
+        (Dimension.IOPS, Direction.TOTAL): 90,
+        (Dimension.THROUGHPUT, Direction.TOTAL): 5e6,
+        (Dimension.THROUGHPUT, Direction.READ): 3e6,
+    }
+    assert len(lost) == 1
+
+
+def test_of_two_rules_of_the_configuration_the_later_holds():
+    first, later = claim(100, Origin.CONFIGURED), claim(200, Origin.CONFIGURED)
+    chosen, lost = limits.settle([first, later])
+
+    assert chosen == (later,)
+    assert lost == ((first, "configuration says 100, configuration says 200: 200"),)
+
+
+@pytest.mark.parametrize("value", [0, -1, math.nan, math.inf])
+def test_what_is_no_limit_is_ignored_and_named(value):
+    chosen, lost = limits.settle([claim(value, Origin.CONFIGURED), claim(500)])
+
+    assert [limit.value for limit in chosen] == [500]
+    assert "that is no limit, ignored" in lost[0][1]
+
+
+def test_a_burst_that_is_not_above_its_base_is_dropped_and_named():
+    chosen, lost = limits.settle([claim(240_000, burst=Burst(205_000, 1.0))])
+
+    assert chosen[0].burst is None
+    assert lost[0][1] == "catalogue says burst 205,000, which is not above 240,000: no burst"
+
+
+def test_no_claim_is_no_limit():
+    assert limits.settle([]) == ((), ())
+
+
+def test_a_rule_states_a_limit_for_each_figure_it_names():
+    rule = ConfiguredLimit(
+        disk="sdc",
+        iops=500,
+        bytes_per_second=100e6,
+        burst_iops=3500,
+        burst_seconds=1800,
+        source="config.toml limit[0]",
+    )
+    iops, throughput = limits.configured(rule)
+
+    assert (iops.value, iops.burst) == (500, Burst(3500, 5_400_000))
+    assert (throughput.value, throughput.burst) == (100e6, None)
+    assert {iops.source, throughput.source} == {"config.toml limit[0]"}
+
+
+def test_a_burst_without_a_duration_has_no_bucket():
+    (iops,) = limits.configured(ConfiguredLimit(disk="sdc", iops=500, burst_iops=3500))
+
+    assert iops.burst == Burst(3500, None)
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_chosen"),
+    [
+        (ConfiguredLimit(disk="sdc"), True),
+        (ConfiguredLimit(disk="sd?"), True),
+        (ConfiguredLimit(disk="data-*"), True),
+        (ConfiguredLimit(disk="SDC"), False),
+        (ConfiguredLimit(lun=3), True),
+        (ConfiguredLimit(lun=0), False),
+        (ConfiguredLimit(serial="vol0*"), True),
+        (DiskFact(lun=3, sku="Premium_LRS"), True),
+        (VolumeFact(mount="/mnt/*"), True),
+        (VolumeFact(volume="10.0.0.4:/vol1"), True),
+        (VolumeFact(volume="10.0.0.5:*"), False),
+        (ConfiguredLimit(vm="uncached"), False),
+        (ConfiguredLimit(), False),
+    ],
+)
+def test_a_selector_chooses_by_name_lun_serial_mount_or_volume(rule, is_chosen):
+    target = Target(
+        disks=("sdc", "data-lv"),
+        lun=3,
+        serial="vol0abc",
+        mounts=("/mnt/a", "/srv"),
+        volume="10.0.0.4:/vol1",
+    )
+
+    assert limits.selects(rule, target) is is_chosen
+
+
+def test_a_disk_without_a_serial_is_not_chosen_by_a_pattern_for_every_serial():
+    assert not limits.selects(ConfiguredLimit(serial="*"), Target(disks=("sda",)))
+
+
+@pytest.mark.parametrize(
+    ("size", "counted"), [(4096, 1), (262_144, 1), (262_145, 2), (1 << 20, 4), (0, 1)]
+)
+def test_a_request_above_256_kib_counts_as_several(size, counted):
+    assert limits.counted(size, 256 << 10) == counted
+
+
+def test_an_hdd_volume_counts_in_mebibytes():
+    assert limits.counted(1 << 20, 1 << 20) == 1
+
+
+@given(st.lists(st.integers(512, 4 << 20), min_size=1, max_size=20))
+def test_no_mix_of_sizes_counts_for_less_than_the_least(sizes):
+    exactly = sum(limits.counted(size, 256 << 10) for size in sizes)
+
+    assert limits.least_counted(len(sizes), sum(sizes), 256 << 10) <= exactly
+
+
+@given(st.lists(st.sampled_from([4096, 65_536, 262_144]), min_size=1, max_size=20))
+def test_small_requests_count_exactly(sizes):
+    assert limits.least_counted(len(sizes), sum(sizes), 256 << 10) == len(sizes)
+
+
+@given(st.lists(st.integers(1, 8), min_size=1, max_size=20))
+def test_requests_of_whole_units_count_exactly(units):
+    sizes = [count * (256 << 10) for count in units]
+
+    assert limits.least_counted(len(sizes), sum(sizes), 256 << 10) == sum(units)

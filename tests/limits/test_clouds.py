@@ -1,0 +1,82 @@
+"""What every cloud has in common: a package, a line in the registry, names that are its own."""
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cloud_machines import AZURE_DMI, NITRO_DMI
+from ioplateau.limits.clouds import discover, registry
+from ioplateau.limits.clouds.identity import DiskIdentity, Identity
+from ioplateau.limits.tables import EMPTY_CATALOGUE
+from ioplateau.run.cataloguefiles import CatalogueFiles
+
+SOURCES = Path(__file__).parents[2] / "data" / "limits"
+
+
+def names(file, column):
+    with (SOURCES / file).open(encoding="utf-8", newline="") as text:
+        return [row[column] for row in csv.DictReader(text)]
+
+
+def test_every_line_of_the_registry_is_a_cloud_of_that_name():
+    assert [cloud.name for cloud in registry.every()] == list(registry.CLOUDS)
+
+
+@pytest.mark.parametrize(
+    ("cloud", "file", "column"),
+    [
+        ("azure", "azure_vm_sizes.csv", "name"),
+        ("aws", "aws_instance_ebs.csv", "instance_type"),
+    ],
+)
+def test_every_size_in_a_table_looks_like_a_size_of_its_cloud(cloud, file, column):
+    others = [
+        size
+        for name in names(file, column)
+        for size in {name, name.removeprefix("Standard_")}
+        if discover.likely(Identity("", vm_size=size)).name != cloud
+    ]
+
+    assert others == []
+
+
+@pytest.mark.parametrize(
+    ("sku", "cloud"), [("P30", "azure"), ("StandardSSD_ZRS", "azure"), ("gp3", "aws")]
+)
+def test_a_cloud_is_told_by_the_skus_of_disks_where_no_size_is(sku, cloud):
+    identity = Identity("", disks={"sda": DiskIdentity(sku=sku)})
+
+    assert discover.likely(identity).name == cloud
+
+
+def test_a_size_and_a_sku_of_nobody_have_no_limits_and_that_is_said():
+    identity = Identity("", vm_size="???", disks={"sda": DiskIdentity(sku="???")})
+    sold = discover.sold(identity, EMPTY_CATALOGUE)
+
+    assert (sold.lanes, sold.disks["sda"].limits) == ({}, ())
+    assert sold.reasons == ("VM size '???' is in no table: the VM's limits are unknown",)
+
+
+@pytest.mark.parametrize("dmi", [AZURE_DMI, NITRO_DMI, {"/sys/class/dmi/id/sys_vendor": "QEMU"}])
+def test_to_tell_which_cloud_it_is_loads_no_table_and_no_metadata(dmi):
+    code = f"""
+import sys
+from ioplateau.limits.clouds import discover
+discover.detect({dmi!r})
+print([name for name in sys.modules if name.startswith("ioplateau.limits.clouds.")
+       and name.count(".") > 3])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"
+
+
+def test_a_mistyped_size_is_told_the_sizes_that_are_written_nearly_so():
+    found = discover.sold(Identity("azure", "Standard_D8s_v99"), CatalogueFiles())
+
+    assert "'Standard_D8s_v99' is in no table" in found.reasons[0]
+    assert "Standard_D8s_v" in found.reasons[1]
+    assert len(discover.sold(Identity("azure", "Standard_D8s_v5"), CatalogueFiles()).reasons) == 0

@@ -1,0 +1,302 @@
+"""Google Cloud: what the metadata service tells, and what machine types and disks are sold with."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from cloud_machines import AZURE_DMI, GCE_DMI, NITRO_DMI, devices, gce_answer, nvme
+from ioplateau.limits.budgets import Dimension, Direction, Kind, Origin
+from ioplateau.limits.claims import DiskFact, VmFact
+from ioplateau.limits.clouds import discover
+from ioplateau.limits.clouds.gcp import CLOUD
+from ioplateau.limits.clouds.gcp import metadata as gcp
+from ioplateau.limits.clouds.gcp.tables import cap, machine_name
+from ioplateau.limits.tables import EMPTY_CATALOGUE
+from ioplateau.run.cataloguefiles import CatalogueFiles
+
+CATALOGUE = CatalogueFiles()
+MIB = 1 << 20
+GIB = 1 << 30
+SOURCES = Path(__file__).parents[2] / "data" / "limits"
+READS = (Dimension.IOPS, Direction.READ)
+WRITES = (Dimension.IOPS, Direction.WRITE)
+BYTES_READ = (Dimension.THROUGHPUT, Direction.READ)
+BYTES_WRITTEN = (Dimension.THROUGHPUT, Direction.WRITE)
+IOPS = (Dimension.IOPS, Direction.TOTAL)
+BYTES = (Dimension.THROUGHPUT, Direction.TOTAL)
+
+
+def disk(serial, gib=10):
+    return {"size": str(gib * GIB // 512), "dev": "8:0", "serial": serial}
+
+
+def figures(limits):
+    return {(limit.dimension, limit.direction): limit.value for limit in limits}
+
+
+def machine(machine_type, disks, facts=discover.NO_FACTS, **block):
+    """The limits of a VM whose metadata service answers so."""
+    documents = {
+        gcp.TYPE: f"projects/123456789012/machineTypes/{machine_type}",
+        gcp.ZONE: "projects/123456789012/zones/europe-west1-b",
+        gcp.DISKS: gce_answer(*disks),
+    }
+    identity = discover.identify("gcp", documents, devices(**block), GCE_DMI, facts)
+    return discover.sold(identity, CATALOGUE)
+
+
+def test_a_compute_engine_vm_is_told_by_dmi():
+    assert discover.detect(GCE_DMI) == "gcp"
+    assert not CLOUD.detect(AZURE_DMI)
+    assert not CLOUD.detect(NITRO_DMI)
+
+
+def test_only_three_documents_are_wanted_and_none_with_attributes():
+    assert all(document.headers == (("Metadata-Flavor", "Google"),) for document in gcp.wanted())
+    assert not any("attributes" in document.path for document in gcp.wanted())
+
+
+def test_machine_type_region_and_disks_are_understood():
+    sold = machine(
+        "n2-standard-4",
+        [("boot", "PERSISTENT-BALANCED"), ("data-1", "PERSISTENT-SSD"), ("local-0", "LOCAL-SSD")],
+        sda=disk("boot"),
+        sdb=disk("data-1", 100),
+        sdc=disk("other"),
+    )
+    identity = sold.identity
+
+    assert (identity.vm_size, identity.region) == ("n2-standard-4", "europe-west1")
+    assert {name: (found.role, found.sku) for name, found in identity.disks.items()} == {
+        "sda": ("os", "pd-balanced"),
+        "sdb": ("data", "pd-ssd"),
+    }
+    assert [found.name for found in identity.unplaced] == ["local-0"]
+
+
+@pytest.mark.parametrize(
+    ("told", "sku"),
+    [
+        ("PERSISTENT-STANDARD", "pd-standard"),
+        ("PERSISTENT-EXTREME", "pd-extreme"),
+        ("HYPERDISK-BALANCED", "hyperdisk-balanced"),
+        ("PERSISTENT-HYPERDISK-EXTREME", "hyperdisk-extreme"),
+        ("SCRATCH", "local-ssd-scsi"),
+        ("PERSISTENT", ""),
+        ("", ""),
+    ],
+)
+def test_the_metadatas_types_are_the_apis_disk_types(told, sku):
+    identity = gcp.identify({gcp.DISKS: gce_answer(("data", told))}, devices(sdb=disk("data")))
+
+    assert identity.disks["sdb"].sku == sku
+    assert bool(identity.reasons) is not bool(sku)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "null", "[1, {}, null]", "<html>"])
+def test_garbage_leaves_a_reason(text):
+    identity = gcp.identify({gcp.DISKS: text, gcp.TYPE: text}, devices(sda=disk("boot")))
+
+    assert identity.disks == {}
+    assert identity.reasons
+
+
+def test_its_disks_draw_on_the_vm_and_without_tables_have_no_limits():
+    documents = {gcp.DISKS: gce_answer(("boot", "PERSISTENT-SSD"))}
+    sold = discover.sold(gcp.identify(documents, devices(sda=disk("boot"))), EMPTY_CATALOGUE)
+
+    assert sold.disks["sda"].draws.write == (Kind.VM_UNCACHED, Kind.DISK)
+    assert sold.disks["sda"].limits == ()
+
+
+def test_a_persistent_disk_may_do_its_base_and_so_much_per_gib_apart_for_reads_and_writes():
+    sold = machine("n2-standard-8", [("d", "PERSISTENT-STANDARD")], sdb=disk("d", 1000))
+
+    assert figures(sold.disks["sdb"].limits) == {
+        READS: 750,
+        WRITES: 1500,
+        BYTES_READ: 120 * MIB,
+        BYTES_WRITTEN: 120 * MIB,
+    }
+    assert figures(sold.lanes[Kind.VM_UNCACHED]) == {
+        READS: 5000,
+        WRITES: 15_000,
+        BYTES_READ: 800 * MIB,
+        BYTES_WRITTEN: 400 * MIB,
+    }
+
+
+def test_disks_of_one_type_have_the_sum_of_their_sizes_together():
+    sold = machine(
+        "n2-standard-8",
+        [("a", "PERSISTENT-BALANCED"), ("b", "PERSISTENT-BALANCED")],
+        sda=disk("a", 100),
+        sdb=disk("b", 300),
+    )
+    together = 3000 + 6 * 400
+
+    assert figures(sold.disks["sda"].limits)[READS] == together
+    assert figures(sold.disks["sdb"].limits)[READS] == together
+    assert figures(sold.lanes[Kind.VM_UNCACHED])[READS] == together
+    assert "400 GiB of pd-balanced together" in sold.lanes[Kind.VM_UNCACHED][0].source
+
+
+def test_of_several_types_the_vm_is_held_to_the_most_that_one_may_do():
+    sold = machine(
+        "n2-standard-16",
+        [("a", "PERSISTENT-BALANCED"), ("b", "PERSISTENT-SSD")],
+        sda=disk("a", 100),
+        sdb=disk("b", 1000),
+    )
+
+    assert figures(sold.lanes[Kind.VM_UNCACHED])[READS] == 25_000
+
+
+def test_a_local_ssd_has_limits_of_its_own_and_does_not_draw_on_the_vm():
+    block = nvme("nvme_card", gib=375)
+    sold = machine(
+        "n2-standard-8",
+        [("boot", "PERSISTENT-SSD"), ("local-ssd-0", "LOCAL-SSD")],
+        sda=disk("boot"),
+        nvme0n1=block,
+    )
+
+    assert sold.disks["nvme0n1"].draws.read == (Kind.DISK,)
+    assert figures(sold.disks["nvme0n1"].limits)[READS] == 170_000
+
+
+def test_nvme_disks_of_one_type_have_that_type_though_their_names_are_not_told():
+    sold = machine(
+        "c4d-standard-8",
+        [("boot", "HYPERDISK-BALANCED"), ("data", "HYPERDISK-BALANCED")],
+        discover.Facts(disks=[DiskFact(disk="nvme0n2", iops=6000.0, source="c disk[0]")]),
+        nvme0n1=nvme("nvme_card-pd", namespace=1),
+        nvme0n2=nvme("nvme_card-pd", namespace=2, gib=500),
+    )
+    (limit, data) = sold.disks["nvme0n2"].limits
+
+    assert sold.identity.disks["nvme0n1"].sku == "hyperdisk-balanced"
+    assert (limit.value, limit.origin, limit.direction) == (
+        6000,
+        Origin.CONFIGURED,
+        Direction.TOTAL,
+    )
+    assert data.value == 1500 * MIB
+    assert figures(sold.lanes[Kind.VM_UNCACHED]) == {IOPS: 50_000, BYTES: 800 * MIB}
+    assert any("nvme0n1: hyperdisk-balanced is provisioned" in why for why in sold.reasons)
+
+
+def test_nvme_disks_of_several_types_are_not_guessed_at():
+    sold = machine(
+        "c3-standard-8",
+        [("boot", "PERSISTENT-BALANCED"), ("data", "HYPERDISK-BALANCED")],
+        nvme0n1=nvme("nvme_card-pd", namespace=1),
+        nvme0n2=nvme("nvme_card-pd", namespace=2),
+    )
+
+    assert {found.sku for found in sold.identity.disks.values()} == {""}
+    assert any("say [[disk]] disk and sku" in reason for reason in sold.reasons)
+
+
+@pytest.mark.parametrize(
+    ("sku", "told", "iops", "mib"),
+    [
+        ("hyperdisk-extreme", {"iops": 10_000.0}, 10_000, 2500),
+        ("hyperdisk-extreme", {"iops": 100_000.0}, 100_000, 5000),
+        ("hyperdisk-throughput", {"bytes_per_second": 200.0 * MIB}, 800, 200),
+        ("hyperdisk-ml", {"bytes_per_second": 2400.0 * MIB}, 38_400, 2400),
+        ("hyperdisk-balanced", {"iops": 5000.0, "bytes_per_second": 300.0 * MIB}, 5000, 300),
+        ("pd-extreme", {"iops": 20_000.0}, 20_000, None),
+    ],
+)
+def test_a_provisioned_disk_may_do_what_it_was_provisioned_with(sku, told, iops, mib):
+    facts = discover.Facts(
+        VmFact("c3-standard-88"), [DiskFact(disk="sdb", sku=sku, source="c disk[0]", **told)]
+    )
+    sold = discover.sold(
+        discover.identify("", {}, devices(sdb=disk("x", 500)), {}, facts), CATALOGUE
+    )
+    wanted = {IOPS: iops} | ({} if mib is None else {BYTES: mib * MIB})
+
+    assert figures(sold.disks["sdb"].limits) == wanted
+
+
+def test_more_than_a_disk_can_be_set_to_is_believed_and_said():
+    fact = DiskFact(disk="sdb", sku="hyperdisk-balanced", iops=20_000.0, source="c disk[0]")
+    facts = discover.Facts(VmFact("c4d-standard-8"), [fact])
+    sold = discover.sold(
+        discover.identify("", {}, devices(sdb=disk("x", 20)), {}, facts), CATALOGUE
+    )
+
+    assert figures(sold.disks["sdb"].limits)[IOPS] == 20_000
+    assert (
+        "sdb: 20,000 IOPS is more than hyperdisk-balanced can be set to (10,000): believed"
+        in sold.reasons
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "series", "vcpus"),
+    [
+        ("n2-standard-4", "n2", 4),
+        ("n2-custom-6-8192-ext", "n2", 6),
+        ("custom-4-8192", "n1", 4),
+        ("c3-standard-22-lssd", "c3", 22),
+        ("c4d-highmem-384-metal", "c4d", 384),
+        ("e2-medium", "e2", 2),
+        ("a2-highgpu-1g", "a2", None),
+        ("???", "", None),
+    ],
+)
+def test_a_machine_types_name_tells_its_series_and_vcpus(name, series, vcpus):
+    assert machine_name(name) == (series, vcpus)
+
+
+def test_a_row_with_the_machine_types_own_name_holds_before_the_one_of_its_vcpus():
+    metal = cap(CATALOGUE, "c4d-standard-384-metal", "hyperdisk-balanced")
+    virtual = cap(CATALOGUE, "c4d-standard-384", "hyperdisk-balanced")
+
+    assert metal.total.bytes_per_second == 10_000 * MIB
+    assert virtual.total.bytes_per_second == 12_500 * MIB
+    assert cap(CATALOGUE, "e2-small", "pd-ssd") is None
+
+
+def test_a_machine_type_of_no_table_and_a_type_it_says_nothing_of_are_named():
+    unknown = machine("z9-standard-8", [("d", "PERSISTENT-SSD")], sdb=disk("d"))
+    silent = machine("h3-standard-88", [("d", "PERSISTENT-SSD")], sdb=disk("d"))
+
+    assert unknown.lanes == silent.lanes == {}
+    assert "'z9-standard-8' is in no table" in unknown.reasons[0]
+    assert silent.reasons == (
+        "h3-standard-88: what it lets pd-ssd do is documented nowhere that was found",
+    )
+
+
+def test_every_row_of_the_table_is_found_by_a_machine_type_it_is_of():
+    with (SOURCES / "gcp_machine_types.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    lost = []
+    for row in rows:
+        name = row["machine"].replace("*", "standard")
+        name = name or f"{row['series']}-standard-{row['vcpus_max'] or row['vcpus_min']}"
+        found = cap(CATALOGUE, name, row["disk_type"])
+        value = None if found is None else (found.write.iops or found.total.iops)
+        if value != float(row["write_iops"] or row["iops"]):
+            lost.append((name, row["disk_type"], value))
+
+    assert len(rows) == 310
+    assert lost == []
+
+
+def test_json_of_the_disks_is_as_the_service_writes_it():
+    (told,) = json.loads(gce_answer(("persistent-disk-0", "PERSISTENT-BALANCED")))
+
+    assert told == {
+        "deviceName": "persistent-disk-0",
+        "index": 0,
+        "interface": "SCSI",
+        "mode": "READ_WRITE",
+        "type": "PERSISTENT-BALANCED",
+    }

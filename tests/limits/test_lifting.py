@@ -1,0 +1,205 @@
+"""What would lift a limit, in ten documented situations: the step, its figure, what binds next.
+
+Figures: Azure's disks-types.md (P10 500/100, P15 1,100/125, P30 5,000/200, P40 7,500/250; bursts of
+P10 3,500, of P30 on demand 30,000), dv5-series, dv3-series and DS-series of sizes-general; AWS's
+ebs-optimized.md (m5.large 3,600 IOPS baseline) and general-purpose.html (gp3); azure-netapp-files-
+service-levels.md (Premium 64, Ultra 128 MiB/s per TiB).
+"""
+
+import pytest
+
+from ioplateau.limits import topology
+from ioplateau.limits.budgets import (
+    Budget,
+    BudgetKey,
+    Dimension,
+    Direction,
+    FlowKey,
+    Kind,
+    Limit,
+    Origin,
+)
+from ioplateau.limits.claims import VolumeFact
+from ioplateau.limits.clouds import discover
+from ioplateau.limits.clouds.identity import DiskIdentity, Identity
+from ioplateau.limits.lifting import steps
+from ioplateau.limits.lifting.step import Next, NfsUse, Situation, sentence
+from ioplateau.limits.topology import NfsFlow, Rules
+from ioplateau.run.cataloguefiles import CatalogueFiles
+
+CATALOGUE = CatalogueFiles()
+MB, MIB = 1_000_000, 1 << 20
+
+
+def machine(cloud, vm_size, disks, request_bytes=4096):
+    """A VM with these disks, sdb, sdc, ..., asked for requests of this size."""
+    named = {f"sd{letter}": disk for letter, disk in zip("bcdefg", disks, strict=False)}
+    named = {name: disk._replace(device=name, role="data") for name, disk in named.items()}
+    sold = discover.sold(Identity(cloud, vm_size, disks=named), CATALOGUE)
+    devices = dict.fromkeys(named)
+    built = topology.build(devices, (), (), Rules(), CATALOGUE, sold)
+    return Situation(built.budgets, sold, Rules(), CATALOGUE, float(request_bytes))
+
+
+def limit_of(situation, kind, name, dimension=Dimension.IOPS):
+    key = BudgetKey(kind, name)
+    return key, next(x for x in situation.budgets[key].limits if x.dimension is dimension)
+
+
+def lifted(situation, kind, name, dimension=Dimension.IOPS):
+    return steps(situation, *limit_of(situation, kind, name, dimension))
+
+
+def step(found, word):
+    (one,) = [each for each in found if word in each.action]
+    return one
+
+
+P10 = DiskIdentity(sku="Premium_LRS", tier="P10", size_gib=128, caching="None")
+P30 = DiskIdentity(sku="Premium_LRS", tier="P30", size_gib=1024, caching="None")
+
+
+def test_a_p30_at_5000_iops_is_lifted_by_the_next_tier_by_bursting_and_by_a_second_one():
+    found = lifted(machine("azure", "Standard_D8s_v5", [P30]), Kind.DISK, "sdb")
+
+    larger = step(found, "P40")
+    assert (larger.gives, larger.next) == (7500, Next(Kind.DISK, Dimension.IOPS, 7500))
+    bursting = step(found, "on-demand")
+    assert (bursting.gives, bursting.next.kind) == (20_000, Kind.VM_UNCACHED)  # the VM's own burst
+    assert step(found, "second disk").gives == 10_000
+    assert (
+        "P40 (2,048 GiB, or as performance tier) in place of P30 for sdb: 7,500 IOPS"
+        in sentence(larger)
+    )
+
+
+def test_a_ds4_at_256_megabytes_is_lifted_by_the_first_size_that_has_more():
+    situation = machine("azure", "Standard_DS4", [P30, P30], request_bytes=MIB)
+
+    found = lifted(situation, Kind.VM_UNCACHED, "vm", Dimension.THROUGHPUT)
+
+    assert [each.action for each in found] == ["Standard_DS14 in place of Standard_DS4"]
+    assert found[0].gives == pytest.approx(400 * MB)  # two P30 of 200 MB/s
+    assert found[0].next.kind is Kind.DISK
+
+
+def test_four_disks_in_a_stripe_on_a_d8s_v5_are_held_by_the_vm_and_then_by_themselves():
+    situation = machine("azure", "Standard_D8s_v5", [P30] * 4)
+
+    found = lifted(situation, Kind.VM_UNCACHED, "vm")
+
+    larger = step(found, "Standard_D16s_v5")
+    assert (larger.gives, larger.next) == (20_000, Next(Kind.DISK, Dimension.IOPS, 20_000))
+
+
+def test_a_gp3_at_3000_iops_on_an_m5_large_is_lifted_to_what_the_instance_has():
+    gp3 = DiskIdentity(sku="gp3", size_gib=500)
+
+    found = lifted(machine("aws", "m5.large", [gp3]), Kind.DISK, "sdb")
+
+    more = step(found, "provisioned")
+    assert (more.gives, more.next) == (
+        3600,
+        Next(Kind.VM_UNCACHED, Dimension.IOPS, 3600, "EBS volumes"),
+    )
+
+
+def volume(**use):
+    fact = VolumeFact(
+        mount="/data",
+        service="azure_netapp_files",
+        service_level="Premium",
+        quota_gib=4096,
+        source="limits.toml",
+    )
+    rules = Rules(volumes=(fact,))
+    flow = NfsFlow("/data", "10.0.0.4:/vol", "/data", slots=2)
+    sold = discover.sold(Identity("azure", "Standard_D2s_v3"), CATALOGUE)
+    built = topology.build({}, (flow,), ("eth0",), rules, CATALOGUE, sold)
+    return Situation(built.budgets, sold, rules, CATALOGUE, 65_536.0, **use)
+
+
+def test_a_premium_volume_of_4_tib_is_lifted_by_its_level_and_by_its_quota():
+    found = lifted(volume(), Kind.VOLUME, "/data", Dimension.THROUGHPUT)
+
+    for word in ("Ultra", "8,192 GiB"):
+        one = step(found, word)
+        assert one.gives == 512 * MIB
+        assert one.next == Next(Kind.VOLUME, Dimension.THROUGHPUT, 512 * MIB)
+
+
+def test_a_volume_that_is_written_is_held_by_the_vms_network_next():
+    found = lifted(volume(write_ratio=1.0), Kind.VOLUME, "/data", Dimension.THROUGHPUT)
+
+    assert step(found, "Ultra").next == Next(Kind.VM_NETWORK, Dimension.THROUGHPUT, 125 * MB)
+
+
+def test_one_connection_is_lifted_by_nconnect_up_to_the_volumes_limit():
+    situation = volume(nfs=NfsUse(connections=1))
+    learned = Limit(Dimension.THROUGHPUT, Direction.TOTAL, 100 * MB, Origin.LEARNED)
+
+    found = steps(situation, BudgetKey(Kind.NFS_CONNECTION, "/data"), learned)
+
+    four = step(found, "nconnect=4")
+    assert (four.gives, four.next.kind) == (256 * MIB, Kind.VOLUME)
+
+
+def test_two_slots_are_lifted_by_more_of_them_as_littles_law_has_it():
+    situation = volume(nfs=NfsUse(latency_seconds=0.004))
+
+    found = lifted(situation, Kind.NFS_SLOTS, "/data", Dimension.SLOTS)
+
+    assert [each.action for each in found] == ["8 slots in place of 2", "32 slots in place of 2"]
+    eight = found[0]
+    assert (eight.gives, eight.next) == (2000, Next(Kind.NFS_SLOTS, Dimension.IOPS, 2000))
+    # 8,000 a second would be 524 MB/s: the volume has 256 MiB/s.
+    assert (found[1].gives, found[1].next.kind) == (4096, Kind.VOLUME)
+
+
+def test_a_burst_that_is_used_up_comes_back_with_rest_or_with_the_next_tier():
+    found = lifted(machine("azure", "Standard_D8s_v5", [P10]), Kind.DISK, "sdb")
+
+    assert step(found, "credit").gives == 3500
+    assert step(found, "P15").gives == 1100
+
+
+def test_a_host_cached_disk_is_lifted_by_a_size_with_more_for_cached_disks():
+    cached = P30._replace(caching="ReadOnly")
+
+    found = lifted(machine("azure", "Standard_D8s_v3", [cached]), Kind.VM_CACHED, "vm")
+
+    larger = step(found, "Standard_D16s_v3")
+    assert (larger.gives, larger.next) == (32_000, Next(Kind.VM_CACHED, Dimension.IOPS, 32_000))
+
+
+def test_a_control_groups_own_limit_is_lifted_to_what_its_disk_may_do():
+    disk, group = BudgetKey(Kind.DISK, "sdb"), BudgetKey(Kind.CGROUP, "/batch")
+    held = Limit(Dimension.IOPS, Direction.READ, 400, Origin.REPORTED)
+    sold = Limit(Dimension.IOPS, Direction.TOTAL, 5000, Origin.CATALOGUE, "P30")
+    budgets = {
+        disk: Budget(disk, (FlowKey("disk", "sdb"),), (sold,)),
+        group: Budget(group, (FlowKey("cgroup", "/batch"),), (held,), info={"device": "sdb"}),
+    }
+
+    (one,) = steps(Situation(budgets), group, held)
+
+    assert (one.gives, one.next) == (5000, Next(Kind.DISK, Dimension.IOPS, 5000))
+
+
+def test_where_nobody_knows_a_figure_there_is_no_advice():
+    key = BudgetKey(Kind.DISK, "sdb")
+    learned = Limit(Dimension.IOPS, Direction.TOTAL, 777, Origin.LEARNED)
+
+    assert steps(Situation({key: Budget(key, (FlowKey("disk", "sdb"),))}), key, learned) == ()
+    assert steps(Situation(), key, learned) == ()
+
+
+def test_a_performance_tier_is_offered_where_azure_allows_it():
+    p50 = DiskIdentity(sku="Premium_LRS", tier="P50", size_gib=4096, caching="None")
+
+    found = lifted(machine("azure", "Standard_D64s_v5", [p50]), Kind.DISK, "sdb")
+
+    assert "performance tier" not in step(found, "P60").action
+    ssd = DiskIdentity(sku="StandardSSD_LRS", tier="E50", size_gib=4096, caching="None")
+    for each in lifted(machine("azure", "Standard_D64s_v5", [ssd]), Kind.DISK, "sdb"):
+        assert "performance tier" not in each.action

@@ -1,0 +1,154 @@
+"""A user's own rows over the catalogue: what they change, and what a bad one costs."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioplateau.limits import ownrows
+from ioplateau.limits.clouds import registry
+from ioplateau.limits.clouds.azure.tables import disk_tier, vm_size
+from ioplateau.limits.forms import day
+from ioplateau.limits.ownrows import MOST_ROWS, CatalogueWithOwnRows, read
+from ioplateau.run.cataloguefiles import CatalogueFiles
+
+CATALOGUE = CatalogueFiles()
+SIZES = "azure_vm_sizes.csv"
+
+
+def own(text, name=SIZES):
+    return read({name: text.encode()})
+
+
+def size(text, name="Standard_D8s_v5"):
+    rows = own(text)
+    assert rows.complaints == ()
+    return vm_size(CatalogueWithOwnRows(CATALOGUE, rows), name)
+
+
+def test_a_row_changes_what_it_fills_and_leaves_the_rest():
+    before = vm_size(CATALOGUE, "Standard_D8s_v5")
+    after = size(
+        "name,uncached_iops,uncached_mbps,source,date\nStandard_D8s_v5,15000,300,ours,2026-10"
+    )
+
+    assert (after.uncached.iops, after.uncached.bytes_per_second) == (15_000, 300e6)
+    assert after.network_bytes_per_second == before.network_bytes_per_second
+    assert after.max_data_disks == before.max_data_disks
+    assert (after.source, after.date, after.basis) == (f"ours ({SIZES} line 2)", "2026-10", "own")
+
+
+def test_a_row_with_another_key_adds_a_size():
+    added = size("name,uncached_iops\nStandard_Z4_v9,1234\n", "z4_v9")
+
+    assert added.name == "Standard_Z4_v9"
+    assert added.uncached.iops == 1234
+    assert added.uncached.bytes_per_second is None
+
+
+def test_a_disk_of_a_size_is_found_among_own_and_other_tiers():
+    rows = own("generation,sku,tier,base_iops\n2026-08,Premium_LRS,P30,6000\n", "azure_disks.csv")
+    catalogue = CatalogueWithOwnRows(CATALOGUE, rows)
+    changed, other = (disk_tier(catalogue, "Premium_LRS", gib) for gib in (1024, 512))
+
+    assert (changed.tier, changed.base.iops, changed.base.bytes_per_second) == ("P30", 6000, 200e6)
+    assert other == disk_tier(CATALOGUE, "Premium_LRS", 512)
+    assert len(catalogue.lines("azure_disks", "")) == len(CATALOGUE.lines("azure_disks", ""))
+
+
+def test_a_bad_row_costs_itself_and_says_its_line():
+    rows = own(
+        "name,uncached_iops,date\n"
+        "Standard_A,100,\n"
+        "Standard_B,many,\n"
+        ",100,\n"
+        "Standard_C,-1,\n"
+        "Standard_D,nan,\n"
+        "Standard_E,1,2,3\n"
+        "Standard_F,,\n"
+        "Standard_G,7,last year\n"
+        "\n"
+        "Standard_H,200,2026-10-01\n"
+    )
+
+    assert set(rows.rows["azure_vm_sizes"]) == {"standard_a", "standard_h"}
+    assert rows.date == "2026-10-01"
+    for line, words in (
+        (3, "'many', want a number"),
+        (4, "name is empty"),
+        (5, "'-1', want a number"),
+        (6, "'nan', want a number"),
+        (7, "4 cells, want 3"),
+        (8, "nothing but the key"),
+        (9, "'last year', want one like"),
+    ):
+        assert any(f"line {line}:" in c and words in c for c in rows.complaints), (line, words)
+    assert len(rows.complaints) == 7
+
+
+def test_of_two_rows_with_one_key_the_later_holds_and_both_are_named():
+    rows = own("name,uncached_iops\nA,1\na,2\n")
+
+    assert rows.rows["azure_vm_sizes"]["a"]["uncached_iops"] == 2
+    assert "the later row holds" in rows.complaints[0]
+
+
+def test_a_bad_file_costs_itself():
+    rows = read(
+        {
+            "azure_vmsizes.csv": b"name\nA\n",
+            "azure_disks.csv": b"sku,tier\nP,P\n",
+            "gcp_disks.csv": b"\xff\xfe",
+            SIZES: b"\xef\xbb\xbfname,uncached_iops\r\nA,1\r\n",
+        }
+    )
+
+    assert rows.total == 1
+    assert any("want azure_vm_sizes.csv" in each for each in rows.complaints)
+    assert any("no column generation" in each for each in rows.complaints)
+    assert any("is not UTF-8" in each for each in rows.complaints)
+
+
+def test_more_rows_than_memory_should_hold_are_left_out_with_a_word():
+    text = "name,uncached_iops\n" + "".join(f"A{n},1\n" for n in range(MOST_ROWS + 5))
+    rows = own(text)
+
+    assert rows.total == MOST_ROWS
+    assert "the rest is left out" in rows.complaints[-1]
+
+
+@given(st.dictionaries(st.sampled_from([*registry.forms(), "x.csv"]), st.binary(max_size=300)))
+def test_whatever_lies_there_reading_returns(files):
+    rows = read(files)
+
+    assert rows.total <= MOST_ROWS
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["Standard_D8s_v5", "Z", "Standard_D2s_v3"]), st.integers(0, 9)),
+        max_size=6,
+    )
+)
+def test_a_shelf_with_own_rows_is_still_sorted_and_whole(rows):
+    text = "name,uncached_iops\n" + "".join(f"{name},{iops}\n" for name, iops in rows)
+    catalogue = CatalogueWithOwnRows(CATALOGUE, own(text))
+    keys = [key for key, _ in catalogue.pairs("azure_vm_sizes", "standard_d")]
+
+    assert keys == sorted(set(keys))
+    assert {key for key, _ in CATALOGUE.pairs("azure_vm_sizes", "standard_d")} <= set(keys)
+
+
+def test_a_day_is_read_from_what_the_cells_hold():
+    assert [day(words) for words in ("2026-08-11", "2026-08", "2026", "2016-2017")] == [
+        "2026-08-11",
+        "2026-08-01",
+        "2026-01-01",
+        "2017-01-01",
+    ]
+    assert [day(words) for words in ("", "soon", "26-08", "2026-8-x")] == ["", "", "", ""]
+
+
+def test_nothing_of_ones_own_is_nothing():
+    assert ownrows.NO_ROWS.total == 0
+    assert CatalogueWithOwnRows(CATALOGUE, ownrows.NO_ROWS).line(
+        "azure_vm_sizes", "standard_d8s_v5"
+    ) == CATALOGUE.line("azure_vm_sizes", "standard_d8s_v5")

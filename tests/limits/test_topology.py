@@ -1,0 +1,175 @@
+"""Who draws on what."""
+
+import pytest
+
+from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind, Origin
+from ioplateau.limits.claims import ConfiguredLimit
+from ioplateau.limits.tables import Tables
+from ioplateau.limits.topology import NfsFlow, Rules, build
+from ioplateau.measure.snapshot import Static
+from ioplateau.measure.sysblock import parse
+
+
+def machine(**block):
+    slaves = {name: tuple(a.pop("slaves", ())) for name, a in block.items()}
+    partitions = {name: a.pop("of") for name, a in block.items() if "of" in a}
+    static = Static(
+        block={name: {"size": "2048", "dev": "8:0", **a} for name, a in block.items()},
+        slaves=slaves,
+        partitions=partitions,
+    )
+    return parse(static)
+
+
+def limit(**selector):
+    return ConfiguredLimit(source="config.toml limit[0]", **{"iops": 500.0, **selector})
+
+
+def budgets(disks, *rules, mounts=(), interfaces=()):
+    return build(disks, mounts, interfaces, Rules(rules), Tables({})).budgets
+
+
+def test_disks_draw_on_themselves_and_on_the_vm():
+    found = budgets(machine(sda={}, sdb={}))
+
+    assert found[BudgetKey(Kind.DISK, "sda")].members == (FlowKey("disk", "sda"),)
+    assert found[BudgetKey(Kind.DISK, "sda")].parents == (BudgetKey(Kind.VM_UNCACHED, "vm"),)
+    assert found[BudgetKey(Kind.VM_UNCACHED, "vm")].members == (
+        FlowKey("disk", "sda"),
+        FlowKey("disk", "sdb"),
+    )
+
+
+def test_a_stripe_is_a_budget_over_its_members_and_never_part_of_the_sum():
+    found = budgets(machine(sda={}, sdb={}, md0={"slaves": ["sda", "sdb"], "md/level": "raid0"}))
+
+    assert FlowKey("disk", "md0") not in found[BudgetKey(Kind.VM_UNCACHED, "vm")].members
+    assert found[BudgetKey(Kind.STRIPE, "md0")].members == (
+        FlowKey("disk", "sda"),
+        FlowKey("disk", "sdb"),
+    )
+
+
+def test_a_volume_over_partitions_draws_on_their_disks_once():
+    disks = machine(
+        sda={},
+        sda1={"of": "sda", "partition": "1"},
+        sda2={"of": "sda", "partition": "2"},
+        **{"dm-0": {"slaves": ["sda1", "sda2"], "dm/name": "vg-data"}},
+    )
+    found = budgets(disks)
+
+    assert found[BudgetKey(Kind.STRIPE, "dm-0")].members == (FlowKey("disk", "sda"),)
+    assert BudgetKey(Kind.DISK, "sda1") not in found
+
+
+def test_loop_and_memory_devices_do_not_draw_on_the_vm():
+    found = budgets(machine(sda={}, loop0={}, zram0={}))
+
+    assert found[BudgetKey(Kind.VM_UNCACHED, "vm")].members == (FlowKey("disk", "sda"),)
+    assert found[BudgetKey(Kind.DISK, "loop0")].parents == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "link"),
+    [
+        ("zd0", "../../devices/virtual/block/zd0"),
+        ("drbd0", "../../devices/virtual/block/drbd0"),
+        ("sdz", "../../devices/platform/host2/session1/target2:0:0/2:0:0:0/block/sdz"),
+        ("rbd0", "../../devices/rbd/0/block/rbd0"),
+        ("nvme1n1", "../../devices/virtual/nvme-fabrics/ctl/nvme1/nvme1n1"),
+    ],
+)
+def test_virtual_and_network_disks_have_limits_of_their_own_beside_the_vms_lane(name, link):
+    found = budgets(machine(sda={}, **{name: {"link": link}}), limit(disk=name))
+
+    assert found[BudgetKey(Kind.VM_UNCACHED, "vm")].members == (FlowKey("disk", "sda"),)
+    assert found[BudgetKey(Kind.DISK, name)].parents == ()
+    assert found[BudgetKey(Kind.DISK, name)].limits[0].value == 500.0
+
+
+def test_the_lun_of_a_network_disk_is_nobodys_lun():
+    place = "../../devices/platform/host2/session1/target2:0:0/2:0:0:3/block/sdz"
+    disks = machine(
+        sda={"device": "../../../1:0:0:3"}, sdz={"device": "../../../2:0:0:3", "link": place}
+    )
+    found = budgets(disks, limit(lun=3))
+
+    assert found[BudgetKey(Kind.DISK, "sda")].limits
+    assert not found[BudgetKey(Kind.DISK, "sdz")].limits
+
+
+@pytest.mark.parametrize("name", ["zd16", "drbd0", "rbd1", "nbd0"])
+def test_where_sysfs_is_silent_a_known_name_tells_that_it_is_no_disk_of_the_vms(name):
+    found = build({"sda": None, name: None}, (), (), Rules(), Tables({})).budgets
+
+    assert found[BudgetKey(Kind.VM_UNCACHED, "vm")].members == (FlowKey("disk", "sda"),)
+
+
+@pytest.mark.parametrize(
+    ("disk", "selector"),
+    [
+        ({}, {"disk": "sdc"}),
+        ({}, {"disk": "sd*"}),
+        ({"serial": "abc123"}, {"serial": "abc*"}),
+        ({"device": "../../../3:0:0:7"}, {"lun": 7}),
+    ],
+)
+def test_a_disk_is_selected_by_name_pattern_serial_or_lun(disk, selector):
+    found = budgets(machine(sdc=disk), limit(**selector))
+    chosen = found[BudgetKey(Kind.DISK, "sdc")].limits
+
+    assert [(one.dimension, one.direction, one.value, one.origin) for one in chosen] == [
+        (Dimension.IOPS, Direction.TOTAL, 500.0, Origin.CONFIGURED)
+    ]
+
+
+def test_a_later_rule_wins_and_the_earlier_is_kept_with_the_reason():
+    found = budgets(machine(sdc={}), limit(disk="sd*"), limit(disk="sdc", iops=900.0))
+    budget = found[BudgetKey(Kind.DISK, "sdc")]
+
+    assert [one.value for one in budget.limits] == [900.0]
+    assert budget.rejected[0][0].value == 500.0
+    assert "900" in budget.rejected[0][1]
+
+
+def test_burst_seconds_make_a_bucket():
+    rule = limit(disk="sdc", burst_iops=3500.0, burst_seconds=1800.0)
+    found = budgets(machine(sdc={}), rule)[BudgetKey(Kind.DISK, "sdc")].limits[0]
+
+    assert found.burst is not None
+    assert (found.burst.rate, found.burst.bucket) == (3500.0, 5_400_000.0)
+
+
+def test_a_rule_without_its_device_is_a_notice_and_no_budget():
+    topology = build(
+        machine(sda={}), (), (), Rules([limit(disk="sdz"), limit(mount="/mnt/x")]), Tables({})
+    )
+
+    assert len(topology.notices) == 2
+    assert "no disk matches 'sdz'" in topology.notices[0]
+    assert "no NFS mount matches '/mnt/x'" in topology.notices[1]
+
+
+def test_a_mount_draws_on_its_volume_and_shares_its_clients_slots():
+    mounts = [
+        NfsFlow("/mnt/a", "srv:/a", "/mnt/a", "srv", "3", slots=4),
+        NfsFlow("/mnt/b", "srv:/b", "/mnt/a", "srv", "3", slots=4),
+    ]
+    found = budgets({}, limit(volume="srv:/a", iops=None, bytes_per_second=1e6), mounts=mounts)
+
+    assert found[BudgetKey(Kind.VOLUME, "/mnt/a")].limits[0].value == 1e6
+    assert found[BudgetKey(Kind.VOLUME, "/mnt/b")].limits == ()
+    assert found[BudgetKey(Kind.NFS_SLOTS, "/mnt/a")].members == (
+        FlowKey("nfs", "/mnt/a"),
+        FlowKey("nfs", "/mnt/b"),
+    )
+    assert found[BudgetKey(Kind.NFS_SLOTS, "/mnt/a")].limits[0].value == 4.0
+
+
+def test_the_network_lane_leaves_out_the_loopback_interface():
+    found = budgets(
+        {}, limit(vm="network", iops=None, bytes_per_second=1e9), interfaces=("lo", "eth0")
+    )
+
+    assert found[BudgetKey(Kind.VM_NETWORK, "vm")].members == (FlowKey("nic", "eth0"),)

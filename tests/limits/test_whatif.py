@@ -1,0 +1,243 @@
+"""Documented worked cases: which limit binds first. Tolerance 5 %: the documents mix MB and MiB."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ioplateau.limits.budgets import Dimension, Kind
+from ioplateau.limits.clouds.ask import QuestionError, ask, request_bytes
+from ioplateau.limits.stretches import SMALLEST
+from ioplateau.limits.whatif import HITS, LARGEST, MISSES, NONE, answer, stretches
+from ioplateau.run.cataloguefiles import CatalogueFiles
+
+CATALOGUE = CatalogueFiles()
+KIB = 1024
+
+
+def case(vm_size, *disks, size=8 * KIB, cache=None, burst=False, controller=None):
+    found = answer(ask(CATALOGUE, vm_size, disks, controller), [size])
+    return next(c for c in found.cases if c.burst is burst and cache in (None, c.cache))
+
+
+def bound(found):
+    return [(b.title, b.dimension, b.value) for b in found.bindings]
+
+
+def test_a_ds1_with_a_p30_is_bound_by_the_vm_at_3200():
+    found = case("Standard_DS1", "P30")
+
+    assert found.operations_per_second == 3200
+    assert bound(found) == [("VM uncached", Dimension.IOPS, 3200)]
+
+
+def test_a_ds4_with_a_p30_is_bound_by_the_disk_at_200_mb():
+    found = case("Standard_DS4", "P30", size=256 * KIB)
+
+    assert found.bytes_per_second == 200e6
+    assert bound(found) == [("P30", Dimension.THROUGHPUT, 200e6)]
+
+
+def test_four_p30_on_a_ds13_are_bound_by_the_disks_at_20000():
+    found = case("Standard_DS13", "P30", "P30", "P30", "P30")
+
+    assert found.operations_per_second == 20_000
+    assert bound(found) == [("P30", Dimension.IOPS, 5000)]
+    assert found.bindings[0].count == 4
+
+
+def test_eleven_p30_on_a_ds14_are_bound_by_the_vm_at_51200():
+    found = case("Standard_DS14", "11xP30")
+
+    assert found.operations_per_second == pytest.approx(51_200)
+    assert bound(found) == [("VM uncached", Dimension.IOPS, 51_200)]
+
+
+@pytest.mark.parametrize(
+    ("kib", "iops", "megabytes"),
+    [(8, 5000, 40), (32, 5000, 160), (64, 3200, 200), (1024, 200, 200)],
+)
+def test_a_p30_gives_what_is_documented_at_each_request_size(kib, iops, megabytes):
+    found = case("Standard_DS14", "P30", size=kib * KIB)
+
+    assert found.operations_per_second == pytest.approx(iops, rel=0.05)
+    assert found.bytes_per_second == pytest.approx(megabytes * 1e6, rel=0.05)
+    # The document's operations are exact where its MB are MiB.
+    assert found.operations_per_second_if_mebibytes == pytest.approx(iops)
+
+
+def test_cached_and_uncached_lanes_of_a_d8s_v3_add_up_to_28800():
+    found = case("Standard_D8s_v3", "P30", "2xP30:ReadWrite", "2xP30", size=4 * KIB, cache=HITS)
+
+    assert found.operations_per_second == pytest.approx(28_800)
+    assert bound(found) == [
+        ("VM uncached", Dimension.IOPS, 12_800),
+        ("VM cached", Dimension.IOPS, 16_000),
+    ]
+
+
+def test_the_uncached_disks_of_that_vm_are_bound_by_the_vm_and_not_by_themselves():
+    found = case("Standard_D8s_v3", "P30", "2xP30:ReadWrite", "2xP30", size=4 * KIB, cache=HITS)
+    uncached = [share for share in found.shares if share.title == "P30"]
+
+    assert len(uncached) == 3
+    assert {share.binding.budget.kind for share in uncached} == {Kind.VM_UNCACHED}
+    # The documented even division, 4,267 + 4,266 + 4,266: each below its own 5,000.
+    assert all(share.operations_per_second == pytest.approx(12_800 / 3) for share in uncached)
+
+
+def test_three_e30_on_a_d8s_v3_are_bound_by_the_disks_at_1500():
+    found = case("Standard_D8s_v3", "E30", "E30", "E30")
+
+    assert found.operations_per_second == 1500
+    assert bound(found) == [("E30", Dimension.IOPS, 500)]
+
+
+@pytest.mark.parametrize(
+    ("disk", "iops", "lane"), [("P30", 3200, "VM uncached"), ("P30:ReadOnly", 4000, "VM cached")]
+)
+def test_a_p30_on_a_d2s_v3_is_bound_by_the_vm_at_3200_uncached_and_4000_cached(disk, iops, lane):
+    found = case("Standard_D2s_v3", disk, size=4 * KIB)
+
+    assert found.operations_per_second == iops
+    assert bound(found) == [(lane, Dimension.IOPS, iops)]
+
+
+def test_reads_that_miss_the_cache_count_on_both_lanes_and_the_disk():
+    found = case("Standard_D2s_v3", "P30:ReadOnly", size=4 * KIB, cache=MISSES)
+
+    assert found.operations_per_second == 3200
+    assert bound(found) == [("VM uncached", Dimension.IOPS, 3200)]
+
+
+def test_with_credit_the_disks_and_the_vm_burst():
+    found = case("Standard_D8s_v3", "3xE30", burst=True)
+
+    assert found.operations_per_second == 3000
+    assert case("Standard_D8s_v3", "4xP30", burst=True).operations_per_second == 16_000
+
+
+def test_a_slow_disk_leaves_its_share_of_the_lane_to_the_fast_ones():
+    found = case("Standard_D8s_v3", "P10", "2xP40", size=4 * KIB)
+
+    assert [round(share.operations_per_second) for share in found.shares] == [500, 6150, 6150]
+
+
+def test_an_io_above_256_kib_counts_as_several_on_the_disk():
+    just = case("Standard_DS14", "E10", size=256 * KIB)
+    above = case("Standard_DS14", "E10", size=257 * KIB)
+
+    # 500 operations and 100 MB/s: the one that counts double is held at 250.
+    assert bound(just) == [("E10", Dimension.THROUGHPUT, 100e6)]
+    assert above.operations_per_second == 250
+    assert bound(above) == [("E10", Dimension.IOPS, 500)]
+
+
+def test_an_nvme_controller_has_its_own_limits():
+    assert case("Standard_E4bds_v5", "8xP30").operations_per_second == 12_100
+    assert case("Standard_E4bds_v5", "8xP30", controller="NVMe").operations_per_second == 16_000
+
+
+def test_ultra_disks_have_a_lane_of_their_own():
+    found = case("Standard_D4s_v6", "4xP30", "PremiumV2:iops=20000:mbps=1000", size=4 * KIB)
+
+    assert bound(found) == [
+        ("VM uncached", Dimension.IOPS, 6400),
+        ("VM Ultra/PremiumV2", Dimension.IOPS, 8333),
+    ]
+
+
+def test_an_instance_limits_its_volumes_together():
+    found = case("m5.large", "gp3:iops=6000:mibps=500")
+
+    assert found.operations_per_second == 3600
+    assert bound(found) == [("VM EBS volumes", Dimension.IOPS, 3600)]
+
+
+def test_a_vm_size_nobody_documents_leaves_its_disks_to_bind_and_says_so():
+    question = ask(CATALOGUE, "Standard_DC2as_v6", ["P30"])
+    found = answer(question, [8 * KIB]).cases[0]
+
+    assert found.operations_per_second == 5000
+    assert "documented nowhere" in question.notices[0]
+
+
+def test_what_binds_first_changes_where_throughput_takes_over():
+    first, then = stretches(ask(CATALOGUE, "Standard_DS14", ["P30"]), NONE)
+
+    assert (first.first_bytes, then.last_bytes) == (SMALLEST, LARGEST)
+    # 200 MB/s at 5,000 operations is 40,000 bytes each; sizes go by 512.
+    assert first.last_bytes == 39_936
+    assert then.first_bytes == first.last_bytes + 512
+    assert then.bindings[0].dimension is Dimension.THROUGHPUT
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("8k", 8192), ("8K", 8192), ("8KiB", 8192), ("8kB", 8000), ("4096", 4096), ("1M", 1 << 20)],
+)
+def test_request_sizes_are_read_as_people_write_them(text, size):
+    assert request_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "k", "0", "-8k", "8q", "1e3", "9999G", "0.3", "8 k k"])
+def test_what_is_no_request_size_is_refused(text):
+    with pytest.raises(QuestionError, match="request size"):
+        request_bytes(text)
+
+
+def test_everything_wrong_with_a_question_is_said_at_once():
+    with pytest.raises(QuestionError) as wrong:
+        ask(CATALOGUE, "Standard_D8_v33", ["Q7", "P30:Sometimes", "P30:iops=-1", "Ultra"])
+
+    lines = str(wrong.value).splitlines()
+    assert len(lines) == 5
+    assert "near it are Standard_D8" in lines[0]
+
+
+def test_a_question_without_disks_is_answered_by_what_the_size_allows():
+    found = answer(ask(CATALOGUE, "Standard_D8s_v3", []))
+
+    assert found.cases == ()
+    assert {limit.value for limit in found.question.lanes[Kind.VM_UNCACHED]} >= {12_800}
+
+
+def test_more_disks_than_the_vm_takes_and_premium_on_a_vm_without_are_doubted():
+    assert ask(CATALOGUE, "Standard_D2s_v3", ["5xP30"]).notices == (
+        "Standard_D2s_v3 takes 4 data disks, not 5",
+    )
+    assert "does not take premium disks" in ask(CATALOGUE, "Standard_A4", ["P30"]).notices[0]
+
+
+def test_an_ultra_disk_with_only_a_size_is_taken_at_the_most_it_can_be():
+    question = ask(CATALOGUE, "Standard_DS14", ["Ultra:size=100"])
+
+    assert [limit.value for limit in question.disks[0].limits] == [100_000, 10_000e6]
+    assert "taken as set to the most" in question.notices[0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(["Standard_D8s_v3", "Standard_D4s_v6", "Standard_DS14", "m5.large"]),
+    st.lists(
+        st.sampled_from(["P10", "P30", "E30:ReadOnly", "P40:ReadWrite"]), min_size=1, max_size=6
+    ),
+    st.integers(512, 4 << 20),
+)
+def test_no_limit_is_ever_exceeded(vm_size, disks, size):
+    if "." in vm_size:
+        disks = ["gp2:size=500", "gp3"]
+    question = ask(CATALOGUE, vm_size, disks)
+    for found in answer(question, [size]).cases:
+        by_name = {share.disk: share for share in found.shares}
+        for disk in question.disks:
+            for limit in disk.limits:
+                most = limit.burst.rate if found.burst and limit.burst else limit.value
+                share = by_name[disk.name]
+                used = (
+                    share.operations_per_second
+                    if limit.dimension is Dimension.IOPS
+                    else share.bytes_per_second
+                )
+                if found.cache != HITS or not disk.hit:
+                    assert used <= most * (1 + 1e-6)
+        assert all(share.operations_per_second > 0 for share in found.shares)

@@ -1,0 +1,166 @@
+"""Devices that are slow and not limited, and a real machine's demand on a disk that is: what is said.
+
+Slow disks answer each request after so many milliseconds, any number at a time (slow_disk.py). A
+real trace (replayed_trace.py) is asked of two disks at once: one is limited to less than it wants at
+times, one not at all. Needs what slow_disk.py and throttled_disk.py name.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import replayed_trace
+from live_daemon import Daemon, Exposition, running_daemon
+from slow_disk import SlowDisk
+from throttled_disk import MIB, Load, ThrottledDisk
+
+pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.timeout(300)]
+
+# Seconds of one request, and how many at a time: 200 to 800 a second.
+SLOW = {(0.004, 2): "near", (0.012, 8): "farther", (0.040, 32): "far"}
+ONE_SECONDS, MANY_SECONDS = 8, 22
+LIMIT_IOPS = 250
+FAR_IOPS = 20_000
+WAITING = 4  # requests that stand before the limit at both ends of a tick
+TICKS_UNTIL_FOUND = 6
+TOLD = {True: "told", False: "untold"}
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What was said of one disk at one tick, and what it had done so far."""
+
+    wall: float
+    operations: float
+    in_flight: float
+    throttled: frozenset[str]
+
+
+@dataclass(slots=True)
+class Watched:
+    """What a daemon that was told every limit (True) and one that was told none (False) said."""
+
+    glances: dict[tuple[str, bool], list[Glance]] = field(default_factory=dict)
+    slow: dict[tuple[float, int], str] = field(default_factory=dict)  # names of disks
+    held: str = ""
+    free: str = ""
+
+    def look(self, daemon: Daemon, disks: list[str], *, told: bool) -> None:
+        now = daemon.scrape()
+        for disk in disks:
+            seen = self.glances.setdefault((disk, told), [])
+            one = glance(now, disk)
+            if not seen or one.wall != seen[-1].wall:
+                seen.append(one)
+
+    def alarms(self, disk: str, *, told: bool) -> list[Glance]:
+        return [one for one in self.glances[disk, told] if one.throttled]
+
+
+def glance(now: Exposition, disk: str) -> Glance:
+    return Glance(
+        now.value("ioplateau_last_tick_timestamp_seconds"),
+        sum(now.values("ioplateau_disk_operations_total", device=disk, operation="read")),
+        now.value("ioplateau_disk_in_flight", device=disk),
+        # Also of what several disks draw on. The limit of this rig is one of a control group.
+        frozenset(
+            found["kind"]
+            for found in now.labels("ioplateau_budget_throttled")
+            if now.value("ioplateau_budget_throttled", **found) == 1
+            and found["kind"] != "cgroup"
+            and (found["kind"] != "disk" or found["name"] == disk)
+        ),
+    )
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+    found = Watched()
+    with ExitStack() as stack:
+        slow = {each: stack.enter_context(SlowDisk(each[0])) for each in SLOW}
+        held = stack.enter_context(ThrottledDisk(read_iops=LIMIT_IOPS, size_bytes=64 * MIB))
+        free = stack.enter_context(ThrottledDisk(size_bytes=64 * MIB))
+        found.slow = {each: disk.name for each, disk in slow.items()}
+        found.held, found.free = held.name, free.name
+        names = [*found.slow.values(), held.name, free.name]
+        limits = dict.fromkeys(names, FAR_IOPS) | {held.name: LIMIT_IOPS}
+        told = "".join(f'[[limit]]\ndisk = "{name}"\niops = {limits[name]}\n' for name in names)
+        daemons = {
+            True: stack.enter_context(daemon(tmp_path_factory.mktemp("told"), names, told)),
+            False: stack.enter_context(
+                daemon(tmp_path_factory.mktemp("untold"), list(found.slow.values()), "")
+            ),
+        }
+
+        def look_for(seconds: float) -> None:
+            ends = time.monotonic() + seconds
+            while time.monotonic() < ends:
+                found.look(daemons[True], names, told=True)
+                found.look(daemons[False], list(found.slow.values()), told=False)
+                time.sleep(0.7)
+
+        place = tmp_path_factory.mktemp("replay")
+        replays = [replay(disk, place / disk.name) for disk in (held, free)]
+        for load in replays:
+            stack.callback(load.stop)
+        ones = [disk.load(depth=1, seconds=ONE_SECONDS) for disk in slow.values()]
+        look_for(ONE_SECONDS + 1)
+        assert all(load.wait(30) == 0 for load in ones)  # fio begins late where CPUs are busy
+        loads = [disk.load(depth=depth, seconds=MANY_SECONDS) for (_, depth), disk in slow.items()]
+        look_for(MANY_SECONDS + 1)
+        assert all(load.wait(30) == 0 for load in loads)
+        look_for(replayed_trace.seconds() - ONE_SECONDS - MANY_SECONDS)
+        yield found
+
+
+def daemon(place: Path, disks: list[str], limits: str):
+    names = ", ".join(f'"{name}"' for name in disks)
+    config = f'[device]\nexclude = ["*"]\ninclude = [{names}]\n{limits}'
+    return running_daemon(config, place, ["--no-cloud"])
+
+
+def replay(disk: ThrottledDisk, log: Path) -> Load:
+    replayed_trace.write_log(log, disk.device, disk.size_bytes)
+    arguments = [f"--read_iolog={log}", "--direct=1", "--ioengine=libaio", "--iodepth=64"]
+    return Load(arguments, disk.cgroup)
+
+
+@pytest.mark.parametrize("told", TOLD, ids=TOLD.get)
+@pytest.mark.parametrize("slow", SLOW, ids=SLOW.get)
+def test_a_slow_device_at_constant_depth_is_never_called_throttled(watched, slow, told):
+    glances = watched.glances[watched.slow[slow], told]
+    seconds, depth = slow
+    done = glances[-1].operations - glances[0].operations
+
+    assert len(glances) >= MANY_SECONDS / 2
+    assert max(one.in_flight for one in glances) == depth
+    assert 0.2 * MANY_SECONDS * depth / seconds < done  # it was loaded, however busy the machine
+    assert watched.alarms(watched.slow[slow], told=told) == []
+
+
+def test_what_a_real_machine_asks_is_found_throttled_where_a_limit_holds_it_back(watched):
+    glances = watched.glances[watched.held, True]
+    at_limit = [
+        bool(now.throttled)
+        for last, now in pairwise(glances)
+        if (now.operations - last.operations) / (now.wall - last.wall) > 0.95 * LIMIT_IOPS
+        and min(last.in_flight, now.in_flight) >= WAITING
+    ]
+
+    assert len(at_limit) >= TICKS_UNTIL_FOUND + 4
+    assert True in at_limit[:TICKS_UNTIL_FOUND]
+    found = at_limit[at_limit.index(True) :]
+    assert sum(found) >= 0.9 * len(found)
+    assert {kind for one in glances for kind in one.throttled} == {"disk"}
+
+
+def test_and_not_where_its_limit_is_far_away(watched):
+    glances = watched.glances[watched.free, True]
+
+    assert glances[-1].operations - glances[0].operations > 1000
+    assert watched.alarms(watched.free, told=True) == []

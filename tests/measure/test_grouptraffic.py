@@ -1,0 +1,109 @@
+"""Control groups by the I/O they cause: both versions, nested, new and gone ones."""
+
+import json
+
+import pytest
+
+from ioplateau.measure.grouptraffic import BusyGroup, GroupTraffic, as_json, from_json
+from ioplateau.measure.host import Host
+
+
+def v2(root, path, text):
+    place = root / "sys/fs/cgroup" / path
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "io.stat").write_text(text)
+
+
+def stat(read, reads, device="8:16"):
+    return f"{device} rbytes={read} wbytes=0 rios={reads} wios=0 dbytes=0 dios=0\n"
+
+
+def test_a_group_is_told_without_the_groups_below_it(tmp_path):
+    traffic = GroupTraffic(Host(tmp_path))
+    for read, reads in ((1000, 1), (11_000, 11)):
+        v2(tmp_path, "system.slice", stat(read + 500, reads + 5))
+        v2(tmp_path, "system.slice/db.service", stat(read, reads))
+        look = traffic.look(float(reads))
+
+    assert look.busiest == (BusyGroup("/system.slice/db.service", "8:16", 10_000, 0, 10, 0),)
+    assert dict(look.device_bytes) == {"8:16": 10_000}
+    assert (look.seconds, look.seen) == (10.0, 2)
+
+
+def test_v1_counts_each_group_alone(tmp_path):
+    place = tmp_path / "sys/fs/cgroup/blkio/batch"
+    place.mkdir(parents=True)
+    traffic = GroupTraffic(Host(tmp_path))
+    for count in (1, 3):
+        (place / "blkio.throttle.io_service_bytes").write_text(f"8:16 Read {count * 4096}\n")
+        (place / "blkio.throttle.io_serviced").write_text(f"8:16 Read {count}\n8:16 Write 0\n")
+        look = traffic.look(float(count))
+
+    assert look.busiest == (BusyGroup("/batch", "8:16", 8192, 0, 2, 0),)
+
+
+def v1(root, path, count):
+    place = root / "sys/fs/cgroup/blkio" / path
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "blkio.throttle.io_service_bytes").write_text(f"8:16 Read {count * 4096}\n")
+    (place / "blkio.throttle.io_serviced").write_text(f"8:16 Read {count}\n")
+
+
+def test_where_both_versions_are_mounted_the_one_that_counts_io_is_read(tmp_path):
+    unified = tmp_path / "sys/fs/cgroup/unified/system.slice/db.service"
+    unified.mkdir(parents=True)
+    (unified / "cgroup.procs").write_text("7\n")
+    traffic = GroupTraffic(Host(tmp_path))
+    for count in (1, 3):
+        v1(tmp_path, "system.slice/db.service", count)
+        look = traffic.look(float(count))
+
+    assert look.busiest == (BusyGroup("/system.slice/db.service", "8:16", 8192, 0, 2, 0),)
+
+
+def test_where_both_versions_count_a_request_is_told_once(tmp_path):
+    traffic = GroupTraffic(Host(tmp_path))
+    for count in (1, 3):
+        v1(tmp_path, "a", count)
+        v2(tmp_path, "unified/a", stat(count * 4096, count))
+        look = traffic.look(float(count))
+
+    assert look.busiest == (BusyGroup("/a", "8:16", 8192, 0, 2, 0),)
+
+
+def test_a_new_group_counts_from_zero_and_a_fallen_count_is_no_rate(tmp_path):
+    traffic = GroupTraffic(Host(tmp_path))
+    v2(tmp_path, "old", stat(9000, 9))
+    traffic.look(1.0)
+    v2(tmp_path, "old", stat(10, 1))
+    v2(tmp_path, "new", stat(4096, 1))
+
+    assert [each.group for each in traffic.look(2.0).busiest] == ["/new"]
+
+
+def test_without_control_groups_nothing_was_seen(tmp_path):
+    traffic = GroupTraffic(Host(tmp_path))
+    traffic.look(1.0)
+
+    look = traffic.look(2.0)
+
+    assert (look.busiest, look.seen) == ((), 0)
+
+
+def test_after_forgetting_the_next_look_is_a_first_one(tmp_path):
+    traffic = GroupTraffic(Host(tmp_path))
+    traffic.look(1.0)
+    traffic.forget()
+
+    assert traffic.look(2.0) is None
+
+
+def test_a_look_survives_json(tmp_path):
+    traffic = GroupTraffic(Host(tmp_path))
+    traffic.look(1.0)
+    v2(tmp_path, "a", stat(4096, 1))
+    look = traffic.look(2.0)
+
+    assert from_json(json.loads(json.dumps(as_json(look)))) == look
+    with pytest.raises(ValueError, match="seconds"):
+        from_json({**as_json(look), "seconds": 0})

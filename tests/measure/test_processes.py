@@ -1,0 +1,200 @@
+"""Processes by their I/O: what the kernel writes, what comes and goes between two looks."""
+
+import json
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioplateau.measure.host import Host
+from ioplateau.measure.processes import (
+    Processes,
+    ProcessIo,
+    as_json,
+    from_json,
+    parse_cgroup,
+    parse_io,
+    parse_mount_devices,
+    parse_stat,
+)
+
+IO = "rchar: 1\nwchar: 2\nsyscr: {calls}\nsyscw: 0\nread_bytes: {read}\nwrite_bytes: {write}\n"
+MOUNTS = "36 35 8:17 / /data rw,noatime - ext4 /dev/sdb1 rw\n25 1 0:6 / /dev rw - devtmpfs dev rw\n"
+
+
+class Machine:
+    """A /proc as a directory."""
+
+    def __init__(self, root):
+        self.root = root
+        (root / "proc").mkdir()
+        self.host = Host(root)
+
+    def process(self, pid, *, read=0, write=0, calls=0, name="fio", started=10, files=()):
+        place = self.root / "proc" / str(pid)
+        (place / "fdinfo").mkdir(parents=True, exist_ok=True)
+        (place / "fd").mkdir(exist_ok=True)
+        (place / "io").write_text(IO.format(read=read, write=write, calls=calls))
+        (place / "stat").write_text(f"{pid} ({name}) S {'0 ' * 18}{started * 100} 0 0\n")
+        (place / "cgroup").write_text("0::/system.slice/db.service\n")
+        (place / "mountinfo").write_text(MOUNTS)
+        for number, (mount, target) in enumerate(files):
+            (place / "fdinfo" / str(number)).write_text(f"pos:\t0\nflags:\t02\nmnt_id:\t{mount}\n")
+            (place / "fd" / str(number)).unlink(missing_ok=True)
+            os.symlink(target, place / "fd" / str(number))
+        return place
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path)
+
+
+def test_who_did_most_between_two_looks_comes_first_with_what_it_has_open(machine):
+    machine.process(7, read=1000, calls=1, files=[(36, "/data/a"), (25, "/dev/sdc")])
+    machine.process(8, read=900_000)
+    machine.process(9, write=5)
+    looks = Processes(machine.host)
+    assert looks.look(100.0) is None
+    machine.process(7, read=51_000, calls=11, files=[(36, "/data/a"), (25, "/dev/sdc")])
+    machine.process(9, write=2005)
+
+    look = looks.look(102.0)
+
+    assert [(busy.pid, busy.read_bytes, busy.write_bytes) for busy in look.busiest] == [
+        (7, 50_000, 0),
+        (9, 0, 2000),
+    ]
+    assert look.busiest[0].devices == ("8:17", "sdc")
+    assert look.busiest[0].read_calls == 10
+    assert look.busiest[0].group == "/system.slice/db.service"
+    assert (look.seconds, look.all_bytes, look.seen) == (2.0, 52_000, 3)
+
+
+def test_a_number_that_is_used_again_is_a_new_process_from_zero(machine):
+    machine.process(7, read=1_000_000)
+    looks = Processes(machine.host)
+    looks.look(100.0)
+    machine.process(7, read=1_004_000, started=101, name="another")
+
+    (busy,) = looks.look(102.0).busiest
+
+    assert (busy.name, busy.read_bytes) == ("another", 1_004_000)
+
+
+def test_an_old_process_seen_for_the_first_time_is_not_given_what_it_did_long_ago(machine):
+    looks = Processes(machine.host)
+    looks.look(100.0)
+    machine.process(7, read=1_000_000, started=10)
+
+    assert looks.look(102.0).busiest == ()
+
+
+def test_a_process_that_ends_while_we_look_costs_only_itself(machine):
+    machine.process(7, read=1)
+    machine.process(8, read=1)
+    looks = Processes(machine.host)
+    looks.look(100.0)
+    machine.process(7, read=2)
+    (machine.process(8, read=2) / "stat").unlink()
+    (machine.root / "proc" / "9").mkdir()
+
+    assert [busy.pid for busy in looks.look(102.0).busiest] == [7]
+
+
+def test_processes_that_may_not_be_seen_are_counted():
+    class Refused(Host):
+        def list(self, _path):
+            return ("self", "7", "8")
+
+        def read_once(self, _path):
+            raise PermissionError(13, "Permission denied")
+
+    looks = Processes(Refused())
+    looks.look(1.0)
+
+    look = looks.look(2.0)
+
+    assert (look.seen, look.unreadable, look.busiest) == (0, 2, ())
+
+
+def test_without_proc_it_says_so(tmp_path):
+    with pytest.raises(OSError, match="No such file"):
+        Processes(Host(tmp_path)).look(1.0)
+
+
+def test_this_process_is_seen_with_the_bytes_that_it_wrote(tmp_path):
+    looks = Processes(Host())
+    looks.look(1.0)
+    with (tmp_path / "file").open("wb") as file:
+        file.write(os.urandom(8 << 20))
+        file.flush()
+        os.fsync(file.fileno())
+        look = looks.look(2.0)
+    found = {busy.pid: busy for busy in look.busiest}
+
+    assert look.seen >= 1
+    assert os.getpid() not in found or found[os.getpid()].devices
+
+
+def test_a_name_may_hold_parentheses_and_blanks():
+    text = b"7 (a) b (c) S " + b"0 " * 18 + b"1234 0\n"
+
+    assert parse_stat(text) == ("a) b (c", 12.34)
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        (b"0::/user.slice\n", "/user.slice"),
+        (b"7:blkio:/a\n0::/b\n", "/a"),
+        (b"3:cpuset,blkio:/a:b\n", "/a:b"),
+        (b"", ""),
+    ],
+)
+def test_the_hierarchy_that_counts_io_is_found(text, path):
+    assert parse_cgroup(text) == path
+
+
+def test_io_without_its_columns_is_none():
+    assert parse_io(b"rchar: 1\n") is None
+    assert parse_io(b"syscr: 3\nsyscw: 4\nread_bytes: 1\nwrite_bytes: 2\n") == ProcessIo(1, 2, 3, 4)
+
+
+def test_what_a_process_dirtied_and_took_back_was_not_written(machine):
+    place = machine.process(7, write=1000)
+    looks = Processes(machine.host)
+    looks.look(100.0)
+    text = IO.format(read=0, write=9000, calls=0) + "cancelled_write_bytes: 6000\n"
+    (place / "io").write_text(text)
+
+    assert looks.look(102.0).busiest[0].write_bytes == 2000
+
+
+def test_who_truncates_anothers_pages_wrote_nothing(machine):
+    place = machine.process(7, write=0)
+    looks = Processes(machine.host)
+    looks.look(100.0)
+    (place / "io").write_text(IO.format(read=0, write=10, calls=0) + "cancelled_write_bytes: 60\n")
+
+    assert looks.look(102.0).busiest == ()
+
+
+@given(st.binary(max_size=200))
+def test_no_text_makes_a_parser_fail(text):
+    parse_io(text)
+    parse_cgroup(text)
+    parse_mount_devices(text)
+
+
+def test_a_look_survives_json(machine):
+    machine.process(7, read=1)
+    looks = Processes(machine.host)
+    looks.look(1.0)
+    machine.process(7, read=5)
+    look = looks.look(2.0)
+
+    assert from_json(json.loads(json.dumps(as_json(look)))) == look
+    with pytest.raises(ValueError, match="seconds"):
+        from_json({**as_json(look), "seconds": float("nan")})

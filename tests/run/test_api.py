@@ -1,0 +1,134 @@
+"""/api/v1/ holds to its schema, and says what is wrong with a question."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import states
+from ioplateau.history import History, What
+from ioplateau.judge.flows import FlowTick
+from ioplateau.limits.budgets import Dimension, FlowKey, Kind, Word
+from ioplateau.run.api import Api
+from ioplateau.state import BudgetConsumers, Consumer
+from ioplateau.web.http1 import Request
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/api.schema.json").read_text())
+SDA = FlowKey("disk", "sda")
+WALL = 1_700_000_040.0
+
+
+def told(name, value):
+    """The value, held to what the schema says of it."""
+    jsonschema.validate(value, {"$defs": SCHEMA["$defs"], "$ref": f"#/$defs/{name}"})
+    return value
+
+
+def tick(second, word=Word.THROTTLED):
+    found = states.full()
+    disk = states.budget(Kind.DISK, "sda", states.limit(Dimension.IOPS, value=500.0), word=word)
+    disk = disk._replace(budget=disk.budget._replace(members=(SDA,)))
+    odd = states.budget(Kind.VOLUME, "/mnt/\udcff", states.limit(Dimension.IOPS))
+    flow = FlowTick(1.0, 400.0, 0.0, 4e6, 0.0, 0.005, None, 2.0, 2)
+    return found._replace(
+        mono=1000.0 + second,
+        wall=WALL + second,
+        budgets={**found.budgets, disk.budget.key: disk, odd.budget.key: odd},
+        flows={SDA: flow},
+        sources={**found.sources, "netdev": states.SourceState("netdev", False, "/x: Gone")},
+        consumers={
+            disk.budget.key: BudgetConsumers(5.0, (Consumer("/db", "db.service", 1e6, 9.0, 0.9),))
+        },
+        notices=("a notice",),
+    )
+
+
+@pytest.fixture
+def ask():
+    history, last = History(), []
+    for second in range(60):
+        last[:] = [tick(second, Word.THROTTLED if second < 30 else Word.HEALTHY)]
+        history.observe(last[0])
+    history.note(What.CONFIGURATION, "configuration reloaded", WALL + 5)
+    routes = Api(history, lambda: last[0], WALL, lambda: WALL + 60).routes()
+
+    def ask(path, query="", status=200):
+        answer = routes[f"/api/v1/{path}"](Request("GET", f"/api/v1/{path}", query))
+        assert answer.status == status, answer.body
+        assert answer.content_type == "application/json"
+        return json.loads(answer.body)
+
+    ask.last = last
+    return ask
+
+
+def test_the_schema_is_one():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_the_state_holds_to_its_schema(ask):
+    found = told("state", ask("state"))
+
+    assert found["blind"][0]["sentence"] == "cannot see the network interfaces: /x: gone"
+    assert "db.service" in next(b for b in found["budgets"] if b["name"] == "sda")["consumers"]["sentence"]  # fmt: skip
+
+
+def test_before_the_first_tick_there_is_no_state(ask):
+    ask.last[:] = [None]
+
+    told("error", ask("state", status=503))
+
+
+def test_episodes_hold_to_their_schema(ask):
+    found = told("episodes", ask("episodes"))
+
+    episode = next(one for one in found["episodes"] if one["name"] == "sda")
+    assert episode["verdict"] == "throttled"
+    assert episode["ended"] == WALL + 30
+    assert episode["drew_most"] == "db.service"
+    assert any(event["what"] == "configuration" for event in found["events"])
+
+
+def test_episodes_of_another_span_are_others(ask):
+    found = ask("episodes", f"since={WALL + 40}&until={WALL + 50}")
+
+    assert all(one["name"] != "sda" for one in found["episodes"])
+    assert found["events"] == []
+
+
+def test_a_series_holds_to_its_schema(ask):
+    found = told("series", ask("series", "kind=disk&name=sda&dimension=iops&seconds=20"))
+
+    assert len(found["at"]) == 20
+    assert set(found["rate"]) == {400.0}
+    assert len({len(found[name]) for name in ("at", "rate", "limit", "share", "queue_length", "await_seconds")}) == 1  # fmt: skip
+
+
+def test_a_name_is_asked_for_as_it_is_shown(ask):
+    shown = [budget["name"] for budget in ask("state")["budgets"]]
+
+    assert "/mnt/\\xff" in shown
+    assert ask("series", "kind=volume&name=/mnt/%5Cxff&dimension=iops")["name"] == "/mnt/\\xff"
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status", "said"),
+    [
+        ("state", "x=1", 400, "there is no 'x'"),
+        ("episodes", "since=yesterday", 400, "since is 'yesterday', want a number"),
+        ("episodes", "since=nan", 400, "since is 'nan'"),
+        ("episodes", "since=20&until=10", 400, "since is 20, want at most until, 10"),
+        ("episodes", "since=1&since=2", 400, "'since' is there 2 times"),
+        ("series", "", 400, "kind is '', want one of disk, stripe"),
+        ("series", "kind=disk", 400, "name is missing"),
+        ("series", "kind=disk&name=sda&dimension=speed", 400, "want one of iops, throughput"),
+        ("series", "kind=disk&name=sda&dimension=iops&direction=up", 400, "direction is 'up'"),
+        ("series", "kind=disk&name=sda&dimension=iops&seconds=0", 400, "want 1 to 604800"),
+        ("series", "kind=disk&name=sda&dimension=iops&seconds=1e9", 400, "want 1 to 604800"),
+        ("series", "kind=disk&name=sdz&dimension=iops", 404, "there is no budget disk 'sdz'"),
+        ("series", "&".join(["a=1"] * 99), 400, "the query cannot be read"),
+    ],
+)
+def test_what_is_wrong_with_a_question_is_said(ask, path, query, status, said):
+    assert said in told("error", ask(path, query, status))["error"]

@@ -1,0 +1,101 @@
+"""When somebody looks for who causes the I/O, and when nobody does."""
+
+import time
+
+import pytest
+
+from ioplateau.limits.budgets import Kind, Word
+from ioplateau.measure.host import Host
+from ioplateau.run.clock import SystemClock
+from ioplateau.run.consumers import (
+    EVERY_SECONDS,
+    FIRST_SECONDS,
+    MOST_CPU_SHARE,
+    ConsumersReader,
+    Pace,
+)
+from ioplateau.run.sampler import Sampler
+from states import budget, by_key, state
+
+
+class Counting(Host):
+    def __init__(self):
+        super().__init__()
+        self.listed = 0
+
+    def list(self, path):
+        self.listed += path == "/proc"
+        return super().list(path)
+
+
+def reader():
+    host, clock = Counting(), SystemClock()
+    return host, ConsumersReader(Sampler(host, clock, ()), host, clock)
+
+
+def until(holds, seconds=30.0):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if holds():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_nothing_is_read_while_nothing_is_throttled():
+    host, look = reader()
+
+    for _ in range(10):
+        look(state(budgets=by_key(budget(Kind.DISK, "sdb", word=Word.HEALTHY))))
+    time.sleep(0.1)
+
+    assert host.listed == 0
+
+
+def test_a_throttled_budget_has_two_rounds_read_that_make_a_look():
+    host, look = reader()
+
+    look(state(budgets=by_key(budget(Kind.DISK, "sdb", word=Word.THROTTLED))))
+
+    try:
+        assert until(lambda: host.listed >= 2)
+        assert until(lambda: (found := look._latest()) is not None and found["processes"]["seen"])
+        assert look._latest() is None  # told once
+    finally:
+        look.end()
+
+
+def rounds(pace, took, seconds):
+    """When rounds that take so long begin, if somebody wants to know for so many seconds."""
+    found, at = [], pace.due(0.0)
+    while at < seconds:
+        found.append(at)
+        at = pace.after(at, took)
+    return found
+
+
+def test_the_first_round_is_at_once_and_the_second_a_second_later_however_long_they_take():
+    assert rounds(Pace(), 0.002, 8) == [0.0, FIRST_SECONDS, 4.0, 7.0]
+    assert rounds(Pace(), 0.5, 8) == [0.0, FIRST_SECONDS]
+    assert EVERY_SECONDS == 3.0
+
+
+@pytest.mark.parametrize("took", [0.001, 0.05, 0.2, 1.0])
+def test_looking_takes_no_more_than_its_share_of_a_cpu_in_the_long_run(took):
+    seconds = 3600.0
+
+    assert len(rounds(Pace(), took, seconds)) * took <= MOST_CPU_SHARE * seconds + 2 * took
+
+
+def test_who_is_throttled_again_and_again_takes_no_more_either():
+    pace, now, spent = Pace(), 0.0, 0.0
+    while now < 3600.0:
+        now = pace.due(now)
+        for _ in range(2):  # throttled for two seconds, then five without
+            spent += 0.2
+            due = pace.after(now, 0.2)
+            now = min(due, now + 1.0)
+        pace.rest()
+        now += 5.0
+
+    assert spent <= MOST_CPU_SHARE * now + 1.0

@@ -1,0 +1,110 @@
+"""A screen of what a daemon found: over HTTP, without waiting for one that does not answer."""
+
+import json
+
+import pytest
+
+import states
+from ioplateau.limits.budgets import Dimension, Kind
+from ioplateau.run import daemonviews
+from ioplateau.run.daemonaddress import DaemonAddress
+from ioplateau.run.daemonviews import DaemonViews, NoDaemonError
+from ioplateau.tell import api
+from ioplateau.web.http1 import Response, text
+from ioplateau.web.server import WebServer
+
+ABOUT = {"version": "1.0", "host": "db-01", "started": None}
+SECONDS = 60
+
+
+def telling(value):
+    return lambda request: Response(200, "application/json", json.dumps(value).encode())  # noqa: ARG005
+
+
+def state():
+    limited = states.budget(Kind.DISK, "sda", states.limit(Dimension.IOPS))
+    return api.state(states.state(budgets=states.by_key(limited)), ABOUT)
+
+
+@pytest.fixture
+def serving():
+    servers = []
+
+    def serve(routes):
+        servers.append(WebServer(("127.0.0.1:0",), routes).start())
+        return f"http://{servers[-1].addresses[0]}"
+
+    yield serve
+    for server in servers:
+        server.close()
+
+
+def test_it_shows_what_the_daemon_tells_and_where_it_is(serving):
+    url = serving({"/api/v1/state": telling(state())})
+    with DaemonViews(DaemonAddress(url)) as source:
+        first, second = source.views.get(timeout=SECONDS), source.views.get(timeout=SECONDS)
+
+    assert first.budgets[0].name == "sda"
+    assert second.budgets == first.budgets
+    assert source.origin == f"daemon at {url.removeprefix('http://')}"
+
+
+def test_the_past_of_a_row_is_asked_for_when_somebody_looks(serving):
+    series = {"at": [100, 101, 104], "share": [0.1, 0.2, 1.0]}
+    routes = {"/api/v1/state": telling(state()), "/api/v1/series": telling(series)}
+    with DaemonViews(DaemonAddress(serving(routes))) as source:
+        seen = source.views.get(timeout=SECONDS)
+        trail = ()
+        while not trail:
+            trail = source.trail(seen.budgets[0])
+            source.views.get(timeout=SECONDS)
+
+    assert trail == [0.1, 0.2, None, None, 1.0]
+
+
+def test_a_daemon_that_goes_away_is_said_and_its_last_view_stays(serving):
+    answers = [telling(state())]
+    url = serving({"/api/v1/state": lambda request: answers[0](request)})  # noqa: PLW0108
+    with DaemonViews(DaemonAddress(url)) as source:
+        seen = source.views.get(timeout=SECONDS)
+        answers[0] = lambda request: text(503, "It has gone.")  # noqa: ARG005
+        while "NO ANSWER since" not in source.origin:
+            assert source.views.get(timeout=SECONDS).budgets == seen.budgets
+        answers[0] = telling(state())
+        while "NO ANSWER" in source.origin:
+            source.views.get(timeout=SECONDS)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        telling({"status": "success"}),
+        telling([]),
+        lambda request: text(200, "hello"),  # noqa: ARG005
+        lambda request: text(401, "Who are you?"),  # noqa: ARG005
+    ],
+)
+def test_who_answers_something_else_is_no_daemon(serving, answer):
+    url = serving({"/api/v1/state": answer})
+
+    with pytest.raises(NoDaemonError, match=url):
+        DaemonViews(DaemonAddress(url))
+
+
+def test_nobody_there_is_no_daemon():
+    with pytest.raises(NoDaemonError, match="onnection refused"):
+        DaemonViews(DaemonAddress("http://127.0.0.1:1"))
+
+
+@pytest.mark.parametrize(
+    ("addresses", "url"),
+    [
+        ((":10049",), "http://127.0.0.1:10049"),
+        (("0.0.0.0:1", "127.0.0.1:2"), "http://127.0.0.1:1"),
+        (("[::]:10049",), "http://127.0.0.1:10049"),
+        (("[::1]:10049",), "http://[::1]:10049"),
+        (("10.0.0.5:80",), "http://10.0.0.5:80"),
+    ],
+)
+def test_the_daemon_of_this_machine_is_where_it_listens(addresses, url):
+    assert daemonviews.local_url(addresses) == url

@@ -1,0 +1,304 @@
+"""The history on the disk: what was kept comes back, whatever became of the files."""
+
+import json
+import os
+import zlib
+
+import pytest
+
+import states
+from ioplateau.history import Event, History, What
+from ioplateau.judge.flows import FlowTick
+from ioplateau.limits.budgets import Dimension, FlowKey, Kind, Word
+from ioplateau.run import historyfiles
+from ioplateau.run.historyfiles import HistoryFiles
+
+SDA = FlowKey("disk", "sda")
+ODD = FlowKey("nfs", "/mnt/\udcff")
+WALL = 1_700_001_000.0  # begins ten seconds
+
+
+class AtOnce:
+    """A writer that does what it is told at once, unless it is frozen."""
+
+    def __init__(self):
+        self.frozen = False
+        self.jobs = {}
+
+    def submit(self, name, job):
+        self.jobs[name] = job
+        if not self.frozen:
+            self.thaw()
+
+    def thaw(self):
+        self.frozen = False
+        for job in tuple(self.jobs.values()):
+            job()
+        self.jobs.clear()
+
+    def behind_seconds(self, name):  # noqa: ARG002
+        return 0.0
+
+
+def tick(second, word=Word.HEALTHY, reads=400.0, limit=500.0):
+    disk = states.budget(Kind.DISK, "sda", states.limit(Dimension.IOPS, value=limit), word=word)
+    disk = disk._replace(budget=disk.budget._replace(members=(SDA,)))
+    odd = states.budget(Kind.VOLUME, ODD.name, states.limit(Dimension.IOPS, value=limit))
+    odd = odd._replace(budget=odd.budget._replace(members=(ODD,)))
+    flow = FlowTick(1.0, reads, 0.0, reads * 4096, 0.0, 0.005, None, 2.0, 2)
+    return states.state(
+        mono=100.0 + second,
+        wall=WALL + second,
+        budgets=states.by_key(disk, odd),
+        flows={SDA: flow, ODD: flow},
+    )
+
+
+class Run:
+    """A daemon's life, as far as its history is concerned."""
+
+    def __init__(self, directory):
+        self.writer = AtOnce()
+        self.history = History(is_kept=True)
+        self.chronicle = HistoryFiles(directory, self.writer)
+        self.chronicle.restore(self.history)
+
+    def live(self, first, last, **parts):
+        for second in range(first, last):
+            self.history.observe(tick(second, **parts))
+            self.chronicle.keep(self.history)
+        return self
+
+
+def shown(history, seconds=900):
+    found = history.series("disk", "sda", "iops", seconds)
+    return dict(zip(found.at, found.rate, strict=True))
+
+
+def test_a_run_that_was_killed_loses_less_than_ten_seconds(tmp_path):
+    before = Run(tmp_path).live(0, 125)
+
+    after = Run(tmp_path).live(130, 131)
+
+    kept = shown(after.history)
+    lost = [at for at in shown(before.history) if at not in kept]
+    assert len(lost) < 10
+    assert min(lost) >= WALL + 120
+
+
+def test_a_run_that_was_stopped_loses_nothing(tmp_path):
+    before = Run(tmp_path).live(0, 125)
+    before.chronicle.keep(before.history, is_last=True)
+
+    after = Run(tmp_path).live(130, 131)
+
+    assert [at for at in shown(before.history) if at not in shown(after.history)] == []
+
+
+def test_longer_series_come_back_too(tmp_path):
+    before = Run(tmp_path).live(0, 700)
+    after = Run(tmp_path).live(700, 701)
+
+    for seconds in (3600, 100_000):
+        ours, theirs = shown(before.history, seconds), shown(after.history, seconds)
+        assert len(ours) > 5
+        for at, rate in ours.items():
+            assert theirs[at] == pytest.approx(rate, rel=2e-3)
+
+
+def test_names_that_are_no_text_come_back(tmp_path):
+    Run(tmp_path).live(0, 25)
+    after = Run(tmp_path).live(25, 26)
+
+    assert len(after.history.series("volume", ODD.name, "iops").at) >= 20
+
+
+def test_shares_are_of_the_limits_of_their_time(tmp_path):
+    Run(tmp_path).live(0, 30, limit=1000.0)
+    after = Run(tmp_path).live(30, 60, limit=500.0)
+
+    found = after.history.series("disk", "sda", "iops")
+    assert found.share[0] == pytest.approx(0.4)
+    assert found.share[-1] == pytest.approx(0.8)
+
+
+def test_an_episode_that_ended_comes_back_as_it_was(tmp_path):
+    before = Run(tmp_path).live(0, 30, word=Word.THROTTLED).live(30, 65)
+    after = Run(tmp_path)
+
+    (theirs,) = after.history.episodes()
+    assert theirs == before.history.episodes()[0]
+    assert theirs.ended == WALL + 30
+
+
+def test_an_episode_that_went_on_when_it_was_killed_goes_on(tmp_path):
+    Run(tmp_path).live(0, 65, word=Word.THROTTLED)
+    after = Run(tmp_path)
+    (cut,) = after.history.episodes()
+    assert cut.ended == WALL + 60
+    assert cut.cut_off
+    assert cut.held_seconds == 60
+
+    after.live(70, 80, word=Word.THROTTLED)
+
+    (running,) = after.history.open_episodes()
+    assert running.began == cut.began
+    assert running.held_seconds == 69
+
+
+def test_events_come_back(tmp_path):
+    before = Run(tmp_path)
+    before.history.note(What.CONFIGURATION, "configuration reloaded", WALL + 3)
+    before.live(0, 25)
+
+    assert (
+        Event(WALL + 3, What.CONFIGURATION, "configuration reloaded")
+        in Run(tmp_path).history.events()
+    )
+
+
+def test_a_torn_last_line_costs_itself_and_the_next_is_whole(tmp_path):
+    Run(tmp_path).live(0, 45)
+    file = tmp_path / "history-1s.log"
+    file.write_bytes(file.read_bytes()[:-30])
+
+    Run(tmp_path).live(45, 75)
+
+    _, damaged = historyfiles.read(tmp_path)
+    assert damaged == 1
+    found = shown(Run(tmp_path).live(80, 81).history)
+    assert WALL + 25 in found
+    assert WALL + 35 not in found
+    assert WALL + 65 in found
+
+
+@pytest.mark.parametrize(
+    "damage", [b"\0" * 4096, bytes(range(255, -1, -1)) * 16, b"\n\n\n", b"00000000 {}\n"]
+)
+def test_garbage_costs_itself(tmp_path, damage):
+    Run(tmp_path).live(0, 25)
+    for file in tmp_path.iterdir():
+        file.write_bytes(damage + b"\n" + file.read_bytes())
+
+    assert len(shown(Run(tmp_path).live(30, 31).history)) >= 20
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"step": 1, "t": 5, "seen": "1", "rows": {"disk": {"sda": "AAAA"}}},
+        {"step": 0, "t": 5, "seen": "1", "rows": {}},
+        {"step": 1, "t": "x", "seen": "1", "rows": {}},
+        {"step": 1, "t": 1, "seen": "1" * 61, "rows": {}},
+        {"step": 7, "t": 7, "seen": "1", "rows": {}},
+        {"step": 1, "t": 7, "seen": "1", "rows": {}, "limits": [[1]]},
+        {"episode": {"kind": "disk"}},
+        {"episode": {"kind": "boat", "name": "a", "word": "throttled", "began": 1}},
+        {"episode": {"kind": "disk", "name": "a", "word": "throttled", "began": "soon"}},
+        {"event": {"at": 1e999, "what": "gap", "sentence": ""}},
+        {"event": {"at": 1}},
+        {"something": "of a later version"},
+        [],
+        7,
+    ],
+)
+def test_lines_that_make_no_sense_are_left_out(tmp_path, value):
+    text = json.dumps(value).encode()
+    Run(tmp_path).live(0, 25)
+    with (tmp_path / "episodes.log").open("ab") as file:
+        file.write(b"%08x %s\n" % (zlib.crc32(text), text))
+
+    assert len(shown(Run(tmp_path).live(30, 31).history)) >= 20
+
+
+def test_keys_of_a_later_version_are_passed_over(tmp_path):
+    Run(tmp_path).live(0, 30, word=Word.THROTTLED).live(30, 65)
+    for file in tmp_path.iterdir():
+        lines = [json.loads(line.split(b" ", 1)[1]) for line in file.read_bytes().splitlines()]
+        for line in lines:
+            line["later"] = 1
+            if "episode" in line:
+                line["episode"]["later"] = 1
+        texts = [json.dumps(line).encode() for line in lines]
+        file.write_bytes(b"".join(b"%08x %s\n" % (zlib.crc32(text), text) for text in texts))
+
+    assert len(Run(tmp_path).history.episodes()) == 1
+
+
+def test_files_of_a_later_format_are_set_aside(tmp_path):
+    text = b'{"format":2,"ioplateau":"9.0"}'
+    (tmp_path / "episodes.log").write_bytes(b"%08x %s\n" % (zlib.crc32(text), text))
+
+    Run(tmp_path).live(0, 30, word=Word.THROTTLED).live(30, 65)
+
+    assert (tmp_path / "episodes.log.newer").read_bytes().endswith(text + b"\n")
+    assert len(Run(tmp_path).history.episodes()) == 1
+
+
+def test_the_files_stay_within_their_size(tmp_path):
+    path = tmp_path / "history-1s.log"
+    for _ in range(50):
+        historyfiles.append(path, b"x" * 999 + b"\n", 10_000)
+
+    assert path.stat().st_size <= 10_000
+    assert path.with_suffix(".old").stat().st_size <= 10_000
+    assert sum(each.most_bytes for each in historyfiles.LINE_FILES) == 8 << 20
+
+
+def test_what_is_planted_is_not_followed(tmp_path):
+    other = tmp_path / "other"
+    other.write_text("precious")
+    state = tmp_path / "state"
+    state.mkdir()
+    (state / "history-1s.log").symlink_to(other)
+    os.mkfifo(state / "episodes.log")
+
+    Run(state).live(0, 65)
+
+    assert other.read_text() == "precious"
+
+
+def test_a_frozen_disk_is_caught_up_with(tmp_path):
+    run = Run(tmp_path).live(0, 25)
+    run.writer.frozen = True
+    run.live(25, 95, word=Word.THROTTLED).live(95, 120)
+    run.writer.thaw()
+
+    after = Run(tmp_path).live(120, 121)
+    assert len(shown(after.history)) >= 110
+    assert len(after.history.episodes()) == 1
+
+
+def test_a_disk_that_stays_frozen_costs_the_oldest_cells_and_no_episode(tmp_path):
+    run = Run(tmp_path)
+    run.writer.frozen = True
+    run.live(0, 30, word=Word.THROTTLED).live(30, 1200)
+    run.writer.thaw()
+
+    after = Run(tmp_path).live(1200, 1201)
+    assert len(after.history.episodes()) == 1
+    assert WALL + 1100 in shown(after.history)
+
+
+def test_a_disk_that_does_not_answer_at_the_start_is_not_waited_for(tmp_path):
+    writer = AtOnce()
+    writer.frozen = True
+    history = History(is_kept=True)
+
+    HistoryFiles(tmp_path, writer).restore(history, seconds=0.05)
+
+    assert history.episodes() == ()
+
+
+def test_without_a_directory_nothing_is_kept():
+    run = Run(None).live(0, 60)
+
+    assert run.writer.jobs == {}
+
+
+def test_a_directory_that_is_missing_is_told_once(tmp_path, caplog):
+    Run(tmp_path / "gone").live(0, 65)
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "history cannot be kept, a restart will forget it"
+    ]

@@ -1,0 +1,38 @@
+"""What the page is told of the machine beside the published state."""
+
+import re
+
+import states
+from ioplateau.history import History
+from ioplateau.limits.tables import EMPTY_CATALOGUE
+from ioplateau.measure.pressure import Pressure
+from ioplateau.run.pages import WAITING_TICKS, Pages
+from ioplateau.web.http1 import Request
+
+
+def told(pages):
+    body = pages.routes()["/"](Request("GET", "/")).body.decode()
+    found = re.search(r"tasks wait for I/O ([^<]*)", body)
+    return found and found[1].split(" of")[0]
+
+
+def test_the_share_of_the_time_that_tasks_wait_is_of_the_last_seconds():
+    now = []
+    pages = Pages(History(is_kept=False), lambda: now[-1], EMPTY_CATALOGUE, 0.0, ())
+
+    def tick(mono, waited_seconds):
+        state = states.state(mono=mono)
+        pressure = Pressure(int(waited_seconds * 1e6), 0)
+        now.append(state._replace(machine=state.machine._replace(pressure=pressure)))
+        pages.after_tick(now[-1])
+
+    tick(0.0, 100.0)
+    alone = told(pages)
+    tick(4.0, 101.0)
+    begun = told(pages)
+    for second in range(WAITING_TICKS):
+        tick(5.0 + second, 101.0 + second / 2)
+
+    assert alone is None
+    assert begun == "25 %"
+    assert told(pages) == "50 %"

@@ -1,0 +1,213 @@
+"""The state file: kept over restarts, and never in the way."""
+
+import json
+import logging
+import os
+
+import pytest
+
+from ioplateau.run.statefile import StateFile
+from ioplateau.run.statetext import FORMAT
+
+
+@pytest.fixture
+def taken():
+    return []
+
+
+def take_into(taken):
+    return lambda memory, away: taken.append((memory, away))
+
+
+def test_what_was_written_is_restored_with_the_time_that_passed(tmp_path, taken):
+    StateFile(tmp_path).write({"a": [1, 2]}, wall=1000.0)
+    StateFile(tmp_path).restore(take_into(taken), wall=1060.0)
+
+    assert taken == [({"a": [1, 2]}, 60.0)]
+
+
+def test_a_clock_that_went_back_is_no_time_passed(tmp_path, taken):
+    StateFile(tmp_path).write({}, wall=1000.0)
+    StateFile(tmp_path).restore(take_into(taken), wall=500.0)
+
+    assert taken == [({}, 0.0)]
+
+
+def test_no_file_is_no_news(tmp_path, taken, caplog):
+    StateFile(tmp_path).restore(take_into(taken), wall=0.0)
+
+    assert taken == []
+    assert caplog.records == []
+
+
+def test_no_directory_keeps_nothing(taken):
+    StateFile(None).write({}, wall=0.0)
+    StateFile(None).restore(take_into(taken), wall=0.0)
+
+    assert taken == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(
+            b"",
+            b"{",
+            b"[]",
+            b'{"format": 1}',
+            b'{"format": "x", "memory": {}, "wall": 1}',
+            b"\xff\xfe",
+        ),
+        *(
+            b'{"format": 1, "memory": {"a": %s}, "wall": 1}' % odd
+            for odd in (b"NaN", b"-Infinity", b"1e999")
+        ),
+        b'{"format": 1, "memory": {}, "wall": 1e999}',
+        b'{"format": 1, "memory": %s%s, "wall": 1}' % (b"[" * 100_000, b"]" * 100_000),
+        b'{"format": 1, "memory": {"a": %s}, "wall": 1}' % (b"9" * 5000),
+    ],
+    ids=range(12),
+)
+def test_a_corrupt_file_is_set_aside_with_a_warning(tmp_path, taken, caplog, content):
+    (tmp_path / "state.json").write_bytes(content)
+    with caplog.at_level(logging.WARNING):
+        StateFile(tmp_path).restore(take_into(taken), wall=1.0)
+
+    assert taken == []
+    assert (tmp_path / "state.corrupt").read_bytes() == content
+    assert "set aside" in caplog.text
+
+
+def test_memory_that_its_owner_cannot_take_is_set_aside_too(tmp_path, caplog):
+    def refuse(memory, away):
+        raise KeyError("judge")
+
+    StateFile(tmp_path).write({"odd": 1}, wall=1.0)
+    StateFile(tmp_path).restore(refuse, wall=1.0)
+
+    assert (tmp_path / "state.corrupt").exists()
+
+
+def test_a_newer_file_is_set_aside_not_misread(tmp_path, taken, caplog):
+    newer = {"format": FORMAT + 1, "memory": {}, "wall": 1.0}
+    (tmp_path / "state.json").write_text(json.dumps(newer))
+    StateFile(tmp_path).restore(take_into(taken), wall=1.0)
+
+    assert taken == []
+    assert json.loads((tmp_path / "state.newer").read_text()) == newer
+
+
+def test_it_is_written_when_due_and_not_every_tick(tmp_path):
+    memory = StateFile(tmp_path, every_seconds=60.0)
+    asked = []
+
+    def tell():
+        asked.append(1)
+        return {}
+
+    for second in range(150):
+        memory.keep(tell, float(second), 1e9 + second)
+
+    assert len(asked) == 2
+
+
+def test_a_directory_that_cannot_be_written_is_said_once(tmp_path, caplog):
+    memory = StateFile(tmp_path / "missing")
+    with caplog.at_level(logging.INFO):
+        memory.write({}, wall=1.0)
+        memory.write({}, wall=2.0)
+        (tmp_path / "missing").mkdir()
+        memory.write({}, wall=3.0)
+
+    assert caplog.text.count("cannot be kept") == 1
+    assert "kept again" in caplog.text
+    assert (tmp_path / "missing/state.json").exists()
+
+
+def test_whether_it_can_be_written_is_found_out_without_touching_what_is_kept(tmp_path, caplog):
+    StateFile(tmp_path).write({"a": 1}, wall=1.0)
+    before = (tmp_path / "state.json").read_bytes()
+    with caplog.at_level(logging.INFO):
+        StateFile(tmp_path).try_write()
+        StateFile(tmp_path / "missing").try_write()
+        StateFile(None).try_write()
+
+    assert (tmp_path / "state.json").read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["state.json"]
+    assert len(caplog.records) == 1
+    assert (
+        vars(caplog.records[0])["ioplateau_fields"]["why"]
+        == f"there is no directory {tmp_path}/missing"
+    )
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [lambda path: path.symlink_to("/dev/zero"), os.mkfifo, lambda path: sparse(path, 3 << 30)],
+    ids=["link to a device", "FIFO", "3 GB"],
+)
+def test_what_is_planted_in_its_place_is_set_aside_unread(tmp_path, taken, caplog, plant):
+    plant(tmp_path / "state.json")
+    StateFile(tmp_path).restore(take_into(taken), wall=1.0)
+    StateFile(tmp_path).write({"a": 1}, wall=1.0)
+
+    assert taken == []
+    assert caplog.text.count("set aside") == 1
+    assert json.loads((tmp_path / "state.json").read_text())["memory"] == {"a": 1}
+    assert os.path.lexists(tmp_path / "state.corrupt")
+
+
+def sparse(path, size):
+    with path.open("wb") as file:
+        file.truncate(size)
+
+
+class Stuck:
+    """A writer whose disk does not answer until it is let go."""
+
+    def __init__(self):
+        self.jobs, self.behind = [], 0.0
+
+    def submit(self, _, job):
+        self.jobs.append(job)
+
+    def behind_seconds(self, _):
+        return self.behind
+
+
+def test_a_disk_that_does_not_answer_is_not_waited_for_at_the_start(tmp_path, taken, caplog):
+    StateFile(tmp_path).write({"a": 1}, wall=1.0)
+    stuck = Stuck()
+    StateFile(tmp_path, stuck, restore_seconds=0.01).restore(take_into(taken), wall=1.0)
+
+    assert taken == []
+    assert "does not answer, starting without it" in caplog.text
+
+    for job in stuck.jobs:
+        job()
+
+    assert taken == []
+    assert json.loads((tmp_path / "state.late").read_text())["memory"] == {"a": 1}
+
+
+def test_a_disk_that_does_not_answer_is_said_once_and_so_is_that_it_does_again(tmp_path, caplog):
+    stuck = Stuck()
+    memory = StateFile(tmp_path, stuck, every_seconds=60.0)
+    with caplog.at_level(logging.INFO):
+        for second in range(200):
+            stuck.behind = max(second - 60.0, 0.0) if second < 150 else 0.0
+            memory.keep(dict, float(second), 1e9 + second)
+    said = [record.getMessage() for record in caplog.records]
+
+    assert said == [
+        "state directory does not answer, state is not being kept",
+        "state directory answers again",
+    ]
+
+
+def test_numbers_that_are_none_are_not_written_and_cost_no_tick(tmp_path, caplog):
+    StateFile(tmp_path).write({"a": 1}, wall=1.0)
+    StateFile(tmp_path).write({"a": float("nan")}, wall=1.0)
+
+    assert "state cannot be kept" in caplog.text
+    assert json.loads((tmp_path / "state.json").read_text())["memory"] == {"a": 1}

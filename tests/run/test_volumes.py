@@ -1,0 +1,336 @@
+"""EBS volume types: from the CLI's file, and from an EC2 API and metadata service spoken to for real."""
+
+import http.server
+import json
+import threading
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from cloud_machines import NITRO_DMI, devices, nvme
+from ioplateau.limits.budgets import Dimension, Origin
+from ioplateau.limits.clouds import aws, discover
+from ioplateau.limits.clouds.aws import metadata, volumes
+from ioplateau.measure import linklocal
+from ioplateau.run.cataloguefiles import CatalogueFiles
+from ioplateau.run.settings import VolumeQuestions
+from ioplateau.run.volumes import KEPT_SECONDS, Reply, VolumesError, VolumeTypes, of_file
+
+MIB = 1 << 20
+ID = "vol-0123456789abcdef0"
+KNOWN = {metadata.REGION: "eu-west-1", metadata.MAPPING: "ami\nroot"}
+# As `aws ec2 describe-volumes --output json` prints it.
+CLI = {
+    "Volumes": [
+        {
+            "AvailabilityZoneId": "euw1-az1",
+            "Iops": 6000,
+            "Tags": [{"Key": "Name", "Value": "SECRET"}],
+            "VolumeType": "gp3",
+            "MultiAttachEnabled": False,
+            "Throughput": 500,
+            "VolumeId": ID,
+            "Size": 500,
+            "State": "in-use",
+            "Attachments": [
+                {"InstanceId": "i-0abc", "VolumeId": ID, "State": "attached", "Device": "/dev/sdf"}
+            ],
+        },
+        {"VolumeId": "vol-0000000000000000a", "VolumeType": "gp2", "Iops": 300, "Size": 100},
+    ]
+}
+# As the API Reference shows it, with a type that has figures of its own.
+XML = f"""<?xml version="1.0" encoding="UTF-8"?>
+<DescribeVolumesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">
+   <requestId>59dbff89-35bd-4eac-99ed-be587EXAMPLE</requestId>
+   <volumeSet>
+      <item>
+         <volumeId>{ID}</volumeId>
+         <size>500</size>
+         <snapshotId/>
+         <availabilityZone>eu-west-1a</availabilityZone>
+         <status>in-use</status>
+         <createTime>2026-01-01T00:00:00.000Z</createTime>
+         <attachmentSet>
+            <item>
+               <volumeId>{ID}</volumeId>
+               <instanceId>i-0abc</instanceId>
+               <device>/dev/sdf</device>
+               <status>attached</status>
+            </item>
+         </attachmentSet>
+         <volumeType>io2</volumeType>
+         <iops>10000</iops>
+         <encrypted>true</encrypted>
+         <multiAttachEnabled>false</multiAttachEnabled>
+      </item>
+   </volumeSet>
+</DescribeVolumesResponse>"""
+DENIED = """<?xml version="1.0" encoding="UTF-8"?>
+<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>You are not authorized to
+perform this operation.</Message></Error></Errors><RequestID>ea966190</RequestID></Response>"""
+
+
+class Clock:
+    def __init__(self):
+        self.now = 1000.0
+
+    def mono(self):
+        return self.now
+
+
+def imds(request):
+    """The instance's metadata service, as far as a role's credentials need it."""
+    role = {
+        "Code": "Success",
+        "Type": "AWS-HMAC",
+        "AccessKeyId": "ASIAEXAMPLE",
+        "SecretAccessKey": "the-secret",
+        "Token": "the-session",
+        "Expiration": "2026-11-22T18:00:00Z",
+    }
+    here = "/latest/meta-data"
+    answers = {
+        "/latest/api/token": "AQAEA-token",
+        f"{here}/iam/security-credentials/": "watcher",
+        f"{here}/iam/security-credentials/watcher": json.dumps(role),
+        f"{here}/instance-id": "i-0abc",
+        f"{here}/services/domain": "amazonaws.com",
+    }
+    text = answers.get(request.path)
+    return linklocal.ServiceAnswer(404) if text is None else linklocal.ServiceAnswer(200, text)
+
+
+def asker(call, clock=None, ask=imds, **settings):
+    settings = {"describe": True} | settings
+    return VolumeTypes(VolumeQuestions(**settings), clock or Clock(), ask=ask, call=call)
+
+
+def sold(document):
+    block = devices(nvme1n1=nvme(aws.EBS_MODEL, serial=ID.replace("-", ""), gib=500))
+    identity = discover.identify("aws", {volumes.VOLUMES: document}, block, NITRO_DMI)
+    return discover.sold(identity, CatalogueFiles()).disks["nvme1n1"]
+
+
+def figures(disk):
+    return {limit.dimension: (limit.value, limit.origin) for limit in disk.limits}
+
+
+def test_the_clis_file_gives_a_volume_its_type_and_provisioned_figures(tmp_path):
+    file = tmp_path / "volumes.json"
+    file.write_text(json.dumps(CLI))
+    disk = sold(of_file(str(file)))
+
+    assert figures(disk) == {
+        Dimension.IOPS: (6000, Origin.REPORTED),
+        Dimension.THROUGHPUT: (500 * MIB, Origin.REPORTED),
+    }
+    assert disk.limits[0].source == f"gp3 of 500 GiB, {file}"
+    assert disk.info["sku"] == "gp3"
+
+
+def test_of_the_answer_nothing_is_kept_that_is_not_needed(tmp_path):
+    file = tmp_path / "volumes.json"
+    file.write_text(json.dumps(CLI))
+
+    assert "SECRET" not in of_file(str(file))
+
+
+def test_the_apis_answer_gives_an_io2_volume_block_expresss_throughput():
+    disk = sold(volumes.document(volumes.of_api(XML), "EC2 DescribeVolumes"))
+
+    assert figures(disk) == {
+        Dimension.IOPS: (10_000, Origin.REPORTED),
+        Dimension.THROUGHPUT: (2560 * MIB, Origin.REPORTED),
+    }
+
+
+def test_what_follows_from_a_volumes_size_is_the_catalogues_word():
+    told = {ID: volumes.EbsVolume("gp2", 1500.0, None, "/dev/sdf")}
+
+    assert figures(sold(volumes.document(told, "x")))[Dimension.IOPS] == (1500, Origin.CATALOGUE)
+
+
+def test_on_xen_a_volume_is_known_by_the_device_it_was_attached_as():
+    document = volumes.document(volumes.of_cli(json.dumps(CLI)), "x")
+    block = devices(xvdf={"size": "100", "dev": "202:80"})
+    identity = discover.identify("aws", {volumes.VOLUMES: document}, block, {})
+
+    assert identity.disks["xvdf"].sku == "gp3"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"Volumes": 1}', '{"Volumes": [{"VolumeId": "v", "Iops": "many"}]}']
+)
+def test_a_file_that_holds_something_else_is_named_with_what_was_found(tmp_path, text):
+    file = tmp_path / "volumes.json"
+    file.write_text(text)
+    looker = asker(None, file=str(file))
+
+    assert looker.look("aws", KNOWN) == {}
+    assert str(file) in looker.reasons[volumes.VOLUMES]
+
+
+def test_a_file_that_is_not_there_is_named_and_read_once_it_comes(tmp_path):
+    file = tmp_path / "volumes.json"
+    looker = asker(None, file=str(file))
+
+    assert looker.look("aws", KNOWN) == {}
+    assert "No such file" in looker.reasons[volumes.VOLUMES]
+
+    file.write_text(json.dumps(CLI))
+
+    assert volumes.VOLUMES in looker.look("aws", KNOWN)
+    assert looker.reasons == {}
+
+
+@pytest.mark.parametrize("settings", [{"describe": False}, {}])
+@pytest.mark.parametrize("cloud", ["azure", "gcp", ""])
+def test_elsewhere_and_unless_configured_nobody_is_asked(cloud, settings):
+    def call(*_):
+        pytest.fail("the API was asked")
+
+    looker = asker(call, **settings)
+
+    assert looker.look(cloud, KNOWN) == {}
+    assert asker(call, describe=False).look("aws", KNOWN) == {}
+
+
+def test_one_question_is_for_all_volumes_and_good_for_hours():
+    asked, clock = [], Clock()
+
+    def call(url, region, credentials):
+        asked.append((url, region, credentials.key))
+        return Reply(200, XML)
+
+    looker = asker(call, clock)
+    for seconds in (0, 300, 3600):
+        clock.now = 1000.0 + seconds
+        assert ID in looker.look("aws", KNOWN)[volumes.VOLUMES]
+    parts = urlsplit(asked[0][0])
+
+    assert len(asked) == 1
+    assert asked[0][1:] == ("eu-west-1", "ASIAEXAMPLE")
+    assert parts.netloc == "ec2.eu-west-1.amazonaws.com"
+    assert parse_qs(parts.query) == {
+        "Action": ["DescribeVolumes"],
+        "Filter.1.Name": ["attachment.instance-id"],
+        "Filter.1.Value.1": ["i-0abc"],
+        "MaxResults": ["500"],
+        "Version": ["2016-11-15"],
+    }
+
+    clock.now += KEPT_SECONDS
+    looker.look("aws", KNOWN)
+
+    assert len(asked) == 2
+
+
+def test_a_volume_that_is_attached_is_asked_about_before_the_hours_are_over():
+    asked = []
+    looker = asker(lambda *_: asked.append(1) or Reply(200, XML))
+    looker.look("aws", KNOWN)
+    looker.look("aws", KNOWN | {metadata.MAPPING: "ami\nebs1\nroot"})
+
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (
+            Reply(403, DENIED),
+            "status 403 UnauthorizedOperation; the role needs ec2:DescribeVolumes",
+        ),
+        (Reply(503, "<html>"), "status 503"),
+        (Reply(200, "<html>"), "no XML"),
+        (Reply(200, "<Response/>"), "Response instead of DescribeVolumesResponse"),
+    ],
+)
+def test_a_refusal_is_told_and_asked_again_later_and_later(reply, why):
+    asked, clock = [], Clock()
+    looker = asker(lambda *_: asked.append(1) or reply, clock)
+    for seconds in (0, 30, 61, 90, 182):
+        clock.now = 1000.0 + seconds
+        assert looker.look("aws", KNOWN) == {}
+
+    assert why in looker.reasons[volumes.VOLUMES]
+    assert len(asked) == 3
+
+
+def test_what_was_told_stays_when_the_api_falls_silent():
+    clock = Clock()
+    replies = [Reply(200, XML)]
+
+    def call(*_):
+        if not replies:
+            raise VolumesError("EC2 API: ConnectTimeout")
+        return replies.pop()
+
+    looker = asker(call, clock)
+    looker.look("aws", KNOWN)
+    clock.now += KEPT_SECONDS
+
+    assert ID in looker.look("aws", KNOWN)[volumes.VOLUMES]
+    assert looker.reasons == {volumes.VOLUMES: "EC2 API: ConnectTimeout"}
+
+
+@pytest.mark.parametrize(
+    ("gone", "why"),
+    [
+        ("security-credentials", "no role with credentials"),
+        ("instance-id", "does not tell the instance's id"),
+    ],
+)
+def test_an_instance_without_a_role_says_so(gone, why):
+    def ask(request):
+        return linklocal.ServiceAnswer(404) if gone in request.path else imds(request)
+
+    looker = asker(lambda *_: pytest.fail("asked without credentials"), ask=ask)
+
+    assert looker.look("aws", KNOWN) == {}
+    assert why in looker.reasons[volumes.VOLUMES]
+
+
+def test_the_question_is_signed_for_the_region_with_the_roles_session():
+    heard = []
+
+    class Api(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            heard.append(dict(self.headers) | {"path": self.path})
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(XML.encode())
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Api) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        looker = VolumeTypes(
+            VolumeQuestions(describe=True, endpoint=f"http://127.0.0.1:{server.server_port}"),
+            Clock(),
+            ask=imds,
+        )
+        found = looker.look("aws", KNOWN)
+        server.shutdown()
+    sign = heard[0]["Authorization"]
+
+    assert looker.reasons == {}
+    assert ID in found[volumes.VOLUMES]
+    assert sign.startswith("AWS4-HMAC-SHA256 Credential=ASIAEXAMPLE/")
+    assert "/eu-west-1/ec2/aws4_request" in sign
+    assert "x-amz-security-token" in sign
+    assert {key.lower(): value for key, value in heard[0].items()}["x-amz-security-token"] == (
+        "the-session"
+    )
+
+
+def test_an_endpoint_where_nobody_answers_is_a_reason_without_secrets():
+    looker = VolumeTypes(
+        VolumeQuestions(describe=True, endpoint="http://127.0.0.1:9"), Clock(), ask=imds
+    )
+
+    assert looker.look("aws", KNOWN) == {}
+    assert looker.reasons == {volumes.VOLUMES: "EC2 API: ConnectionError"}
+    assert "secret" not in repr(looker.reasons)

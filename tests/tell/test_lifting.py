@@ -1,0 +1,61 @@
+"""What would lift a limit that holds now, from the state of a running daemon."""
+
+from ioplateau.limits import topology
+from ioplateau.limits.budgets import BudgetKey, Dimension, Kind
+from ioplateau.limits.clouds import discover
+from ioplateau.limits.clouds.identity import DiskIdentity, Identity
+from ioplateau.limits.topology import Rules
+from ioplateau.run.cataloguefiles import CatalogueFiles
+from ioplateau.state import BudgetState, LimitState
+from ioplateau.tell import lifting
+from states import budget, by_key, disk, state
+
+CATALOGUE = CatalogueFiles()
+P30 = DiskIdentity("sdb", "data", sku="Premium_LRS", tier="P30", size_gib=1024, caching="None")
+
+
+def throttled_p30(**parts):
+    sold = discover.sold(Identity("azure", "Standard_D8s_v5", disks={"sdb": P30}), CATALOGUE)
+    built = topology.build({"sdb": None}, (), (), Rules(), CATALOGUE, sold)
+    states = {}
+    for key, each in built.budgets.items():
+        limits = tuple(
+            LimitState(
+                limit,
+                limit.value,
+                1.0,
+                1.0,
+                key.kind is Kind.DISK and limit.dimension is Dimension.IOPS,
+                0.0,
+                0,
+            )
+            for limit in each.limits
+        )
+        verdict = budget(*key).verdict
+        states[key] = BudgetState(each, verdict, limits)
+    return state(budgets=states, sold=sold, **parts)
+
+
+def test_a_throttled_disk_is_told_what_lifts_it_at_the_size_of_its_requests():
+    # 5,000 reads of 4 KiB in a second.
+    reads = disk("sdb", {"reads": 0, "read_sectors": 0}, reads=5000, read_sectors=40_000)
+    found = throttled_p30(disks={"sdb": reads})
+
+    told = lifting.sentences(found, found.budgets[BudgetKey(Kind.DISK, "sdb")], CATALOGUE)
+
+    assert any(each.startswith("P40 (2,048 GiB") and "7,500 IOPS" in each for each in told)
+    assert len(told) <= 4
+
+
+def test_nothing_is_told_of_what_is_not_held_back():
+    found = throttled_p30()
+
+    assert (
+        lifting.of_budget(found, found.budgets[BudgetKey(Kind.VM_UNCACHED, "vm")], CATALOGUE) == ()
+    )
+    assert (
+        lifting.of_budget(
+            state(budgets=by_key(budget(Kind.DISK, "x"))), budget(Kind.DISK, "x"), CATALOGUE
+        )
+        == ()
+    )

@@ -1,0 +1,282 @@
+"""The report: every figure against one computed from the recording's text, and every odd span."""
+
+import gzip
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from ioplateau.engine import EngineSettings
+from ioplateau.limits.budgets import Direction
+from ioplateau.limits.claims import ConfiguredLimit
+from ioplateau.limits.topology import Rules
+from ioplateau.run import report
+from ioplateau.run.report import ReportError, TimeSpan
+from ioplateau.run.settings import ServeSettings
+from ioplateau.tell.report import document, figures, render
+
+MACHINES = Path(__file__).parents[1] / "machines"
+DISK = MACHINES / "disk_iops_p10" / "recording.jsonl.gz"
+LIMIT = ConfiguredLimit(disk="sda", iops=500, direction=Direction.TOTAL, source="limits.toml")
+SETTINGS = ServeSettings(EngineSettings(rules=Rules((LIMIT,)), asks_cloud=False))
+NO_RULES = ServeSettings(EngineSettings(asks_cloud=False))
+
+
+@pytest.fixture(scope="module")
+def told():
+    samples, source = report.of_recording(DISK, SETTINGS, TimeSpan())
+    return render.as_json(samples, source)
+
+
+@pytest.fixture(scope="module")
+def seconds():
+    """(elapsed, reads, writes, bytes read, bytes written, seconds waited, queue) of sda, from the
+    text of the recording alone.
+    """
+    found, before = [], None
+    with gzip.open(DISK) as file:
+        next(file)
+        for line in file:
+            snapshot = json.loads(line)
+            at = snapshot.get("at", {}).get("/proc/diskstats", snapshot["mono"])
+            text = snapshot["f"]["/proc/diskstats"]
+            row = next(words for words in map(str.split, text.splitlines()) if words[2] == "sda")
+            now = at, [int(word) for word in row[3:]]
+            if before is not None:
+                t, (old, new) = now[0] - before[0], (before[1], now[1])
+                grown = [b - a for a, b in zip(old, new, strict=True)]
+                found.append(
+                    (
+                        t,
+                        grown[0] / t,
+                        grown[4] / t,
+                        grown[2] * 512 / t,
+                        grown[6] * 512 / t,
+                        (grown[3] + grown[7]) / 1000 / t,
+                        grown[10] / 1000 / t,
+                    )
+                )
+            before = now
+    return found
+
+
+def nearest_rank(pairs, share):
+    """Independent of the code: walk the seconds one by one, from the smallest value."""
+    pairs = sorted(pairs)
+    wanted = share * math.fsum(length for _, length in pairs)
+    passed = 0.0
+    for value, length in pairs:
+        passed += length
+        if passed >= wanted - 1e-9:
+            return value
+    raise AssertionError(pairs)
+
+
+def busy(seconds, of):
+    return [(of(row), row[0]) for row in seconds if row[1] + row[2] > 0]
+
+
+FIGURES = {
+    "operations": lambda r: r[1] + r[2],
+    "read_ratio": lambda r: r[1] / (r[1] + r[2]),
+    "write_ratio": lambda r: r[2] / (r[1] + r[2]),
+    "request_bytes": lambda r: (r[3] + r[4]) / (r[1] + r[2]),
+    "throughput": lambda r: r[3] + r[4],
+    "latency": lambda r: r[5] / (r[1] + r[2]),
+    "queue": lambda r: r[6],
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_the_one_that_the_recordings_text_gives(told, seconds, name):
+    (sda,) = [each for each in told["requirements"]["flows"] if each["name"] == "sda"]
+    pairs = busy(seconds, FIGURES[name])
+    values = [value for value, _ in pairs]
+
+    assert sda[name]["least"] == pytest.approx(min(values), rel=1e-6)
+    assert sda[name]["most"] == pytest.approx(max(values), rel=1e-6)
+    # The length of a second is that between two snapshots there, between two readings here.
+    assert sda[name]["mean"] == pytest.approx(
+        sum(v * t for v, t in pairs) / sum(t for _, t in pairs), rel=0.01
+    )
+    for word, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99)):
+        assert sda[name][word] == pytest.approx(nearest_rank(pairs, share), rel=0.02)
+
+
+def test_the_time_in_each_tenth_of_a_limit_is_that_of_the_recordings_text(told, seconds):
+    (iops,) = [each for each in told["limits"] if each["dimension"] == "iops"]
+    shares = [((row[1] + row[2]) / 500, row[0]) for row in seconds]
+    wanted = [0.0] * 10
+    for share, length in shares:
+        if share <= 1:
+            wanted[max(math.ceil(share * 10) - 1, 0)] += length
+
+    assert iops["limit"] == 500
+    assert iops["seconds_by_tenth"] == pytest.approx(wanted, abs=1.0)
+    assert iops["seconds_above"] == pytest.approx(sum(t for s, t in shares if s > 1), abs=1.0)
+    assert iops["highest_share"] == pytest.approx(max(s for s, _ in shares))
+    total = sum(iops["seconds_by_tenth"]) + iops["seconds_above"]
+    assert total == pytest.approx(told["seconds_with_readings"])
+
+
+def test_the_episode_at_the_limit_is_told_with_its_words(told):
+    (episode,) = [each for each in told["episodes"] if each["word"] == "throttled"]
+
+    assert (episode["kind"], episode["name"], episode["limit"]) == ("disk", "sda", 500)
+    assert episode["sentence"].startswith("held at 500 IOPS")
+
+
+def test_the_machine_is_told_as_proc_stat_counts_it(told):
+    before, shares = None, []
+    with gzip.open(DISK) as file:
+        next(file)
+        for line in file:
+            text = json.loads(line)["f"].get("/proc/stat")
+            if text is not None:
+                times = [int(word) for word in text.split("\n", 1)[0].split()[1:9]]
+                if before is not None:
+                    grown = [b - a for a, b in zip(before, times, strict=True)]
+                    shares.append(1 - (grown[3] + grown[4]) / sum(grown))
+                before = times
+    cpu = told["requirements"]["cpu_ratio"]
+
+    assert cpu["most"] == pytest.approx(max(shares))
+    assert cpu["least"] == pytest.approx(min(shares))
+    assert 0 < told["requirements"]["memory_ratio"]["mean"] < 1
+
+
+def test_every_form_tells_the_same_episode():
+    made = document.document(*report.of_recording(DISK, SETTINGS, TimeSpan()))
+
+    for text in (render.text(made), render.markdown(made), render.html(made)):
+        assert "held at 500 IOPS" in text
+        assert "99th" in text
+
+
+def test_the_html_asks_nobody_for_anything():
+    made = render.html(document.document(*report.of_recording(DISK, SETTINGS, TimeSpan())))
+
+    assert "http:" not in made
+    assert "https:" not in made
+    assert "<script" not in made
+    assert "@media print" in made
+    assert made.count("<figure") >= 4
+    assert 'class=limit d="M' in made
+
+
+def test_names_of_strangers_are_text_in_every_form():
+    table = document.ReportTable(("<b>", "a|b"), (("<script>", "*x* | [y](z)"),))
+    made = document.Report(
+        "<i>", (document.ReportSection("s", (table, document.Paragraph("&_x_"))),)
+    )
+
+    assert "<script>" not in render.html(made)
+    assert "&lt;script&gt;" in render.html(made)
+    assert "\\*x\\* \\| \\[y\\](z)" in render.markdown(made)
+
+
+@pytest.mark.parametrize(
+    ("since", "began", "ended", "why"),
+    [
+        ("1 fortnight", None, None, "want one like 30min, 24h or 7d"),
+        ("0h", None, None, "no length of time"),
+        (None, "yesterday", None, "'yesterday' is no time"),
+        ("1h", "2026-01-01", None, "say the same"),
+        (None, "2026-01-02", "2026-01-01", "is not after the beginning"),
+        (None, "2100-01-01", None, "in the future"),
+    ],
+)
+def test_a_span_that_makes_no_sense_is_refused_in_a_sentence(since, began, ended, why):
+    with pytest.raises(ReportError, match=why):
+        report.span(since, began, ended, now=1.79e9)
+
+
+def test_a_span_is_in_utc_unless_it_says_otherwise():
+    assert report.span(None, "2026-11-20T11:39:00", "2026-11-20T13:40+01:00", 1.8e9) == TimeSpan(
+        1_795_174_740.0, 1_795_178_400.0
+    )
+    assert report.span("24h", None, None, 1.8e9) == TimeSpan(1.8e9 - 86_400, None)
+
+
+def test_only_the_span_is_reported():
+    samples, source = report.of_recording(
+        DISK, SETTINGS, report.span(None, "2026-11-20T11:39:00", "2026-11-20T11:39:30", 1.8e9)
+    )
+
+    assert 28 <= sum(samples.seconds) <= 30
+    assert source.ended - source.began <= 30
+
+
+def test_a_span_without_readings_says_so():
+    made = document.document(*report.of_recording(DISK, SETTINGS, TimeSpan(1.0, 2.0)))
+
+    assert "Nothing was measured in this time" in render.text(made)
+    assert "Requirements" not in render.text(made)
+
+
+def test_a_gap_is_told_and_no_line_is_drawn_across_it():
+    suspended = MACHINES / "vm_suspended" / "recording.jsonl.gz"
+    samples, source = report.of_recording(suspended, NO_RULES, TimeSpan())
+
+    assert any("nobody looked" in each.sentence for each in samples.events)
+    assert sum(samples.seconds) < source.ended - source.began - 2
+    assert "nobody looked" in render.text(document.document(samples, source))
+
+
+def test_percentiles_are_by_nearest_rank_over_time():
+    values = figures.spread([1.0, 2.0, math.nan, 10.0], [50.0, 40.0, 99.0, 10.0])
+
+    assert (values.p50, values.p90, values.p99) == (1.0, 2.0, 10.0)
+    assert values.mean == pytest.approx(2.3)
+    assert figures.spread([math.nan], [1.0]) == figures.Spread()
+
+
+def rewritten(path, change):
+    """The recording with each snapshot as `change` (given its place) leaves it."""
+    with gzip.open(DISK) as file, gzip.open(path, "wt") as out:
+        for index, line in enumerate(file):
+            snapshot = json.loads(line)
+            out.write(json.dumps(change(index, snapshot)) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("seconds", [-3600, 3600])
+def test_a_clock_that_is_set_is_told_and_costs_no_figure(tmp_path, told, seconds):
+    def change(index, snapshot):
+        return snapshot | {"wall": snapshot["wall"] + (seconds if index > 80 else 0)}
+
+    samples, source = report.of_recording(
+        rewritten(tmp_path / "set.jsonl.gz", change), SETTINGS, TimeSpan()
+    )
+
+    for text in (
+        render.text(document.document(samples, source)),
+        render.html(document.document(samples, source)),
+    ):
+        assert "clock" in text
+        assert "Requirements" in text
+    found = render.as_json(samples, source)
+    assert found["requirements"]["all_disks"] == told["requirements"]["all_disks"]
+
+
+def test_a_daemon_that_ends_and_begins_is_a_gap_of_its_recording(tmp_path):
+    def change(index, snapshot):
+        later = 40.0 if index > 80 else 0.0
+        moved = {name: snapshot[name] + later for name in ("mono", "wall") if name in snapshot}
+        at = {name: value + later for name, value in snapshot.get("at", {}).items()}
+        return snapshot | moved | ({"at": at} if at else {})
+
+    samples, source = report.of_recording(
+        rewritten(tmp_path / "gap.jsonl.gz", change), SETTINGS, TimeSpan()
+    )
+
+    assert sum(samples.seconds) < source.ended - source.began - 35
+    assert "nobody looked" in render.text(document.document(samples, source))
+
+
+def test_who_did_it_is_said_to_be_unknown_where_the_recording_does_not_hold_it():
+    made = document.document(*report.of_recording(DISK, SETTINGS, TimeSpan()))
+
+    for text in (render.text(made), render.markdown(made), render.html(made)):
+        assert "nobody looked for who it was" in text
