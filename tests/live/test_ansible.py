@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.live, pytest.mark.guest, pytest.mark.timeout(1500)]
 
 ANSIBLE = "ansible-core==2.18.19"
 LIMIT = '[[limit]]\ndisk = "nvme0n1"\niops = 4321\n'
+LIMIT_LINE = "^ioplateau_budget_limit_operations_per_second{.*} 4321"
 
 
 @dataclass(slots=True)
@@ -56,7 +57,8 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
             _play(guest, place, found, run, wanted)
             found.said[run] = guest.run(
                 "systemctl is-active ioplateau; systemctl is-enabled ioplateau;"
-                " curl -s localhost:10050/metrics | grep -c 4321;"
+                f" for _ in $(seq 60); do curl -s localhost:10050/metrics | grep -o '{LIMIT_LINE}'"
+                "  && break; sleep 1; done;"
                 " systemctl show -P ActiveEnterTimestampMonotonic ioplateau"
             )
         _play(guest, place, found, "broken", {**wanted, "ioplateau_configuration": "nonsense = 1"})
@@ -99,7 +101,8 @@ def _play(guest: Guest, place: Path, found: Fleet, run: str, wanted: dict[str, o
 def test_the_first_run_installs_configures_and_starts(fleet: Fleet):
     assert fleet.sums["first"]["failed"] == 0, fleet.output["first"]
     assert fleet.sums["first"]["changed"] > 0
-    assert fleet.said["first"].split()[:3] == ["active", "enabled", "1"]
+    assert fleet.said["first"].splitlines()[:2] == ["active", "enabled"]
+    assert 'name="nvme0n1"' in fleet.said["first"].splitlines()[2]
 
 
 def test_the_second_run_changes_nothing(fleet: Fleet):

@@ -136,6 +136,8 @@ class Daemon:
             event(
                 LOG, logging.WARNING, "stopped without writing: the state directory does not answer"
             )
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)  # told twice, it still ends well
         event(LOG, logging.INFO, "stopped", skipped_ticks=self._loop.skipped)
 
     def _on_stop(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
