@@ -20,7 +20,7 @@ from ioplateau.limits.budgets import (
     Word,
 )
 from story_book import SDA, STORIES
-from story_world import VM, Act, Device, Load, Story, told
+from story_world import IDLE, VM, Act, Device, Load, Story, told
 
 FOUR = next(story for story in STORIES if story.name == "a closed loop of four")
 SILENT = next(story for story in STORIES if story.name == "a server that goes silent")
@@ -104,6 +104,16 @@ def test_a_silent_server_is_stalled_at_every_sampling_interval(seconds):
 
     assert late
     assert all(m.verdicts[VOLUME].word is Word.STALLED for m in late)
+
+
+def test_a_server_that_goes_silent_is_noticed_after_its_mount_rested_for_long():
+    quiet, silent, _ = SILENT.acts
+    rest = Act(120, {"/a": IDLE})
+    story = Story("a rest", [quiet, rest, silent, rest], mounts=SILENT.mounts)
+    told_words = [(m.act, m.since_act, m.verdicts[VOLUME].word) for m in told(story)]
+
+    assert all(w is Word.STALLED for act, since, w in told_words if act is silent and since > 3)
+    assert all(w is Word.IDLE for act, since, w in told_words if act is rest and since > 3)
 
 
 def test_a_stripes_member_is_not_blamed_for_a_slower_sibling():

@@ -171,3 +171,51 @@ def test_a_floor_rests_on_a_guess_until_one_request_at_a_time_was_seen():
 
     assert floor > 0.015
     assert not floors.is_guess(floor)
+
+
+REST = reading(0.0, 0.0, in_flight=0, busy=0.0)
+BUSY = [reading(400.0, 0.05, in_flight=20)] * 12
+COUNTED_AT_REST = {"resting", "still", "watched_seconds"}  # held against a few of them only
+
+
+def told_of(watched):
+    found = {}
+    for kind in type(watched).__mro__:
+        for name in getattr(kind, "__slots__", ()):
+            if name not in COUNTED_AT_REST and hasattr(watched, name):
+                value = getattr(watched, name)
+                found[name] = value.memory() if isinstance(value, Floors) else value
+    return {name: getattr(value, "values", value) for name, value in found.items()}
+
+
+@pytest.mark.parametrize("rested", [1, 2, 3, 4, 10, 300])
+@pytest.mark.parametrize("before", [CALM, BUSY], ids=["calm", "busy"])
+def test_after_a_rest_nothing_differs_whether_it_was_looked_at_or_slept(before, rested):
+    looked, slept = WatchedFlow(), WatchedFlow()
+    skipped = 0
+    for second, tick in enumerate([*before, *[REST] * rested, *BUSY, *CALM]):
+        looked.look(tick, float(second), 1.0)
+        if slept.sleeps_on(tick):
+            skipped += 1
+        else:
+            slept.look(tick, float(second), 1.0)
+
+        assert told_of(slept) == told_of(looked)
+    assert skipped == max(0, rested - 3)
+
+
+@pytest.mark.parametrize("wakes", [reading(1.0, 0.002), REST._replace(in_flight=1)])
+def test_a_flow_wakes_with_a_request_done_or_outstanding(wakes):
+    slept = seen(*CALM, *[REST] * 10)
+
+    assert slept.sleeps_on(REST)
+    assert not slept.sleeps_on(wakes)
+
+
+def test_a_flow_does_not_sleep_on_while_it_is_not_known_what_it_does():
+    missed, interrupted = seen(*CALM, *[REST] * 10), seen(*CALM, *[REST] * 10)
+    missed.miss()
+    interrupted.unsettle()
+
+    assert not missed.sleeps_on(REST)
+    assert not interrupted.sleeps_on(REST)

@@ -11,7 +11,16 @@ from ioplateau.judge.learned import Plateau
 from ioplateau.judge.phases import Claim, Signs
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import Queue, WatchedFlow
-from ioplateau.limits.budgets import Budget, Dimension, Direction, Kind, Limit, Verdict, Word
+from ioplateau.limits.budgets import (
+    Budget,
+    BudgetKey,
+    Dimension,
+    Direction,
+    Kind,
+    Limit,
+    Verdict,
+    Word,
+)
 from ioplateau.limits.claims import least_counted
 
 
@@ -24,6 +33,7 @@ class Case:
         "budget",
         "claims",
         "drawn",
+        "is_told",
         "plateau",
         "saturated_seconds",
         "say_again",
@@ -45,6 +55,7 @@ class Case:
         self.word = Word.UNKNOWN
         self.since = 0.0
         self.verdict: Verdict | None = None
+        self.is_told = False  # the last block had nothing to add to the verdict
         self.say_again = 0.0  # when the sentence is due
 
     @property
@@ -58,6 +69,19 @@ class Case:
         """The several flows this budget is drawn by."""
         assert isinstance(self.drawn, Pool)
         return self.drawn
+
+    @property
+    def lasting(self) -> Verdict | None:
+        """The verdict that holds until something moves: nothing is drawn, and no evidence is left
+        that time would take away. None: it must be weighed.
+        """
+        is_at_rest = (
+            self.is_told
+            and self.drawn.asleep
+            and (self.at_rest or not self.claims)
+            and not (self.plateau.belief.seconds or self.belief.seconds)
+        )
+        return self.verdict if is_at_rest else None
 
     def replace_limits(self, limits: tuple[Limit, ...]) -> None:
         """Other limits: what was learned of those that stay is kept."""
@@ -166,6 +190,21 @@ class Case:
         since = float(memory["since"])
         if since <= at:  # else the machine was started anew, and its clock with it
             self.word, self.since = Word(memory["word"]), since
+
+
+def apart(
+    cases: Mapping[BudgetKey, Case],
+) -> tuple[dict[BudgetKey, Case], dict[BudgetKey, Verdict]]:
+    """The budgets to be weighed, and the verdicts of those that are not, since nothing moves."""
+    awake: dict[BudgetKey, Case] = {}
+    lasting: dict[BudgetKey, Verdict] = {}
+    for key, case in cases.items():
+        verdict = case.lasting
+        if verdict is None:
+            awake[key] = case
+        else:
+            lasting[key] = verdict
+    return awake, lasting
 
 
 def rate_of(drawn: WatchedFlow | Pool, dimension: Dimension, direction: Direction) -> float:

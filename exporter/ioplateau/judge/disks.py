@@ -16,7 +16,7 @@ from ioplateau.judge.blame import (
     of_disks,
     stripe_followers,
 )
-from ioplateau.judge.case import Case
+from ioplateau.judge.case import Case, apart
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.memory import SavedCases, saved
 from ioplateau.judge.phases import Claim
@@ -137,11 +137,12 @@ class DiskJudge:
             tick = flows.get(flow)
             if tick is None:
                 watched.miss()
-            else:
+            elif not watched.sleeps_on(tick):
                 watched.look(tick, at, dt)
-        bound = self._bind_disks(at, dt)
-        lanes = self._bind_lanes(dt, bound)
-        culprit, found = self._find_unknown(at, dt, bound, lanes)
+        awake, lasting = apart(self._disks)
+        bound = self._bind_disks(at, dt, awake)
+        lanes = self._bind_lanes(dt, awake, bound)
+        culprit, found = self._find_unknown(at, dt, awake, bound, lanes)
         lanes |= found
         held = self._holder(lanes)
         claim = lanes.get(held) if held is not None else None
@@ -151,6 +152,8 @@ class DiskJudge:
             ebs = witness.ebs.get(key.name)
             if ebs is not None:
                 verdicts[key] = self._by_counters(at, dt, case, volume_exceeded(ebs))
+            elif key in lasting:
+                verdicts[key] = lasting[key]
             else:
                 verdicts[key] = self._judge_disk(at, dt, case, bound.get(key), held, culprit)
         for key, case in self._stripes.items():
@@ -164,12 +167,14 @@ class DiskJudge:
     def unsettle(self) -> None:
         """A gap: nothing new is learned just after it."""
         for watched in self._watched_flows.values():
-            watched.watched_seconds = 0.0
+            watched.unsettle()
 
-    def _bind_disks(self, at: float, dt: float) -> dict[BudgetKey, Claim]:
+    def _bind_disks(
+        self, at: float, dt: float, awake: Mapping[BudgetKey, Case]
+    ) -> dict[BudgetKey, Claim]:
         bound = {}
         siblings = self._siblings()
-        for key, case in self._disks.items():
+        for key, case in awake.items():
             claim = case.weigh_claims(
                 dt, sibling=key.name in siblings, elsewhere=self._lane_held and not siblings
             )
@@ -194,7 +199,7 @@ class DiskJudge:
         return found
 
     def _bind_lanes(
-        self, dt: float, bound: dict[BudgetKey, Claim]
+        self, dt: float, awake: Mapping[BudgetKey, Case], bound: dict[BudgetKey, Claim]
     ) -> dict[BudgetKey, Claim | None]:
         lanes: dict[BudgetKey, Claim | None] = {}
         for key, case in self._lanes.items():
@@ -209,7 +214,7 @@ class DiskJudge:
             }
             # What a disk was thought to have learned explains nothing at the lane's known limit.
             if fit > number.BLOCK_ABOVE and not is_one_queue(case, self._disks):
-                explained.update(disk.name for disk, own in self._disks.items() if own.plateau.on)
+                explained.update(disk.name for disk, own in awake.items() if own.plateau.on)
             pool.weigh(dt, explained)
             claim = case.weigh_claims(
                 dt,
@@ -228,7 +233,7 @@ class DiskJudge:
 
     def _all_at_their_own(self, pool: Pool) -> bool:
         """Whether every disk that waits stands at a limit of its own."""
-        waiting = [m.name for m in pool.members if m.watched.queue >= Queue.STRONG]
+        waiting = [m.name for m in pool.moving if m.watched.queue >= Queue.STRONG]
         cases = [self._disks.get(BudgetKey(Kind.DISK, name)) for name in waiting]
         return bool(cases) and all(case and _best_fit(case) <= number.BLOCK_ABOVE for case in cases)
 
@@ -236,6 +241,7 @@ class DiskJudge:
         self,
         at: float,
         dt: float,
+        awake: Mapping[BudgetKey, Case],
         bound: Mapping[BudgetKey, Claim],
         lanes: Mapping[BudgetKey, Claim | None],
     ) -> tuple[Culprit, dict[BudgetKey, Claim | None]]:
@@ -266,11 +272,11 @@ class DiskJudge:
             if case.plateau.on and not lanes:
                 found[key] = None
         whole = self._uncached_pool()
-        waits = any(case.watched.queue >= Queue.STRONG for case in self._disks.values())
+        waits = any(case.watched.queue >= Queue.STRONG for case in awake.values())
         hints = ceilings_met(self._disks) if waits else []
         if waits:
             shared |= stripe_followers(self._stripes.values(), self._watched_flows)
-        for key, case in self._disks.items():
+        for key, case in awake.items():
             watched = case.watched
             if not watched.active:
                 if case.plateau.belief.seconds:
@@ -365,7 +371,7 @@ class DiskJudge:
     def _judge_lane(self, at: float, dt: float, case: Case, claim: Claim | None) -> Verdict:
         pool = case.pool
         waiting = tuple(
-            FlowKey("disk", m.name) for m in pool.members if m.watched.queue >= Queue.STRONG
+            FlowKey("disk", m.name) for m in pool.moving if m.watched.queue >= Queue.STRONG
         )
         if claim is not None:
             return rule(case, at, Ruling.known(claim), sufferers=waiting)

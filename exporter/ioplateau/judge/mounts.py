@@ -38,6 +38,7 @@ class MountJudge:
         self._connections: dict[BudgetKey, Case] = {}
         self._networks: dict[BudgetKey, Case] = {}
         self._clients: dict[FlowKey, str] = {}
+        self._awake: dict[FlowKey, WatchedFlow] = {}  # mounts that this block had to look at
         self._on_wire: dict[str, int] = {}
         self._usual: dict[FlowKey, float] = {}
         self._saved = SavedCases({})
@@ -97,16 +98,27 @@ class MountJudge:
         """Every budget judged here, one block."""
         if not self._watched_flows:
             return
+        silent = self._silent_clients(witness)
+        self._awake = {}
         for flow, watched in self._watched_flows.items():
             tick = flows.get(flow)
+            if flow.kind == "nic":
+                if tick is None:
+                    watched.miss()
+                else:
+                    _look_at_interface(watched, tick)
+                continue
+            is_silent = bool(silent) and self._clients.get(flow, "") in silent
+            if tick is not None and watched.sleeps_on(tick) and not is_silent:
+                self._forget_usual(flow, dt)
+                continue
+            self._awake[flow] = watched
             if tick is None:
                 watched.miss()
-            elif flow.kind == "nic":
-                _look_at_interface(watched, tick)
             else:
                 stalled = watched.stalled_seconds
                 watched.look(tick, at, dt)
-                self._notice_stall(flow, watched, tick, dt, witness, stalled)
+                self._notice_stall(flow, watched, tick, dt, stalled, is_silent=is_silent)
         self._remember_wire(witness)
         network = self._bind_networks(dt)
         for key, case in self._networks.items():
@@ -125,14 +137,10 @@ class MountJudge:
     def unsettle(self) -> None:
         """A gap: nothing new is learned just after it."""
         for watched in self._watched_flows.values():
-            watched.watched_seconds = 0.0
+            watched.unsettle()
 
     def _queued(self) -> tuple[FlowKey, ...]:
-        return tuple(
-            flow
-            for flow, watched in self._watched_flows.items()
-            if flow.kind == "nfs" and watched.queue >= Queue.STRONG
-        )
+        return tuple(flow for flow, watched in self._awake.items() if watched.queue >= Queue.STRONG)
 
     # -- stalls
 
@@ -142,20 +150,13 @@ class MountJudge:
         watched: WatchedFlow,
         tick: FlowTick,
         dt: float,
-        witness: Witness,
         stalled: float,
+        *,
+        is_silent: bool,
     ) -> None:
-        """stalled: seconds of a stall until this block."""
+        """stalled: seconds of a stall until this block. is_silent: so is its client."""
         usual = self._usual.get(flow, 0.0)
-        client = witness.clients.get(self._clients.get(flow, ""))
-        waiting = self._on_wire.get(self._clients.get(flow, ""), 0)
-        silent = (
-            client is not None
-            and (client.on_wire or 0) >= 1
-            and waiting >= 1
-            and client.receives_per_second == 0
-            and not watched.active
-        )
+        silent = is_silent and not watched.active
         trickle = (
             watched.active
             and watched.operations < number.TRICKLE_SHARE * usual
@@ -163,13 +164,28 @@ class MountJudge:
             and watched.excess > number.TRICKLE_EXCESS
         )
         if (silent and usual > 0) or trickle:
+            watched.unsettle()
             watched.stalled_seconds = stalled + dt
-            watched.watched_seconds = 0.0
             return
         watched.stalled_seconds = 0.0
         self._usual[flow] = usual + min(1.0, dt / number.USUAL_SECONDS) * (
             tick.operations_per_second - usual
         )
+
+    def _silent_clients(self, witness: Witness) -> set[str]:
+        """Those whose server owes answers, in this block as in the one before, and gives none."""
+        return {
+            name
+            for name, client in witness.clients.items()
+            if (client.on_wire or 0) >= 1
+            and self._on_wire.get(name, 0) >= 1
+            and client.receives_per_second == 0
+        }
+
+    def _forget_usual(self, flow: FlowKey, dt: float) -> None:
+        """What `_notice_stall` makes of a flow that rests."""
+        if usual := self._usual.get(flow):
+            self._usual[flow] = usual + min(1.0, dt / number.USUAL_SECONDS) * (0.0 - usual)
 
     def _remember_wire(self, witness: Witness) -> None:
         self._on_wire = {name: client.on_wire or 0 for name, client in witness.clients.items()}
@@ -200,16 +216,16 @@ class MountJudge:
         return all(
             watched.level_of(Dimension.THROUGHPUT).spread
             >= max(number.MOUNT_MOVES, number.STILLER * whole)
-            for flow, watched in self._watched_flows.items()
-            if flow.kind == "nfs" and watched.queue >= Queue.STRONG
+            for flow, watched in self._awake.items()
+            if watched.queue >= Queue.STRONG
         )
 
     def _lend_queue(self, nic: WatchedFlow) -> int:
         """Let the mounts that wait speak for the interface, if they carry most of it; how many."""
         queue, read, write, waiting = Queue.NONE, 0.0, 0.0, 0
         short = {key.name for key, case in self._slots.items() if case.word is Word.THROTTLED}
-        for flow, watched in self._watched_flows.items():
-            if flow.kind == "nfs" and watched.queue > Queue.NONE:
+        for flow, watched in self._awake.items():
+            if watched.queue > Queue.NONE:
                 queue = max(queue, watched.queue)
                 read += watched.read_bytes
                 write += watched.write_bytes
@@ -230,7 +246,11 @@ class MountJudge:
         self, at: float, dt: float, witness: Witness, verdicts: dict[BudgetKey, Verdict]
     ) -> set[str]:
         bound = set()
+        moving = {self._clients.get(flow) for flow in self._awake}
         for key, case in self._slots.items():
+            if key.name not in moving and (lasting := case.lasting) is not None:
+                verdicts[key] = lasting
+                continue
             client = witness.clients.get(key.name)
             load = sum(self._watched_flows[flow].rtt_load for flow in case.budget.members)
             waiting = tuple(
@@ -293,6 +313,9 @@ class MountJudge:
         for key, case in self._volumes.items():
             flow = case.budget.members[0]
             name = self._clients.get(flow, "")
+            if name not in slots and (lasting := case.lasting) is not None:
+                verdicts[key] = lasting
+                continue
             client = witness.clients.get(name)
             watched = case.watched
             claim = case.weigh_claims(dt)
@@ -330,7 +353,7 @@ class MountJudge:
                 ruling = Ruling.learned(volume, Culprit.DISK)
                 verdicts[key] = rule(case, at, ruling, sufferers=tuple(flows))
             else:
-                verdicts[key] = quiet(case, at, dt)
+                verdicts[key] = case.lasting or quiet(case, at, dt)
 
     def cases(self) -> Iterable[Case]:
         """Every budget judged here."""

@@ -28,6 +28,7 @@ class Member:
 class Pool(Levels):
     """The sum of its members, block by block; reads like a WatchedFlow."""
 
+    asleep = False
     __slots__ = (
         "_apart",
         "_groups",
@@ -48,6 +49,7 @@ class Pool(Levels):
         "left",
         "median_delay",
         "members",
+        "moving",
         "near",
         "operations",
         "outstanding",
@@ -66,6 +68,7 @@ class Pool(Levels):
 
     def __init__(self, members: list[Member], *, is_cache: bool = False) -> None:
         self.members = members
+        self.moving = members  # of this block: all but those that are asleep
         self.is_cache = is_cache
         self.recent_operations = Recent()
         self.recent_bytes = Recent()
@@ -104,7 +107,8 @@ class Pool(Levels):
         """The sums of one block."""
         self._clear()
         self.known = True
-        for member in self.members:
+        self.moving = [member for member in self.members if not member.watched.asleep]
+        for member in self.moving:
             watched = member.watched
             if not watched.known:
                 self.known = False
@@ -137,7 +141,7 @@ class Pool(Levels):
         """
         free = strong = base = waiting = 0.0
         weak = False
-        for member in self.members:
+        for member in self.moving:
             watched = member.watched
             operations = member.rates[0]
             if operations < 1.0 or not watched.known:
@@ -202,7 +206,7 @@ class Pool(Levels):
         """Whether the members move against each other (one cap over all) or each by itself."""
         groups = self._groups
         now = [[0.0, 0.0] for _ in groups]
-        for member in self.members:
+        for member in self.moving:
             rates = now[member.group]
             rates[0] += member.rates[0]
             rates[1] += member.rates[1]
@@ -233,7 +237,7 @@ class Pool(Levels):
         """
         by_group: dict[int, float] = {}
         light = []
-        for member in self.members:
+        for member in self.moving:
             watched = member.watched
             if watched.queue >= Queue.STRONG:
                 by_group[member.group] = max(by_group.get(member.group, 0.0), watched.delay)
@@ -255,6 +259,6 @@ class Pool(Levels):
             ]
             self.alike = len(near) > 0.5 * len(others)
             return
-        whole = [m.watched.delay for m in self.members if m.watched.queue >= Queue.STRONG]
+        whole = [m.watched.delay for m in self.moving if m.watched.queue >= Queue.STRONG]
         near = [d for d in whole if d >= median / number.NEAR_DELAY]
         self.alike = len(near) > 1 and len(near) >= number.ALIKE_SHARE * len(whole)

@@ -107,6 +107,7 @@ class Ruling(NamedTuple):
 def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] = ()) -> Verdict:
     """The verdict for a ruling, with evidence from what was drawn."""
     before = case.verdict
+    case.is_told = False
     changed = ruling.word is not case.word
     if changed:
         case.word = ruling.word
@@ -214,6 +215,7 @@ def quiet(case: Case, at: float, dt: float) -> Verdict:
         return rule(case, at, Ruling(case.word))
     word = _quiet_word(case, dt)
     if before is not None and word is case.word and _rests(case, before):
+        case.is_told = True
         return before
     return rule(case, at, Ruling(word))
 

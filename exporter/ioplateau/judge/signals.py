@@ -121,6 +121,7 @@ class WatchedFlow(Levels):
     __slots__ = (
         "_before",
         "active",
+        "asleep",
         "blocks",
         "busy",
         "bytes",
@@ -182,6 +183,8 @@ class WatchedFlow(Levels):
         )  # mean step from block to block, a share
         self.standing_seconds = 0.0
         self._before = (0.0, 0.0)
+        # At rest, and for so long that one block more of it changes nothing.
+        self.asleep = False
         self.clear()
 
     def clear(self) -> None:
@@ -206,8 +209,19 @@ class WatchedFlow(Levels):
         """A block without rates. One changes nothing; from the second on nothing is known."""
         if not self.known:
             self.clear()
-        self.known = False
+        self.known = self.asleep = False
         self.watched_seconds = 0.0
+
+    def unsettle(self) -> None:
+        """A gap: nothing new is learned just after it."""
+        self.watched_seconds = 0.0
+        self.asleep = False
+
+    def sleeps_on(self, tick: FlowTick) -> bool:
+        """Whether it was asleep and this block does not wake it: no look is needed."""
+        return self.asleep and not (
+            tick.read_operations_per_second or tick.write_operations_per_second or tick.in_flight
+        )
 
     @property
     def is_settled(self) -> bool:
@@ -233,6 +247,7 @@ class WatchedFlow(Levels):
             self._rest()
             return
         self.known = self.active = True
+        self.asleep = False
         self.resting = 0
         self.operations_level = self.bytes_level = self.latency_level = None
         self.read_operations, self.write_operations = reads, writes
@@ -302,6 +317,8 @@ class WatchedFlow(Levels):
             self.queued = 0
             self.ratio = 1.0
             self.delay = 0.0
+        # From here on only times and blocks would be counted, which are long enough for anything.
+        self.asleep = self.resting > 2 and self.is_settled and not (came or self.left)
 
     def _keep(self, operations: float, volume: float, latency: float) -> None:
         values = self.recent_operations.values
