@@ -1,7 +1,7 @@
 # Two commands for everybody: `make run` and `make test`. The rest is for whoever changes things.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: run demo check test test-units test-alone test-guests test-live test-nfs bench soak score stack packages lint types contracts docs golden pictures catalogue-check clean help
+.PHONY: run demo check coverage test test-units test-alone test-guests test-live test-nfs bench soak score stack packages lint types contracts docs golden pictures catalogue-check clean help
 
 BIN := .venv/bin
 # Where tools/environment.sh puts uv on a machine that has none.
@@ -61,7 +61,10 @@ test: lint types contracts ## Everything, with the real kernel, real peers and g
 	done
 
 test-units: $(BIN)/ioplateau
-	$(call tests,-n auto --cov --cov-report=term:skip-covered,not live and not guest and not alone)
+	$(call tests,-n auto --dist worksteal,not live and not guest and not alone)
+
+coverage: $(BIN)/ioplateau ## Which lines the unit and story tests do not reach
+	@$(BIN)/pytest -n auto --cov --cov-report=term:skip-covered -m "not live and not guest and not slow"
 
 test-alone: $(BIN)/ioplateau
 	$(call tests,,alone)
