@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from ioplateau import __version__, config, manual
-from ioplateau.config import ConfigurationError, Settings
+from ioplateau import __version__, manual
 from ioplateau.run import streams
 
 if TYPE_CHECKING:
+    from ioplateau.config import Settings
     from ioplateau.limits.tables import Catalogue
     from ioplateau.run.daemonaddress import DaemonAddress
     from ioplateau.run.loop import Loop
@@ -28,11 +28,19 @@ if TYPE_CHECKING:
 GOOD, FOUND, WRONG = 0, 1, 2
 INTERRUPTED, CUT_OFF = 130, 141  # as a shell tells SIGINT and SIGPIPE
 
+# argparse makes a formatter for flags that it is given, to check them; each would ask for the
+# terminal's width, and import shutil with its archives for that.
+_BUILDING = partial(argparse.HelpFormatter, width=80)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
     streams.secure()
-    options = parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    options = parser(words).parse_args(words)
+    from ioplateau import config  # which who asks for help does without
+    from ioplateau.config import ConfigurationError
+
     try:
         settings = config.load(options, os.environ)
     except ConfigurationError as error:
@@ -62,26 +70,39 @@ def _sentence(error: OSError) -> str:
     return f"{name}{error.strerror or error}"
 
 
-def parser() -> argparse.ArgumentParser:
-    """Of every command; tools/manual.py writes the man page from it."""
+def parser(words: Collection[str] | None = None) -> argparse.ArgumentParser:
+    """Of every command; tools/manual.py writes the man page from it.
+
+    words: a command line to parse: commands that do not stand in it are only named; None: all
+    with their flags.
+    """
     parser = argparse.ArgumentParser(
         prog="ioplateau",
         description="Says when a Linux VM's storage has plateaued at a limit, and which limit.",
+        formatter_class=_BUILDING,
     )
     parser.add_argument(
         "--version",
         action="version",
-        version=f"ioplateau {__version__} (Python {platform.python_version()})",
+        version=f"ioplateau {__version__} (Python {sys.version.partition(' ')[0]})",
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add(commands, "serve", _serve, "run the daemon: sample, judge, and answer scrapes")
-    top = _add(commands, "top", _top, "the live screen: what is at its limit here, now")
-    top.add_argument(
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", prog="ioplateau")
+    for name, command in COMMANDS.items():
+        if words is None or name in words:
+            _add(commands, name, command)
+        else:
+            commands.add_parser(name, help=command.text, add_help=False)
+    parser.formatter_class = argparse.HelpFormatter
+    return parser
+
+
+def _top_flags(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
         "-b", "--batch", action="store_true", help="plain text, one screen after another"
     )
-    top.add_argument("--json", action="store_true", help="a JSON object a screen, a line each")
-    top.add_argument("-n", "--count", type=_count, metavar="N", help="end after N screens")
-    whose = top.add_mutually_exclusive_group()
+    command.add_argument("--json", action="store_true", help="a JSON object a screen, a line each")
+    command.add_argument("-n", "--count", type=_count, metavar="N", help="end after N screens")
+    whose = command.add_mutually_exclusive_group()
     whose.add_argument(
         "--url",
         type=_url,
@@ -91,10 +112,12 @@ def parser() -> argparse.ArgumentParser:
     whose.add_argument(
         "--no-daemon", dest="alone", action="store_true", help="sample here, daemon or not"
     )
-    _add_proofs(top)
-    limits = _add(commands, "limits", _limits, "what this machine is allowed, by whom, and why")
-    limits.add_argument("--json", action="store_true", help="as one JSON object")
-    asked = limits.add_argument_group(
+    _add_proofs(command)
+
+
+def _limits_flags(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="as one JSON object")
+    asked = command.add_argument_group(
         "instead of this machine: what would bind first, on any machine"
     )
     asked.add_argument("--vm-size", metavar="SIZE", help="like Standard_D8s_v3 or m5.large")
@@ -124,72 +147,75 @@ def parser() -> argparse.ArgumentParser:
         metavar="PERCENT",
         help="share of reads in the requests to a volume; may be repeated",
     )
-    record = _add(commands, "record", _record, "write what is read of this machine into a file")
-    record.add_argument(
+
+
+def _record_flags(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
         "file",
         type=Path,
         metavar="FILE",
         help="to write, like slow.jsonl.gz, slow.jsonl or - ; a file that is there is replaced",
     )
-    record.add_argument(
+    command.add_argument(
         "--seconds", type=_seconds, metavar="S", help="how long; default: until interrupted"
     )
-    record.add_argument("--json", action="store_true", help="what was written, as a JSON object")
-    replay = _add(commands, "replay", _replay, "judge a recording again")
-    replay.add_argument("file", type=Path, metavar="FILE")
-    replay.add_argument(
+    command.add_argument("--json", action="store_true", help="what was written, as a JSON object")
+
+
+def _replay_flags(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", type=Path, metavar="FILE")
+    command.add_argument(
         "--format",
         choices=("text", "json", "metrics"),
         default="text",
         help="episodes in words (default), a line of verdicts a snapshot, the last exposition",
     )
-    replay.add_argument(
+    command.add_argument(
         "--json", action="store_const", const="json", dest="format", help="as --format json"
     )
-    replay.add_argument(
+    command.add_argument(
         "--fail-on-throttle", action="store_true", help="exit 1 if any budget was throttled"
     )
-    report = _add(
-        commands, "report", _report, "what happened, the figures a sizing asks for, what to change"
-    )
-    report.add_argument(
+
+
+def _report_flags(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
         "recording",
         type=Path,
         nargs="?",
         metavar="RECORDING",
         help="default: what the daemon here remembers",
     )
-    report.add_argument(
+    command.add_argument(
         "--url",
         type=_url,
         metavar="URL",
         help="of the daemon; default: where web.listen-address says that the one here listens",
     )
-    _add_proofs(report)
-    report.add_argument(
+    _add_proofs(command)
+    command.add_argument(
         "--since", metavar="LENGTH", help="only the last 30min, 24h, 7d; default of a daemon: 24h"
     )
-    report.add_argument(
+    command.add_argument(
         "--from", dest="began", metavar="TIME", help="like 2026-11-22T10:00, in UTC"
     )
-    report.add_argument("--to", dest="ended", metavar="TIME", help="likewise")
-    report.add_argument(
+    command.add_argument("--to", dest="ended", metavar="TIME", help="likewise")
+    command.add_argument(
         "--minutes", type=_seconds, metavar="N", help="look live for so long instead"
     )
-    report.add_argument(
+    command.add_argument(
         "--format",
         choices=("text", "markdown", "html", "json"),
         default="text",
         help="html: one file with plots that needs nothing else",
     )
-    report.add_argument(
+    command.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="default: standard output"
     )
-    look = _add(
-        commands, "doctor", _doctor, "what can be seen here, what is missing, how to mend it"
-    )
-    look.add_argument("--json", action="store_true", help="as one JSON object")
-    return parser
+
+
+def _doctor_flags(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="as one JSON object")
 
 
 def _add_proofs(command: argparse.ArgumentParser) -> None:
@@ -248,26 +274,28 @@ def _count(text: str) -> int:
 
 
 def _add(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
-    name: str,
-    run: Callable[[argparse.Namespace, Settings], int],
-    text: str,
-) -> argparse.ArgumentParser:
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, command: Command
+) -> None:
+    from ioplateau import config
+
     page = manual.PAGES[name]
     parser = commands.add_parser(
         name,
-        help=text,
-        description=text[0].upper() + text[1:] + ".",
+        help=command.text,
+        description=command.text[0].upper() + command.text[1:] + ".",
         epilog=page.epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_BUILDING,
     )
     config.add_flags(parser, page.settings)
-    parser.set_defaults(run=run)
-    return parser
+    parser.set_defaults(run=command.run)
+    if command.add_flags is not None:
+        command.add_flags(parser)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
 
 
 def _serve(options: argparse.Namespace, settings: Settings) -> int:
-    from ioplateau import logs
+    from ioplateau import config, logs
+    from ioplateau.config import ConfigurationError
     from ioplateau.run import cataloguefiles, serve
     from ioplateau.run.reload import ReloadError
 
@@ -288,7 +316,7 @@ def _top(options: argparse.Namespace, settings: Settings) -> int:
     from ioplateau.run.daemonaddress import AddressError
     from ioplateau.run.daemonviews import NoDaemonError
 
-    title = f"{__version__}  {platform.node()}"
+    title = f"{__version__}  {os.uname().nodename}"
     if options.json:
         top.print_json(_serve_settings(settings), options.count, sys.stdout)
         return GOOD
@@ -536,6 +564,31 @@ def _serve_settings(settings: Settings, catalogue: Catalogue | None = None) -> S
         catalogue_directory=settings.catalogue_directory,
         log=settings.log,
     )
+
+
+class Command(NamedTuple):
+    """What a command does, in a line of the help, and its own flags."""
+
+    run: Callable[[argparse.Namespace, Settings], int]
+    text: str
+    add_flags: Callable[[argparse.ArgumentParser], None] | None = None
+
+
+COMMANDS = {
+    "serve": Command(_serve, "run the daemon: sample, judge, and answer scrapes"),
+    "top": Command(_top, "the live screen: what is at its limit here, now", _top_flags),
+    "limits": Command(_limits, "what this machine is allowed, by whom, and why", _limits_flags),
+    "record": Command(_record, "write what is read of this machine into a file", _record_flags),
+    "replay": Command(_replay, "judge a recording again", _replay_flags),
+    "report": Command(
+        _report,
+        "what happened, the figures a sizing asks for, what to change",
+        _report_flags,
+    ),
+    "doctor": Command(
+        _doctor, "what can be seen here, what is missing, how to mend it", _doctor_flags
+    ),
+}
 
 
 if __name__ == "__main__":

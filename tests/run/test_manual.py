@@ -30,6 +30,14 @@ def test_every_example_is_understood(example):
     assert callable(options.run)
 
 
+@pytest.mark.parametrize("name", manual.PAGES)
+def test_a_command_s_help_is_the_same_when_only_its_flags_were_made(name):
+    (alone,) = (each for each in cli.parser([name])._actions if hasattr(each.choices, "items"))
+
+    assert alone.choices[name].format_help() == commands()[name].format_help()
+    assert cli.parser([name]).format_help() == cli.parser().format_help()
+
+
 def test_every_command_has_a_page_and_every_setting_of_one_is_there():
     names = {flag.name for flag in (CONFIG_FILE, *FLAGS)}
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tomllib
 from collections.abc import Mapping
 from typing import Any
 
@@ -78,6 +77,8 @@ def settings_from(
 
 def read_tree(file: str) -> dict[str, Any]:
     """A TOML file as a tree. Raises ValueError with a sentence, with line and column."""
+    import tomllib
+
     try:
         with open(file, "rb") as stream:
             content = stream.read(MOST_BYTES + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import os
 from typing import Any
 
 from ioplateau import __version__
@@ -10,4 +10,4 @@ from ioplateau import __version__
 
 def about(started: float | None = None) -> dict[str, Any]:
     """started: UNIX seconds since which the daemon runs; None: no daemon."""
-    return {"version": __version__, "host": platform.node(), "started": started}
+    return {"version": __version__, "host": os.uname().nodename, "started": started}

@@ -6,7 +6,7 @@ tick get the same bytes.
 
 from __future__ import annotations
 
-import platform
+import os
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -88,7 +88,7 @@ class Pages:
 
         wall = state.wall if state else 0.0
         watched = max(wall - self._started, 0.0) if state else None
-        around = page.Around(platform.node(), __version__, watched, self._links)
+        around = page.Around(os.uname().nodename, __version__, watched, self._links)
         episodes: tuple[Episode, ...] = ()
         if state is not None:
             episodes = self._history.episodes(wall - EPISODES_SECONDS, wall)

@@ -6,7 +6,7 @@ Recordings come from strangers: everything is checked before anything of it is u
 from __future__ import annotations
 
 import math
-import platform
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
@@ -45,7 +45,7 @@ NOWHERE = Provenance()
 def here(settings: EngineSettings, learned: Mapping[str, Any] | None) -> Provenance:
     """Of what is recorded now, with these settings."""
     return Provenance(
-        platform.node(),
+        os.uname().nodename,
         __version__,
         settings.rules,
         settings.facts,

@@ -106,7 +106,9 @@ def _everywhere(port: int) -> socket.socket:
 
 
 def _named(host: str, port: int) -> list[socket.socket]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    # As bytes: with text, Python loads the tables of all international names first.
+    name = host.encode() if host.isascii() else host
+    found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     sockets: list[socket.socket] = []
     absent: OSError | None = None
     for family, place in dict.fromkeys((family, place) for family, *_, place in found):

@@ -1,0 +1,30 @@
+"""What a start does not load: people wait for it, and a daemon that nobody asks keeps it for ever."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def loaded_by(code):
+    """Names of the modules that a process has in the end."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; import sys; print(*sys.modules)"],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "library", ["prometheus_client", "ssl", "http.client", "tomllib", "psutil"]
+)
+def test_the_daemon_is_imported_without_what_only_some_of_its_work_needs(library):
+    assert library not in loaded_by("import ioplateau.cli, ioplateau.config, ioplateau.run.serve")
+
+
+def test_who_asks_for_help_waits_for_no_settings():
+    names = loaded_by("from ioplateau import cli; cli.parser(['--help'])")
+
+    assert not {name for name in names if name.startswith(("ioplateau.config", "ioplateau.limits"))}
