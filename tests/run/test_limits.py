@@ -274,5 +274,5 @@ def test_in_words_each_budget_is_a_line(tmp_path):
     done = run("--no-cloud", "--config.file", file, *tree.flags)
 
     assert done.returncode == 0, done.stderr
-    assert "vm_uncached vm" in done.stdout
+    assert "VM, uncached disks vm" in done.stdout
     assert "not 12,800 IOPS (burst 16,000 IOPS): catalogue says 12,800" in done.stdout

@@ -46,11 +46,11 @@ def test_the_table_explains_each_limit_and_what_was_rejected():
     text = limits.budgets_text(budgets(), ["config.toml limit[1]: no disk matches 'sdx' now"])
 
     assert text == (
-        "BUDGET          LIMIT        DIRECTION  ORIGIN      SOURCE                DRAWN ON BY\n"
-        "vm_uncached vm  10,000 IOPS  total      configured  config.toml limit[0]  sda sdb\n"
+        "BUDGET            LIMIT        DIRECTION  ORIGIN      SOURCE                DRAWN ON BY\n"
+        "VM, all disks vm  10,000 IOPS  total      configured  config.toml limit[0]  sda sdb\n"
         "    not 12,800 IOPS (burst 16,000 IOPS): "
         "catalogue says 12,800, configuration says 10,000: 10,000\n"
-        "disk sda        unknown                                                   sda\n"
+        "disk sda          unknown                                                   sda\n"
         "note: config.toml limit[1]: no disk matches 'sdx' now\n"
     )
 

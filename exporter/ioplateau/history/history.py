@@ -217,7 +217,9 @@ class History:
             for limit in budget.limits:
                 if limit.limit.origin is Origin.LEARNED:
                     place = (key, limit.dimension, limit.direction)
-                    self._learn(place, limit.limit.value, state.wall, silent=is_new(key))
+                    self._learn(
+                        place, limit.limit.value, state.wall, budget.budget.lane, silent=is_new(key)
+                    )
                 if limit.utilization:
                     place = (key, limit.dimension, limit.direction)
                     is_new_value = self._steps(place).add(second, limit.effective)
@@ -233,7 +235,7 @@ class History:
             steps = self._limits[place] = Steps()
         return steps
 
-    def _learn(self, place: Place, value: float, wall: float, *, silent: bool) -> None:
+    def _learn(self, place: Place, value: float, wall: float, lane: str, *, silent: bool) -> None:
         before = self._learned.get(place)
         if before is not None and abs(value - before) <= LEARNED_ANEW * before:
             return
@@ -244,9 +246,11 @@ class History:
         unit = {Dimension.IOPS: "IOPS", Dimension.THROUGHPUT: "MB/s"}.get(dimension, "slots")
         shown = value / 1e6 if dimension is Dimension.THROUGHPUT else value
         one_way = "" if direction is Direction.TOTAL else f" of {direction}s"
+        # The kind's own word is Azure's.
+        what = f"{name} ({lane})" if kind is Kind.VM_UNCACHED else f"{kind} {name}"
         self.note(
             What.LEARNED,
-            f"learned: {kind} {name} is held at {shown:,.0f} {unit}{one_way}",
+            f"learned: {what} is held at {shown:,.0f} {unit}{one_way}",
             wall,
             f"{kind} {name}",
         )

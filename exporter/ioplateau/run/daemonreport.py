@@ -82,12 +82,15 @@ class _Making:
         self._flows: dict[FlowKey, dict[str, dict[int, float]]] = {}
         self._limits: dict[LimitKey, tuple[Limit, dict[int, float], dict[int, float]]] = {}
         self._stacked: set[FlowKey] = set()
+        self._lanes: dict[BudgetKey, str] = {}
 
     def samples(self, budgets: list[dict[str, Any]]) -> Samples:
         for budget in budgets:
             kind, name = Kind(budget["kind"]), str(budget["name"])
             if kind in FLOWS:
                 self._flow(kind, name)
+            if kind is Kind.VM_UNCACHED:
+                self._lanes[BudgetKey(kind, name)] = budget["title"].removeprefix("VM, ")
             if is_stack(BudgetKey(kind, name)):
                 self._stacked.add(FlowKey(FLOWS[kind], name))
             for limit in budget["limits"]:
@@ -143,7 +146,7 @@ class _Making:
         samples = Samples(
             array("d", seconds), array("d", (float(self._steps[at]) for at in seconds))
         )
-        samples.stacked = self._stacked
+        samples.stacked, samples.lanes = self._stacked, self._lanes
         unknown = array("d", [nan]) * len(seconds)
         samples.cpu, samples.memory = unknown, unknown
         for flow, columns in self._flows.items():

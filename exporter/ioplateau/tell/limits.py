@@ -269,7 +269,7 @@ def budgets_text(
     rows: list[tuple[str, ...]] = [head]
     after: dict[int, list[str]] = {}
     for budget in budgets:
-        name = f"{budget.key.kind} {budget.key.name}"
+        name = plain.budget(budget.key, budget.lane)
         members = " ".join(member.name for member in budget.members)
         if not budget.limits:
             rows.append((name, "unknown", "", "", "", members))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from itertools import pairwise
 
-from ioplateau.limits.budgets import Dimension, Direction, Kind, Word
+from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Word
 
 UNKNOWN = "unknown"
 
@@ -46,6 +46,11 @@ TIMES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 def kind(of: Kind, lane: str = "") -> str:
     """What a budget is. lane: Budget.lane, where it is known."""
     return f"VM, {lane}" if lane and of is Kind.VM_UNCACHED else KINDS[of]
+
+
+def budget(key: BudgetKey, lane: str = "") -> str:
+    """What it is and its name: "disk sdc", "NFS volume /mnt/a", "VM, EBS volumes vm"."""
+    return f"{kind(key.kind, lane)} {key.name}"
 
 
 def amount(dimension: Dimension, value: float | None) -> str:

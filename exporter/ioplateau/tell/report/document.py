@@ -7,11 +7,11 @@ from math import isnan
 from typing import NamedTuple
 
 from ioplateau.history import Episode
-from ioplateau.limits.budgets import Dimension, FlowKey
+from ioplateau.limits.budgets import BudgetKey, Dimension, FlowKey
 from ioplateau.tell import plain
 from ioplateau.tell.report import figures
 from ioplateau.tell.report.figures import Spread
-from ioplateau.tell.report.samples import LimitKey, Samples
+from ioplateau.tell.report.samples import Samples
 
 NEVER = "-"
 MOST_POINTS = 600  # of one line of a plot: a point for each pixel or two
@@ -136,7 +136,7 @@ def _episode(episode: Episode) -> tuple[str, ...]:
     return (
         plain.date(episode.began),
         lasted if episode.ended is not None else f"{lasted}, goes on",
-        f"{plain.kind(episode.kind, episode.lane)} {episode.name}",
+        plain.budget(episode.key, episode.lane),
         plain.WORDS[episode.word],
         limit,
         NEVER if share is None else plain.share(share),
@@ -149,7 +149,7 @@ def _episode(episode: Episode) -> tuple[str, ...]:
 def _lifting(samples: Samples) -> Iterable[Paragraph]:
     for key, steps in samples.lifting.items():
         for step in steps:
-            yield Paragraph(f"{plain.KINDS[key.kind]} {key.name}: {step}")
+            yield Paragraph(f"{budget_name(samples, key)}: {step}")
 
 
 def _tenths(samples: Samples) -> Iterable[Paragraph | ReportTable]:
@@ -162,7 +162,7 @@ def _tenths(samples: Samples) -> Iterable[Paragraph | ReportTable]:
     edges = [f"{10 * tenth}-{10 * tenth + 10} %" for tenth in range(figures.TENTHS)]
     rows = tuple(
         (
-            limit_name(each.key),
+            budget_name(samples, each.key.budget),
             plain.limit(each.key.dimension, each.key.direction, each.value),
             *(_part(seconds / total) for seconds in each.seconds),
             _part(each.above / total),
@@ -173,9 +173,9 @@ def _tenths(samples: Samples) -> Iterable[Paragraph | ReportTable]:
     yield ReportTable(("budget", "limit", *edges, "above", "most"), rows)
 
 
-def limit_name(key: LimitKey) -> str:
+def budget_name(samples: Samples, key: BudgetKey) -> str:
     """As in: disk sdc."""
-    return f"{plain.KINDS[key.budget.kind]} {key.budget.name}"
+    return plain.budget(key, samples.lanes.get(key, ""))
 
 
 def _part(share: float) -> str:

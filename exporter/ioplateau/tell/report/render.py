@@ -14,7 +14,7 @@ from ioplateau.tell.report.document import (
     Report,
     ReportSource,
     ReportTable,
-    limit_name,
+    budget_name,
 )
 from ioplateau.tell.report.samples import Samples
 
@@ -155,7 +155,7 @@ def as_json(samples: Samples, source: ReportSource) -> dict[str, Any]:
         ],
         "limits": [
             {
-                "budget": limit_name(each.key),
+                "budget": budget_name(samples, each.key.budget),
                 "kind": each.key.budget.kind,
                 "name": each.key.budget.name,
                 "dimension": each.key.dimension,

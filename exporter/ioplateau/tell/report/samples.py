@@ -67,6 +67,9 @@ class Samples:
     episodes: tuple[Episode, ...] = ()
     events: tuple[Event, ...] = ()
     lifting: dict[BudgetKey, tuple[str, ...]] = field(default_factory=dict)
+    lanes: dict[BudgetKey, str] = field(
+        default_factory=dict
+    )  # Budget.lane, of the VM over its disks
     stacked: set[FlowKey] = field(default_factory=set)  # their requests reach other disks
 
     def __len__(self) -> int:
@@ -142,6 +145,8 @@ class Collector:
         count = len(self.samples)
         known = self.samples.limits
         for key, budget in state.budgets.items():
+            if key.kind is Kind.VM_UNCACHED:
+                self.samples.lanes[key] = budget.budget.lane
             for each in budget.limits:
                 place = LimitKey(key, each.dimension, each.direction)
                 rate = drawn(budget.budget, state.flows, each.dimension, each.direction)
