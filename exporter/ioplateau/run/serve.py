@@ -8,9 +8,7 @@ import resource
 import signal
 import sys
 from collections.abc import Callable
-from functools import cached_property
 from types import FrameType
-from typing import TYPE_CHECKING
 
 from ioplateau import __version__, logs
 from ioplateau.history import History, What
@@ -32,12 +30,10 @@ from ioplateau.run.systemd import Systemd
 from ioplateau.run.writer import FileWriter
 from ioplateau.state import State
 from ioplateau.tell import blindness, summary
+from ioplateau.tell.metrics_self import SelfStats
+from ioplateau.tell.prometheus import Exposition
 from ioplateau.web.http1 import Handler, Request, Response, text
 from ioplateau.web.server import WebServer
-
-if TYPE_CHECKING:
-    from ioplateau.tell.metrics_self import SelfStats
-    from ioplateau.tell.prometheus import Exposition
 
 LOG = logging.getLogger(__name__)
 
@@ -88,6 +84,7 @@ class Daemon:
             self._clock.wall,
             CatalogueFiles(),
         )
+        self._exposition = Exposition(self._itself, per_connection=settings.per_connection)
         self._pages = Pages(
             self._history,
             lambda: self._loop.state,
@@ -210,17 +207,7 @@ class Daemon:
             self._history.note(What.CONFIGURATION, "configuration reloaded", self._clock.wall())
         self._systemd.ready()
 
-    @cached_property
-    def _exposition(self) -> Exposition:
-        # With the first scrape: prometheus_client is a fifth of all imports. Two first scrapers may
-        # each make one; one of them stays.
-        from ioplateau.tell.prometheus import Exposition
-
-        return Exposition(self._itself, per_connection=self._settings.per_connection)
-
     def _itself(self) -> SelfStats:
-        from ioplateau.tell.metrics_self import SelfStats
-
         process = interfaces.own_process()
         times = self._loop.times
         return SelfStats(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from email.utils import formatdate
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -127,8 +128,6 @@ def _headers(lines: list[bytes]) -> dict[str, str] | None:
 
 def head(response: Response, wall: float, also: Mapping[str, str] | None = None) -> bytes:
     """Status line and header fields. wall: seconds since 1970, for Date; also: fields besides."""
-    from email.utils import formatdate
-
     try:
         phrase = HTTPStatus(response.status).phrase
     except ValueError:
