@@ -1,7 +1,7 @@
 # Two commands for everybody: `make run` and `make test`. The rest is for whoever changes things.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: run demo check coverage test test-units test-alone test-guests test-live test-nfs bench soak score stack packages lint types contracts docs golden pictures catalogue-check clean help
+.PHONY: run demo check coverage test test-units test-alone test-guests test-live test-nfs guest-image bench soak score stack packages lint types contracts docs golden pictures catalogue-check clean help
 
 BIN := .venv/bin
 # Where tools/environment.sh puts uv on a machine that has none.
@@ -46,7 +46,7 @@ define tests
 endef
 
 test: lint types contracts ## Everything, with the real kernel, real peers and guests (root)
-	@$(MAKE) --no-print-directory AGAIN=later test-units
+	@$(MAKE) --no-print-directory AGAIN=later --jobs=2 --keep-going --output-sync=target test-units guest-image
 	@$(MAKE) --no-print-directory AGAIN=later test-alone
 	@$(MAKE) --no-print-directory AGAIN=later --jobs=2 --keep-going --output-sync=target test-guests test-live
 	@for stage in test-units test-alone test-guests test-live; do \
@@ -66,17 +66,21 @@ test-units: $(BIN)/ioplateau
 coverage: $(BIN)/ioplateau ## Which lines the unit and story tests do not reach
 	@$(BIN)/pytest -n auto --cov --cov-report=term:skip-covered -m "not live and not guest and not slow"
 
-test-alone: $(BIN)/ioplateau
+test-alone: $(BIN)/ioplateau guest-image
 	$(call tests,,alone)
 
 # Side by side: what mostly waits for emulated CPUs, and the rest. Each prints when it is done.
-test-guests: $(BIN)/ioplateau
+test-guests: $(BIN)/ioplateau guest-image
 	$(call tests,,guest and not alone)
 
 test-live: $(BIN)/ioplateau
 	$(call tests,,live and not guest and not alone)
 
-test-nfs: $(BIN)/ioplateau ## Real NFS clients and servers in QEMU guests
+# Before any test, whose time must not depend on whether this machine has built it already.
+guest-image: ## The Debian that guests boot, built once on a machine (root; two minutes)
+	@tests/guests/build.sh >/dev/null
+
+test-nfs: $(BIN)/ioplateau guest-image ## Real NFS clients and servers in QEMU guests
 	@$(BIN)/pytest tests/live/nfs
 
 bench: $(BIN)/ioplateau ## Cost against node_exporter and against merely reading the same bytes
