@@ -110,7 +110,7 @@ class MountJudge:
                 continue
             is_silent = bool(silent) and self._clients.get(flow, "") in silent
             if tick is not None and watched.sleeps_on(tick) and not is_silent:
-                self._forget_usual(flow, dt)
+                self._follow_usual(flow, 0.0, dt)
                 continue
             self._awake[flow] = watched
             if tick is None:
@@ -168,9 +168,7 @@ class MountJudge:
             watched.stalled_seconds = stalled + dt
             return
         watched.stalled_seconds = 0.0
-        self._usual[flow] = usual + min(1.0, dt / number.USUAL_SECONDS) * (
-            tick.operations_per_second - usual
-        )
+        self._follow_usual(flow, tick.operations_per_second, dt)
 
     def _silent_clients(self, witness: Witness) -> set[str]:
         """Those whose server owes answers, in this block as in the one before, and gives none."""
@@ -182,10 +180,11 @@ class MountJudge:
             and client.receives_per_second == 0
         }
 
-    def _forget_usual(self, flow: FlowKey, dt: float) -> None:
-        """What `_notice_stall` makes of a flow that rests."""
-        if usual := self._usual.get(flow):
-            self._usual[flow] = usual + min(1.0, dt / number.USUAL_SECONDS) * (0.0 - usual)
+    def _follow_usual(self, flow: FlowKey, operations_per_second: float, dt: float) -> None:
+        usual = self._usual.get(flow, 0.0)
+        self._usual[flow] = usual + min(1.0, dt / number.USUAL_SECONDS) * (
+            operations_per_second - usual
+        )
 
     def _remember_wire(self, witness: Witness) -> None:
         self._on_wire = {name: client.on_wire or 0 for name, client in witness.clients.items()}

@@ -67,9 +67,8 @@ class Samples:
     episodes: tuple[Episode, ...] = ()
     events: tuple[Event, ...] = ()
     lifting: dict[BudgetKey, tuple[str, ...]] = field(default_factory=dict)
-    lanes: dict[BudgetKey, str] = field(
-        default_factory=dict
-    )  # Budget.lane, of the VM over its disks
+    # Budget.lane, of the VM over its disks.
+    lanes: dict[BudgetKey, str] = field(default_factory=dict)
     stacked: set[FlowKey] = field(default_factory=set)  # their requests reach other disks
 
     def __len__(self) -> int:
