@@ -7,6 +7,9 @@ BIN := .venv/bin
 # Where tools/environment.sh puts uv on a machine that has none.
 export PATH := $(PATH):$(CURDIR)/.cache/uv/bin
 PORT ?= 10049
+# Images of containers switch Python's compiled files off: each of the thousands of processes of
+# `make test` would compile all it imports again.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## What there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

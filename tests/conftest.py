@@ -11,6 +11,8 @@ try:
 except ImportError as error:
     pytest.exit(f"no environment ({error}): run make first", returncode=4)
 
+import given_cpu
+
 HERE = Path(__file__).parent
 
 # A busy machine is slow, not wrong: what is generated is judged by what comes out of it.
@@ -43,3 +45,21 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.live)
         if item.path in SLOW:
             item.add_marker(pytest.mark.slow)
+
+
+# What cannot be measured where the host takes the CPUs away: a real load's rate, and all in a guest.
+MEASURING = ("rates", "guest")
+NOT_MEASURED = []
+
+
+def pytest_runtest_setup(item):
+    """Where a rate would be the host's, the test that measures it is left out, and that is said."""
+    if any(map(item.get_closest_marker, MEASURING)) and (why := given_cpu.missing()):
+        NOT_MEASURED.append(item.nodeid)
+        pytest.skip(why)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Skipped tests are not to be overlooked."""
+    if NOT_MEASURED:
+        terminalreporter.write_line(f"{len(NOT_MEASURED)} tests NOT RUN: {given_cpu.missing()}")

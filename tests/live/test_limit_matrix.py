@@ -9,7 +9,7 @@ import pytest
 
 from limit_matrix import BELOW, CELLS, Observed, table, watch
 
-pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.rates, pytest.mark.timeout(600)]
 
 # Ticks at the limit until it is found. Few requests at a time are the hardest to tell from a
 # device that is slow, and writeback comes in gusts.

@@ -143,6 +143,7 @@ def test_a_slow_device_at_constant_depth_is_never_called_throttled(watched, slow
     assert watched.alarms(watched.slow[slow], told=told) == []
 
 
+@pytest.mark.rates
 def test_what_a_real_machine_asks_is_found_throttled_where_a_limit_holds_it_back(watched):
     glances = watched.glances[watched.held, True]
     at_limit = [

@@ -47,6 +47,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
             yield Watched(disk, daemon)
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_below_its_limit_the_disk_is_not_called_throttled(watched: Watched, share: float):
     seen = under_load(watched, rate_iops=LIMIT_IOPS * share)
@@ -56,6 +57,7 @@ def test_below_its_limit_the_disk_is_not_called_throttled(watched: Watched, shar
     assert seen.utilization == pytest.approx(share, rel=0.03)
 
 
+@pytest.mark.rates
 def test_at_its_limit_the_disk_is_called_throttled(watched: Watched):
     seen = under_load(watched, rate_iops=None)
 
@@ -121,6 +123,7 @@ def quiet(watched: Watched) -> None:
     watched.daemon.wait_until(lambda now: not watched.throttled(now), 60, told="quiet")
 
 
+@pytest.mark.rates
 def test_a_throttled_disk_shows_what_a_cloud_disk_at_its_limit_shows():
     with ThrottledDisk(read_iops=LIMIT_IOPS) as disk:
         load = disk.load(depth=16, seconds=6)
@@ -134,6 +137,7 @@ def test_a_throttled_disk_shows_what_a_cloud_disk_at_its_limit_shows():
     assert fio["iops"] == pytest.approx(LIMIT_IOPS, rel=0.05)
 
 
+@pytest.mark.rates
 def test_below_its_limit_it_shows_neither_queue_nor_latency():
     with ThrottledDisk(read_iops=LIMIT_IOPS) as disk:
         load = disk.load(rate_iops=LIMIT_IOPS / 2, seconds=6)
@@ -144,6 +148,7 @@ def test_below_its_limit_it_shows_neither_queue_nor_latency():
     assert seen["queue_length"] < 1
 
 
+@pytest.mark.rates
 def test_a_limit_in_bytes_holds_writes():
     with ThrottledDisk(write_bps=8_000_000) as disk:
         load = disk.load(depth=4, seconds=5, rw="write", bs="64k")
