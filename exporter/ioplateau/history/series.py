@@ -8,8 +8,8 @@ from math import isnan
 from typing import NamedTuple
 
 from ioplateau.history.rings import REST, Cell
+from ioplateau.judge import usage
 from ioplateau.limits.budgets import Budget, Dimension, Direction, FlowKey, Kind
-from ioplateau.limits.claims import least_counted
 
 # Longer than this many steps without a cell is a hole, marked by one point of which nothing is known.
 HOLE_STEPS = 2.5
@@ -108,7 +108,8 @@ def _point(
     members: Mapping[FlowKey, Cell],
     limit: float | None,
 ) -> Point:
-    rate = _drawn(budget, dimension, direction, members)
+    known = {member: members.get(member, REST) for member in budget.members}
+    rate = usage.drawn(budget, known, dimension, direction)
     operations = queue = waiting = 0.0
     for cell in members.values():
         operations += cell.read_operations_per_second + cell.write_operations_per_second
@@ -116,40 +117,13 @@ def _point(
         waiting += cell.waiting_seconds
     return Point(
         second,
-        rate,
+        _known(rate),
         limit,
-        rate / limit if rate is not None and limit else None,
+        _known(rate / limit) if rate is not None and limit else None,
         _known(queue),
         _known(waiting / operations) if operations else None,
     )
 
 
-def _drawn(
-    budget: Budget, dimension: Dimension, direction: Direction, members: Mapping[FlowKey, Cell]
-) -> float | None:
-    """What is drawn for certain, counted as judge.usage.drawn does."""
-    if dimension is Dimension.SLOTS:
-        return None
-    total = 0.0
-    for member in budget.members:
-        cell = members.get(member, REST)
-        if direction is not Direction.WRITE and member not in budget.skips_reads:
-            total += _counted(
-                budget, dimension, cell.read_operations_per_second, cell.read_bytes_per_second
-            )
-        if direction is not Direction.READ and member not in budget.skips_writes:
-            total += _counted(
-                budget, dimension, cell.write_operations_per_second, cell.write_bytes_per_second
-            )
-    return _known(total)
-
-
-def _counted(budget: Budget, dimension: Dimension, operations: float, size: float) -> float:
-    if dimension is Dimension.THROUGHPUT:
-        return size
-    unit = budget.operation_bytes
-    return operations if unit is None else least_counted(operations, size, unit)
-
-
-def _known(value: float) -> float | None:
-    return None if isnan(value) else value
+def _known(value: float | None) -> float | None:
+    return None if value is None or isnan(value) else value

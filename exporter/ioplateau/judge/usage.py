@@ -8,17 +8,30 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from operator import attrgetter
+from typing import Protocol
 
-from ioplateau.judge.flows import FlowTick
 from ioplateau.limits.budgets import Budget, BudgetKey, Dimension, Direction, FlowKey, Verdict, Word
 from ioplateau.limits.claims import least_counted
 
 PEAK_SECONDS = 60.0
 
 
+class Drawing(Protocol):
+    """What a flow draws, per second: over a tick, or over a cell of the history."""
+
+    @property
+    def read_operations_per_second(self) -> float: ...
+    @property
+    def write_operations_per_second(self) -> float: ...
+    @property
+    def read_bytes_per_second(self) -> float: ...
+    @property
+    def write_bytes_per_second(self) -> float: ...
+
+
 def drawn(
     budget: Budget,
-    flows: Mapping[FlowKey, FlowTick | None],
+    flows: Mapping[FlowKey, Drawing | None],
     dimension: Dimension,
     direction: Direction,
 ) -> float | None:
@@ -48,7 +61,7 @@ def drawn(
     return total
 
 
-Rate = Callable[[FlowTick], float]
+Rate = Callable[[Drawing], float]
 _read_operations: Rate = attrgetter("read_operations_per_second")
 _write_operations: Rate = attrgetter("write_operations_per_second")
 _read_bytes: Rate = attrgetter("read_bytes_per_second")

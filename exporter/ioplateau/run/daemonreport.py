@@ -89,8 +89,8 @@ class _Making:
             kind, name = Kind(budget["kind"]), str(budget["name"])
             if kind in FLOWS:
                 self._flow(kind, name)
-            if kind is Kind.VM_UNCACHED:
-                self._lanes[BudgetKey(kind, name)] = budget["title"].removeprefix("VM, ")
+            if budget["lane"]:
+                self._lanes[BudgetKey(kind, name)] = str(budget["lane"])
             if is_stack(BudgetKey(kind, name)):
                 self._stacked.add(FlowKey(FLOWS[kind], name))
             for limit in budget["limits"]:

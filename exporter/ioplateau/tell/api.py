@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ioplateau.history import Episode, Event, Series
+from ioplateau.limits.budgets import Kind
 from ioplateau.limits.tables import EMPTY_CATALOGUE, Catalogue
 from ioplateau.measure import diskstats, mountstats
 from ioplateau.state import (
@@ -108,6 +109,7 @@ def _budget(found: State, budget: BudgetState, catalogue: Catalogue) -> dict[str
         **verdict_values,
         "name": plain.valid(verdict_values["name"]),
         "title": plain.kind(budget.budget.key.kind, budget.budget.lane),
+        "lane": budget.budget.lane if budget.budget.key.kind is Kind.VM_UNCACHED else None,
         "for_seconds": max(found.mono - verdict.since, 0.0),
         "sentence": plain.valid(blindness.of_budget(found, budget)),
         "parent": _key(verdict.parent),

@@ -81,7 +81,7 @@ def _budget(
         tuple(each["name"] for each in answer["sufferers"]),
         view.flow(kind, name, limits, disks, mounts),
         drawn_by=consumers["sentence"] if consumers else "",
-        lane=answer["title"].removeprefix("VM, ") if kind is Kind.VM_UNCACHED else "",
+        lane=answer["lane"] or "",
     )
 
 
