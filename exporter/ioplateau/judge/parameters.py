@@ -71,7 +71,8 @@ LIGHT_WAITING = 0.3
 # Step of rate and of latency from block to block below which both stand still, the step at which
 # another demand begins, and seconds before which steps alike may be chance.
 STANDING, MOST_STEP, STANDING_SECONDS = 0.005, 0.05, 7.0
-# Share of busy time: io_ticks moves in jiffies. Document: Documentation/admin-guide/iostats.
+# Share of busy time: io_ticks moves in jiffies. Document:
+# https://docs.kernel.org/admin-guide/iostats.html
 BUSY, ALWAYS_BUSY = 0.92, 0.98
 # Weights of a second in the means of latency over its floor, of steps, of what is usual, of delays.
 RATIO_WEIGHT, STEPS_WEIGHT, TYPICAL_WEIGHT = 0.22, 0.15, 0.01
@@ -134,7 +135,8 @@ LEAST_RIPPLE, OTHERS_RIPPLE = 0.003, 0.05
 # Spread of a count known to one more or less. Physics: the root of a twelfth.
 COUNT_SPREAD = 0.29
 # Log-odds asked of flatness: of chance once in so many hours; more where only a guess says "slow",
-# beside known limits (which must be beaten), and where little waits.
+# beside known limits (which must be beaten), and where little waits. A sequential test's bounds:
+# https://doi.org/10.1214/aoms/1177731118
 ASKED, ASKED_UNSEEN, ASKED_BESIDE, ASKED_SHALLOW = 9.0, 6.0, 4.0, 3.0
 # Seconds of looking that make another try, and what the logarithm of tries adds. Fitted on slow
 # devices without a limit (none of them in 12 h called so, with two seeds).

@@ -3,6 +3,8 @@
 A limit binds while its line is followed and requests wait: what was done since a queue stands is
 held in sum against what a bucket allows (rate times time and one burst, network calculus), so that
 no beat between the limiter's window and our sampling can blur it.
+
+https://leboudec.github.io/netcal/
 """
 
 from __future__ import annotations

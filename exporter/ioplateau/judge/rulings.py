@@ -146,6 +146,7 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
     if ruling.word is Word.THROTTLED:
         share = _throttled_evidence(case, ruling, evidence)
         # Little's law backwards: what the same requests would do at the floor's latency.
+        # https://doi.org/10.1287/opre.9.3.383
         demand = max(1.0, min(drawn.outstanding / base, number.MOST_EXCESS)) if base > 0 else None
     elif case.claims:
         share = max(claim.reached for claim in case.claims)

@@ -83,6 +83,7 @@ def of_mount(before: Mount, after: Mount, elapsed_seconds: float) -> FlowTick | 
         read.mean(read.execute),
         write.mean(write.execute),
         # Little's law over completed calls, the NFS counterpart of aqu-sz.
+        # https://doi.org/10.1287/opre.9.3.383
         (read.execute + write.execute) / t / 1000,
         *UNKNOWN_ON_MOUNTS,
         read.mean(read.rtt),

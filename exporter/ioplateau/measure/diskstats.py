@@ -4,6 +4,7 @@ Rates follow iostat -x (sysstat), in base units. Times are of whole requests, fr
 allocation to completion, so a cloud's throttling delay is inside.
 
 https://docs.kernel.org/admin-guide/iostats.html
+https://github.com/sysstat/sysstat/blob/master/iostat.c
 """
 
 from __future__ import annotations

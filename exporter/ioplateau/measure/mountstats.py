@@ -3,6 +3,8 @@
 Rates follow nfsiostat (nfs-utils), in base units, and add what Little's law gives. How the text
 is read stands in nfsrecords.py, nfstables.py and nfslines.py. Reading the file never talks to a
 server and cannot hang on a dead one.
+
+https://git.linux-nfs.org/?p=steved/nfs-utils.git;a=blob;f=tools/nfs-iostat/nfs-iostat.py
 """
 
 from __future__ import annotations

@@ -69,7 +69,10 @@ def _connections(situation: Situation, budget: Budget, limit: Limit) -> Iterable
 
 
 def _slots(situation: Situation, budget: Budget, limit: Limit) -> Iterable[Step]:
-    """More requests at once. Little's law: the rate is what is on its way over the latency."""
+    """More requests at once. Little's law: the rate is what is on its way over the latency.
+
+    https://doi.org/10.1287/opre.9.3.383
+    """
     latency = situation.nfs.latency_seconds
     if not latency:
         return
