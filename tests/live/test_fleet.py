@@ -19,7 +19,8 @@ from live_prometheus import (
 )
 from recorded_vms import RecordedVm, serving_vms, told
 
-pytestmark = pytest.mark.live
+# Two hundred scrapes a second, by rules that run fifteen times as often.
+pytestmark = [pytest.mark.live, pytest.mark.rates]
 
 VMS = 200
 LIMIT_BYTES = 1_950_000_000
