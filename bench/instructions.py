@@ -23,7 +23,7 @@ from profile_tick import Bench
 from sizes import SIZES, directory, print_rows
 
 TICKS = 20  # from the window being full on
-RUNGS = ("read", "sample", "engine", "scrape")
+RUNGS = ("read", "sample", "engine", "history", "scrape")
 NO_VALGRIND = "no instructions: valgrind is missing here (apt-get install valgrind)"
 
 
@@ -70,7 +70,7 @@ def written(root: Path, size: str, ticks: int) -> Path:
 
 
 def arguments(rung: str, root: Path, told: Path) -> list[str]:
-    if rung in {"engine", "scrape"}:
+    if rung in {"engine", "history", "scrape"}:
         return ["--rung", rung, "--told", str(told)]
     paths = ["--path.procfs", str(root / "proc"), "--path.sysfs", str(root / "sys")]
     return ["--rung", rung, *paths]

@@ -1,12 +1,12 @@
 """A daemon of which only the lower rungs are there: what each of them costs.
 
     python bench/ladder.py --rung sleep|read|sample|engine [--path.procfs /proc] [--path.sysfs /sys]
-    python bench/ladder.py --rung read|sample|engine|scrape --ticks 60 --told FILE
+    python bench/ladder.py --rung read|sample|engine|history|scrape --ticks 60 --told FILE
 
 Without --ticks in real time, a tick a second until standard input closes: "sleep" only wakes up,
 "read" reads what a tick reads and throws it away, "sample" makes snapshots, "engine" understands
 them. With --ticks as fast as it goes, on the snapshots of FILE (see instructions.py), for whoever
-counts instructions; "scrape" is told every snapshot and asked after each.
+counts instructions; "history" remembers what the engine found, and "scrape" is asked after each.
 """
 
 from __future__ import annotations
@@ -58,21 +58,24 @@ def understanding(procfs: str, sysfs: str) -> Tick:
 RUNGS = {"sleep": sleeping, "read": reading, "sample": sampling, "engine": understanding}
 
 
-def told(path: Path, *, is_asked: bool) -> Tick:
+def told(path: Path, rung: str) -> Tick:
     """The snapshots of a file, one after the other."""
     from ioplateau.engine import Engine
     from ioplateau.engine.settings import EngineSettings
+    from ioplateau.history import History
     from ioplateau.measure.snapshot import Snapshot, Static
     from ioplateau.tell.prometheus import Exposition
 
     shape, readings = pickle.loads(path.read_bytes())
     static = Static(**shape)
     snapshots = [Snapshot(at, at, at, static, boot=at, texts=texts) for at, texts in readings]
-    engine, exposition = Engine(EngineSettings()), Exposition()
+    engine, exposition, history = Engine(EngineSettings()), Exposition(), History()
 
     def tick(number: int) -> None:
         state = engine.observe(snapshots[number])
-        if is_asked:
+        if rung == "history":
+            history.observe(state)
+        if rung == "scrape":
             exposition.answer(state, "text/plain;version=0.0.4", "gzip")
 
     return tick
@@ -94,14 +97,14 @@ def in_real_time(tick: Tick) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rung", choices=(*RUNGS, "scrape"), required=True)
+    parser.add_argument("--rung", choices=(*RUNGS, "history", "scrape"), required=True)
     parser.add_argument("--path.procfs", dest="procfs", default="/proc")
     parser.add_argument("--path.sysfs", dest="sysfs", default="/sys")
     parser.add_argument("--ticks", type=int)
     parser.add_argument("--told", type=Path)
     given = parser.parse_args()
     if given.told is not None:
-        tick = told(given.told, is_asked=given.rung == "scrape")
+        tick = told(given.told, given.rung)
     else:
         tick = RUNGS[given.rung](given.procfs, given.sysfs)
     settle()

@@ -1,5 +1,7 @@
 """History: what was found, remembered."""
 
+import tracemalloc
+
 import pytest
 
 import states
@@ -153,3 +155,19 @@ def test_a_week_of_three_hundred_busy_budgets_stays_within_three_mebibytes():
             history.observe(states.state(mono=60.0 * minute + second, wall=WALL + 60 * minute + second, flows=flows))  # fmt: skip
 
     assert history.rings.size_bytes < 3 << 20
+
+
+def test_three_hundred_limits_that_move_all_the_time_take_half_a_mebibyte_at_most():
+    def budgets(value):
+        limit = states.limit(Dimension.IOPS, value=value)
+        return states.by_key(*(states.budget(Kind.DISK, f"sd{n}", limit) for n in range(300)))
+
+    history, moving = History(), (budgets(500.0), budgets(550.0))
+    tracemalloc.start()
+    for turn in range(300):
+        at = 10.0 * turn
+        history.observe(states.state(mono=at, wall=WALL + at, interval_seconds=10.0, budgets=moving[turn % 2]))  # fmt: skip
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+
+    assert taken < 1 << 19

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from math import isnan
@@ -48,24 +49,24 @@ class Point(NamedTuple):
 
 
 class Steps:
-    """A value that seldom changes, and when it did."""
-
-    MOST = 256
+    """A value that seldom changes, and when it did: 16 bytes a change."""
 
     __slots__ = ("at", "values")
 
     def __init__(self) -> None:
-        self.at: list[int] = []
-        self.values: list[float] = []
+        self.at = array("q")
+        self.values = array("d")
 
-    def add(self, second: int, value: float) -> bool:
-        """Note a value; whether it is another one than before: a learned one moves all the time."""
+    def add(self, second: int, value: float, most: int) -> bool:
+        """Note a value, and forget all but the last `most`; whether it is another one than before:
+        a learned one moves all the time.
+        """
         if self.values and abs(self.values[-1] - value) <= SAME * value:
             return False
         self.at.append(second)
         self.values.append(value)
-        if len(self.at) > self.MOST:
-            del self.at[0], self.values[0]
+        if len(self.at) > most:
+            del self.at[:-most], self.values[:-most]
         return True
 
     def value(self, second: int) -> float | None:
