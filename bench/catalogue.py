@@ -28,10 +28,13 @@ def resident():
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize()
 catalogue = CatalogueFiles() if {with_tables} else Tables({{}})
+def find(catalogue):
+    identity = discover.identify("azure", {{"azure/instance": answer}}, devices, {{}})
+    sold = discover.sold(identity, catalogue)
+    return topology.build(devices, (), (), topology.Rules(), catalogue, sold)
+find(Tables({{}}))  # the cloud's modules are loaded on first use: they are not the catalogue
 before, start = resident(), time.perf_counter()
-identity = discover.identify("azure", {{"azure/instance": answer}}, devices, {{}})
-sold = discover.sold(identity, catalogue)
-found = topology.build(devices, (), (), topology.Rules(), catalogue, sold)
+found = find(catalogue)
 took = time.perf_counter() - start
 limits = sum(len(budget.limits) for budget in found.budgets.values())
 print(took, resident() - before, resident(), limits)
@@ -41,14 +44,13 @@ print(took, resident() - before, resident(), limits)
 def main() -> int:
     """Print the table."""
     tests = str(__file__).rpartition("/bench/")[0] + "/tests/helpers"
-    print(f"Azure VM with {DISKS} data disks, median of {ROUNDS} processes")
+    print(f"Azure VM with {DISKS} data disks, {ROUNDS} processes: least time, median memory")
     print(f"{'':20}{'time ms':>10}{'grown KiB':>12}{'resident MiB':>14}{'limits':>8}")
     for name, with_tables in (("without catalogue", False), ("with catalogue", True)):
         code = ONE.format(tests=tests, disks=DISKS, with_tables=with_tables)
         rows = [[float(word) for word in _run(code).split()] for _ in range(ROUNDS)]
-        took, grown, resident, limits = (
-            statistics.median(column) for column in zip(*rows, strict=True)
-        )
+        took = min(row[0] for row in rows)
+        _, grown, resident, limits = map(statistics.median, zip(*rows, strict=True))
         print(
             f"{name:20}{took * 1e3:10.2f}{grown / 1024:12,.0f}{resident / 2**20:14.1f}{limits:8.0f}"
         )
