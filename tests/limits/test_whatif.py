@@ -161,6 +161,24 @@ def test_a_vm_size_nobody_documents_leaves_its_disks_to_bind_and_says_so():
     assert "documented nowhere" in question.notices[0]
 
 
+def test_a_size_whose_limits_depend_on_the_type_of_its_disks_tells_them_all():
+    question = ask(CATALOGUE, "c3-standard-8", [])
+
+    assert question.notices == (
+        "c3-standard-8 with hyperdisk-balanced-high-availability: together 50,000 IOPS, 838.9 MB/s",
+        "c3-standard-8 with pd-balanced: reads 15,000 IOPS, 251.7 MB/s; writes 15,000 IOPS, 251.7 MB/s",
+        "c3-standard-8 with pd-ssd: reads 15,000 IOPS, 251.7 MB/s; writes 15,000 IOPS, 251.7 MB/s",
+    )
+
+
+def test_a_size_of_which_no_type_of_disk_is_documented_says_so():
+    question = ask(CATALOGUE, "e2-micro", [])
+
+    assert question.notices == (
+        "e2-micro: its limits are documented nowhere, only its disks bind here",
+    )
+
+
 def test_what_binds_first_changes_where_throughput_takes_over():
     first, then = stretches(ask(CATALOGUE, "Standard_DS14", ["P30"]), NONE)
 

@@ -123,7 +123,7 @@ def _question(supposed: Supposed) -> Question:
     name, sold, notices = supposed.vm_size, supposed.sold, supposed.notices
     if Kind.VM_UNCACHED not in sold.lanes:
         words = f"{name}: its limits are documented nowhere, only its disks bind here"
-        notices = (*notices, words)
+        notices = (*notices, *(supposed.allows or (words,)))
     lanes: dict[Kind, tuple[Limit, ...]] = {
         kind: limits for kind, limits in sold.lanes.items() if kind is not Kind.VM_NETWORK
     }

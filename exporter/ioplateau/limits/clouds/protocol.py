@@ -31,12 +31,14 @@ class Supposed(NamedTuple):
     """What a machine that somebody describes would be sold with.
 
     vm_size: as the table writes it; empty: in no table. wrong: why the question has no answer.
+    allows: a sentence for each type of disk that the VM has limits for, where it has none for all.
     """
 
     vm_size: str
     sold: Sold
     wrong: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+    allows: tuple[str, ...] = ()
 
 
 class Cloud(Protocol):

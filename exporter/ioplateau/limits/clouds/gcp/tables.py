@@ -99,6 +99,15 @@ def cap(catalogue: Catalogue, machine_type: str, name: str) -> Cap | None:
     return None if row is None else _cap(row)
 
 
+def caps(catalogue: Catalogue, machine_type: str) -> dict[str, Cap]:
+    """What `machine_type` lets disks do, by their type."""
+    series, _ = machine_name(machine_type)
+    lines = catalogue.lines("gcp_machine_types", f"{series}/")
+    names = sorted({json.loads(line)["disk_type"] for line in lines})
+    found = ((name, cap(catalogue, machine_type, name)) for name in names)
+    return {name: allowed for name, allowed in found if allowed is not None}
+
+
 # Shared-core types have rows of their own, or none.
 _UNLIKE = frozenset(SHARED_CORE)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from ioplateau.limits.ceilings import Ceiling
 from ioplateau.limits.clouds.gcp.sold import sold
-from ioplateau.limits.clouds.gcp.tables import disk_type, is_series, machine_name
+from ioplateau.limits.clouds.gcp.tables import caps, disk_type, is_series, machine_name
 from ioplateau.limits.clouds.identity import LOCAL, Identity
 from ioplateau.limits.clouds.protocol import Supposed
 from ioplateau.limits.tables import Catalogue
@@ -33,7 +36,25 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
     ]
     wrong = list(dict.fromkeys((*wrong, *unknown)))
     doubts = [] if wrong else [words for words in found.reasons if "is in no table" not in words]
-    return Supposed(identity.vm_size if is_known else "", found, tuple(wrong), tuple(doubts))
+    has_remote = any(disk.role != LOCAL for disk in disks.values())
+    allows = () if has_remote else tuple(_allowed(identity.vm_size, catalogue))
+    return Supposed(
+        identity.vm_size if is_known else "", found, tuple(wrong), tuple(doubts), allows
+    )
+
+
+def _allowed(machine: str, catalogue: Catalogue) -> Iterable[str]:
+    """What the machine type lets all disks of each type do; together: reads and writes."""
+    for name, found in caps(catalogue, machine).items():
+        ways = {"reads": found.read, "writes": found.write, "together": found.total}
+        words = [f"{way} {_figures(one)}" for way, one in ways.items() if one]
+        yield f"{machine} with {name}: {'; '.join(words)}"
+
+
+def _figures(found: Ceiling) -> str:
+    iops, data = found.iops, found.bytes_per_second
+    words = [f"{iops:,.0f} IOPS"] if iops is not None else []
+    return ", ".join([*words, f"{data / 1e6:,.1f} MB/s"] if data is not None else words)
 
 
 def _missing(sku: str, catalogue: Catalogue) -> str:
