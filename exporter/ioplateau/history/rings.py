@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from itertools import repeat
 from operator import mul
 from typing import NamedTuple
@@ -30,6 +31,8 @@ _OPERATIONS, _BYTES = 1 / 64, 2.0**-20
 _UNITS = (64.0, 64.0, 2.0**20, 2.0**20, 1.0, 1.0)
 MOST = 65504.0
 CELL_BYTES = _CELL.size
+# Of the values of several cells, one after the other.
+_COLUMNS = tuple(slice(column, None, COLUMNS) for column in range(COLUMNS))
 # What a row costs beside its cells: its object, its entry, a share of its chunk. Measured.
 ROW_BYTES = 130
 
@@ -212,17 +215,16 @@ class Rings:
         at = second % coarse.chunk_seconds // coarse.span.step_seconds * CELL_BYTES
         cut, count = slice(first * CELL_BYTES, last * CELL_BYTES), len(seen)
         places = [place - first for place in seen]
+        unpack = _cells(last - first).unpack
         for key, row in list(chunk.rows.items()):
             part = row[cut]
             if not any(part):
                 continue
+            values = unpack(part)
             # What was not looked at is 0.
-            means = [
-                total / count for total in map(sum, zip(*_CELL.iter_unpack(part), strict=True))
-            ]
+            means = [sum(values[column]) / count for column in _COLUMNS]
             if math.isnan(sum(means)):
-                columns = zip(*_CELL.iter_unpack(part), strict=True)
-                means = [_known_mean(column, places) for column in columns]
+                means = [_known_mean(values[column], places) for column in _COLUMNS]
             _CELL.pack_into(goal.row(key), at, *means)
 
     def block(self, number: int, start: int, count: int) -> Block | None:
@@ -276,6 +278,12 @@ class Rings:
         return sum(
             chunk.size_bytes for level in self.levels for chunk in list(level.chunks.values())
         )
+
+
+@cache
+def _cells(count: int) -> struct.Struct:
+    """So many cells, one after the other."""
+    return struct.Struct(f"<{COLUMNS * count}e")
 
 
 def _cut(cell: Cell) -> list[float]:
