@@ -157,6 +157,21 @@ def test_a_week_of_three_hundred_busy_budgets_stays_within_three_mebibytes():
     assert history.rings.size_bytes < 3 << 20
 
 
+def test_devices_that_come_and_go_without_end_stay_within_three_mebibytes():
+    """Five new ones a second, each for five seconds, for twenty minutes."""
+    history = History()
+    flow = FlowTick(1.0, 500.0, 0.0, 4096.0, 0.0, 0.005, None, 2.0, 2)
+    tracemalloc.start()
+    most = 0
+    for second in range(1200):
+        flows = {FlowKey("disk", f"loop{n}"): flow for n in range(5 * second, 5 * second + 25)}
+        history.observe(states.state(mono=second, wall=WALL + second, flows={SDA: flow} | flows))
+        most = max(most, tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+
+    assert most < 3 << 20
+
+
 def test_three_hundred_limits_that_move_all_the_time_take_half_a_mebibyte_at_most():
     def budgets(value):
         limit = states.limit(Dimension.IOPS, value=value)

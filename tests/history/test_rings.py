@@ -156,6 +156,21 @@ def test_three_hundred_busy_flows_stay_within_the_stated_size_and_reach_equally_
     assert len({len(cells(rings, 0, key)) for key in keys}) == 1
 
 
+def test_of_a_flow_that_came_when_a_chunk_was_full_nothing_is_known_in_it():
+    rings = Rings((RingSize(1, 900, 4_000),))
+    keys = [FlowKey("disk", f"sd{number}") for number in range(4)]
+
+    rings.add(START, dict.fromkeys(keys, busy()))
+    size = rings.size_bytes
+    ((_, unknown),) = cells(rings, 0, keys[3])
+    rings.add(START + 60, {keys[3]: busy()})
+    ((_, known),) = cells(rings, 0, keys[3], first=START + 60)
+
+    assert size <= 4_000
+    assert math.isnan(unknown.queue_length)
+    assert known.queue_length == 2.0
+
+
 def test_time_that_goes_back_is_written_where_it_belongs():
     rings = Rings()
     rings.add(START + 70, {SDA: busy(reads=7.0)})

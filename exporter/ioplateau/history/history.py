@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
+from typing import TypeVar
 
 from ioplateau.history.episodes import Change, Episode, Episodes
 from ioplateau.history.events import Event, What
@@ -20,13 +21,16 @@ MOST_PLACES = 2000  # of limits that are remembered by time
 # How often they changed: of all together, of one at least and at most.
 MOST_STEPS, LEAST_OF_ONE, MOST_OF_ONE = 16_384, 8, 256
 
+MOST_GONE = 200  # of places whose budget is not there at the moment
+
 Place = tuple[BudgetKey, Dimension, Direction]
+T = TypeVar("T")
 
 
 class History:
     """Written by the thread that ticks, asked by any.
 
-    Within 3 MiB while up to 700 flows do I/O in the same ten minutes; 2.7 KiB for each one above.
+    Within 3 MiB, whatever comes and goes.
     """
 
     def __init__(self, *, is_kept: bool = False) -> None:
@@ -202,7 +206,10 @@ class History:
                 self.rings.fold(2, before - before % 60)
             if self._is_kept:
                 self._cut_blocks(before, now)
+        self.rings.trim()
         self._book_limits(now, state)
+        _forget_gone(self._limits, state.budgets)
+        _forget_gone(self._learned, state.budgets)
 
     def _cut_blocks(self, before: int, now: int) -> None:
         found = [self.rings.block(0, before, 10)]
@@ -259,6 +266,13 @@ class History:
             wall,
             f"{kind} {name}",
         )
+
+
+def _forget_gone(places: dict[Place, T], budgets: Container[BudgetKey]) -> None:
+    """Keep of what is gone as many as may come back: those noted last."""
+    gone = [place for place in places if place[0] not in budgets]
+    for place in gone[:-MOST_GONE]:
+        del places[place]
 
 
 def _last(noted: tuple[Place, Steps]) -> InForce:

@@ -3,7 +3,8 @@
 Kept by flow, since what a budget is drawn on is the sum of its members. All columns add up over
 members and average over time. A chunk holds the same 60 cells of every flow that moved in them:
 what rests costs nothing, and where the size does not suffice, the oldest chunk of all goes, so
-that every flow reaches equally far back.
+that every flow reaches equally far back. A chunk has a size of its own, since devices that come and go
+without end would make it larger all the while: of what comes after that nothing is known in it.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ MOST = 65504.0
 CELL_BYTES = _CELL.size
 # Of the values of several cells, one after the other.
 _COLUMNS = tuple(slice(column, None, COLUMNS) for column in range(COLUMNS))
+ROW_SIZE = CELLS * CELL_BYTES
 # What a row costs beside its cells: its object, its entry, a share of its chunk. Measured.
 ROW_BYTES = 130
 
@@ -75,29 +77,30 @@ SPANS = (
 class Chunk:
     """60 cells of every flow that moved in them."""
 
-    __slots__ = ("rows", "seen")
+    __slots__ = ("_most_rows", "rows", "seen")
 
-    def __init__(self) -> None:
+    def __init__(self, most_rows: int) -> None:
         self.seen = bytearray(CELLS)  # 1: the machine was looked at
         self.rows: dict[FlowKey, bytearray] = {}
+        self._most_rows = most_rows
 
-    def row(self, key: FlowKey) -> bytearray:
-        """The row to write into; made when there is none."""
+    def row(self, key: FlowKey) -> bytearray | None:
+        """The row to write into; made when there is none. None: the chunk is full."""
         row = self.rows.get(key)
-        if row is None:
-            row = self.rows[key] = bytearray(CELLS * CELL_BYTES)
+        if row is None and len(self.rows) < self._most_rows:
+            row = self.rows[key] = bytearray(ROW_SIZE)
         return row
 
     def cells(self, key: FlowKey) -> list[Cell] | None:
         """All cells of a flow; None: it rested."""
         row = self.rows.get(key)
         if row is None:
-            return None
+            return None if len(self.rows) < self._most_rows else [NOT_KNOWN] * CELLS
         return [Cell(*map(mul, cell, _UNITS)) for cell in _CELL.iter_unpack(row)]
 
     @property
     def size_bytes(self) -> int:
-        return (CELLS * CELL_BYTES + ROW_BYTES) * len(self.rows)
+        return (ROW_SIZE + ROW_BYTES) * len(self.rows)
 
 
 class Ring:
@@ -107,13 +110,15 @@ class Ring:
         self.span = span
         self.chunk_seconds = span.step_seconds * CELLS
         self.chunks: dict[int, Chunk] = {}  # by the UNIX second of the first cell, rising
+        # Of one chunk, so that something is left of those before.
+        self._most_rows = span.most_bytes * 2 // 3 // (ROW_SIZE + ROW_BYTES)
 
     def chunk(self, second: int) -> Chunk:
         """The chunk that a second falls into."""
         start = second - second % self.chunk_seconds
         chunk = self.chunks.get(start)
         if chunk is None:
-            chunk = Chunk()
+            chunk = Chunk(self._most_rows)
             self.chunks = dict(sorted({**self.chunks, start: chunk}.items()))
             self._drop(second)
         return chunk
@@ -142,6 +147,15 @@ class Ring:
                 if is_seen and first <= second <= last:
                     yield second, {key: cells[place] for key, cells in rows.items()}
 
+    def trim(self) -> None:
+        """Chunks grow while they are open: the oldest goes for it."""
+        chunks = self.chunks
+        total = sum(chunk.size_bytes for chunk in chunks.values())
+        for start in tuple(chunks)[:-1]:
+            if total <= self.span.most_bytes:
+                break
+            total -= chunks.pop(start).size_bytes
+
     def _drop(self, now: int) -> None:
         chunks, most = self.chunks, self.span.most_bytes
         size = {start: chunk.size_bytes for start, chunk in chunks.items()}
@@ -159,8 +173,8 @@ class Rings:
 
     def __init__(self, spans: Iterable[RingSize] = SPANS) -> None:
         self.levels = tuple(Ring(span) for span in spans)
-        self.moved: set[FlowKey] = set()  # what never moved is not even unknown
-        self._open: tuple[int, Chunk] = (-1, Chunk())
+        self.moved: set[FlowKey] = set()  # lately: what did not is not even unknown
+        self._open: tuple[int, Chunk] = (-1, Chunk(0))
 
     def add(self, second: int, flows: Mapping[FlowKey, FlowTick | None]) -> None:
         """One tick at a UNIX second. Of several within a second the last one counts."""
@@ -168,14 +182,15 @@ class Rings:
         start = second - second % CELLS
         if start != self._open[0]:
             self._open = start, fine.chunk(second)
+            self.moved = {key for one in fine.chunks.values() for key in one.rows}
         chunk = self._open[1]
         place = second - start
         chunk.seen[place] = 1
         at, rows, pack, moved = place * CELL_BYTES, chunk.rows, _CELL.pack_into, self.moved
         for key, tick in flows.items():
             if tick is None:
-                if key in moved:
-                    pack(chunk.row(key), at, *NOT_KNOWN)
+                if key in moved and (row := chunk.row(key)) is not None:
+                    pack(row, at, *NOT_KNOWN)
             elif tick[1] or tick[2] or tick[3] or tick[4] or tick[8]:
                 _, reads, writes, read_bytes, write_bytes, read_await, write_await, queue = tick[:8]
                 waiting = NAN
@@ -188,6 +203,8 @@ class Rings:
                 row = rows.get(key)
                 if row is None:
                     row = chunk.row(key)
+                    if row is None:
+                        continue
                     moved.add(key)
                 try:
                     pack(
@@ -225,7 +242,13 @@ class Rings:
             means = [sum(values[column]) / count for column in _COLUMNS]
             if math.isnan(sum(means)):
                 means = [_known_mean(values[column], places) for column in _COLUMNS]
-            _CELL.pack_into(goal.row(key), at, *means)
+            if (into := goal.row(key)) is not None:
+                _CELL.pack_into(into, at, *means)
+
+    def trim(self) -> None:
+        """Keep every level within its size."""
+        for level in self.levels:
+            level.trim()
 
     def block(self, number: int, start: int, count: int) -> Block | None:
         """`count` cells of a level, all of one chunk; None: nobody looked."""
@@ -253,6 +276,8 @@ class Rings:
         fresh = [at for at in places if block.seen[at - first] and not chunk.seen[at]]
         for key, cells in block.rows.items():
             row = chunk.row(key)
+            if row is None:
+                continue
             for at in fresh:
                 cell = cells[(at - first) * CELL_BYTES :][:CELL_BYTES]
                 row[at * CELL_BYTES : (at + 1) * CELL_BYTES] = cell
