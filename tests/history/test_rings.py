@@ -156,6 +156,18 @@ def test_three_hundred_busy_flows_stay_within_the_stated_size_and_reach_equally_
     assert len({len(cells(rings, 0, key)) for key in keys}) == 1
 
 
+def test_what_rested_for_long_and_is_then_not_known_did_not_rest():
+    rings = Rings()
+    rings.add(START, {SDA: busy()})
+    for minute in range(1, 20):
+        rings.add(START + 60 * minute, {SDA: rest()})
+
+    rings.add(START + 1200, {SDA: None})
+
+    ((_, found),) = cells(rings, 0, SDA, first=START + 1200)
+    assert math.isnan(found.queue_length)
+
+
 def test_of_a_flow_that_came_when_a_chunk_was_full_nothing_is_known_in_it():
     rings = Rings((RingSize(1, 900, 4_000),))
     keys = [FlowKey("disk", f"sd{number}") for number in range(4)]

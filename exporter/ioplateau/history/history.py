@@ -20,7 +20,6 @@ LEARNED_ANEW = 0.02  # a learned value that moved by less is the same one
 MOST_PLACES = 2000  # of limits that are remembered by time
 # How often they changed: of all together, of one at least and at most.
 MOST_STEPS, LEAST_OF_ONE, MOST_OF_ONE = 16_384, 8, 256
-
 MOST_GONE = 200  # of places whose budget is not there at the moment
 
 Place = tuple[BudgetKey, Dimension, Direction]
@@ -30,7 +29,7 @@ T = TypeVar("T")
 class History:
     """Written by the thread that ticks, asked by any.
 
-    Within 3 MiB, whatever comes and goes.
+    Rates take 2.9 MB at most, whatever comes and goes, and limits in force half a KiB each.
     """
 
     def __init__(self, *, is_kept: bool = False) -> None:

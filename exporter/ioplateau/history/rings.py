@@ -173,7 +173,7 @@ class Rings:
 
     def __init__(self, spans: Iterable[RingSize] = SPANS) -> None:
         self.levels = tuple(Ring(span) for span in spans)
-        self.moved: set[FlowKey] = set()  # lately: what did not is not even unknown
+        self.moved: set[FlowKey] = set()  # of those there are: what never moved is not even unknown
         self._open: tuple[int, Chunk] = (-1, Chunk(0))
 
     def add(self, second: int, flows: Mapping[FlowKey, FlowTick | None]) -> None:
@@ -182,7 +182,7 @@ class Rings:
         start = second - second % CELLS
         if start != self._open[0]:
             self._open = start, fine.chunk(second)
-            self.moved = {key for one in fine.chunks.values() for key in one.rows}
+            self.moved &= flows.keys()
         chunk = self._open[1]
         place = second - start
         chunk.seen[place] = 1
