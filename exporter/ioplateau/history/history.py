@@ -205,7 +205,7 @@ class History:
                 self.rings.fold(2, before - before % 60)
             if self._is_kept:
                 self._cut_blocks(before, now)
-        self.rings.trim()
+        self.rings.trim(now)
         self._book_limits(now, state)
         _forget_gone(self._limits, state.budgets)
         _forget_gone(self._learned, state.budgets)

@@ -120,7 +120,8 @@ class Ring:
         if chunk is None:
             chunk = Chunk(self._most_rows)
             self.chunks = dict(sorted({**self.chunks, start: chunk}.items()))
-            self._drop(second)
+            # The new one will be as large as the last.
+            self.trim(second, max(one.size_bytes for one in list(self.chunks.values())[-2:]))
         return chunk
 
     def look(self, second: int) -> None:
@@ -147,25 +148,17 @@ class Ring:
                 if is_seen and first <= second <= last:
                     yield second, {key: cells[place] for key, cells in rows.items()}
 
-    def trim(self) -> None:
-        """Chunks grow while they are open: the oldest goes for it."""
+    def trim(self, now: int, coming: int = 0) -> None:
+        """The oldest chunks go: those too old, and those that do not fit beside `coming` bytes."""
         chunks = self.chunks
-        total = sum(chunk.size_bytes for chunk in chunks.values())
+        total = coming + sum(chunk.size_bytes for chunk in chunks.values())
         for start in tuple(chunks)[:-1]:
-            if total <= self.span.most_bytes:
+            if (
+                total <= self.span.most_bytes
+                and start + self.chunk_seconds > now - self.span.keep_seconds
+            ):
                 break
             total -= chunks.pop(start).size_bytes
-
-    def _drop(self, now: int) -> None:
-        chunks, most = self.chunks, self.span.most_bytes
-        size = {start: chunk.size_bytes for start, chunk in chunks.items()}
-        # The new one will be as large as the last.
-        total = sum(size.values()) + max(list(size.values())[-2:])
-        for start in tuple(chunks)[:-1]:
-            if total <= most and start + self.chunk_seconds > now - self.span.keep_seconds:
-                break
-            total -= size[start]
-            del chunks[start]
 
 
 class Rings:
@@ -245,10 +238,10 @@ class Rings:
             if (into := goal.row(key)) is not None:
                 _CELL.pack_into(into, at, *means)
 
-    def trim(self) -> None:
-        """Keep every level within its size."""
+    def trim(self, now: int) -> None:
+        """Keep every level within its size: chunks grow while they are open."""
         for level in self.levels:
-            level.trim()
+            level.trim(now)
 
     def block(self, number: int, start: int, count: int) -> Block | None:
         """`count` cells of a level, all of one chunk; None: nobody looked."""
