@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ioplateau.limits.budgets import Dimension
 from ioplateau.limits.ceilings import Ceiling
 from ioplateau.limits.clouds.gcp.sold import sold
 from ioplateau.limits.clouds.gcp.tables import caps, disk_type, is_series, machine_name
 from ioplateau.limits.clouds.identity import LOCAL, Identity
 from ioplateau.limits.clouds.protocol import Supposed
 from ioplateau.limits.tables import Catalogue
+from ioplateau.limits.units import rate
 
 # Sold in one size only.
 LOCAL_SSD_GIB = 375.0
@@ -52,9 +54,8 @@ def _allowed(machine: str, catalogue: Catalogue) -> Iterable[str]:
 
 
 def _figures(found: Ceiling) -> str:
-    iops, data = found.iops, found.bytes_per_second
-    words = [f"{iops:,.0f} IOPS"] if iops is not None else []
-    return ", ".join([*words, f"{data / 1e6:,.1f} MB/s"] if data is not None else words)
+    values = {Dimension.IOPS: found.iops, Dimension.THROUGHPUT: found.bytes_per_second}
+    return ", ".join(rate(value, each) for each, value in values.items() if value is not None)
 
 
 def _missing(sku: str, catalogue: Catalogue) -> str:
