@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from almost_right import damaged_line, damaged_text
-from ioplateau.measure import mountstats, nfslines
-from ioplateau.measure.mountstats import parse
+from ioplateau.measure import mountstats
+from ioplateau.measure.mountstats import nfslines, parse
 from nfs_texts import READINGS, kept, record
 
 READS = "READ: 100 100 0 20000 400000 50 300 400 0"

@@ -1,8 +1,6 @@
-"""/proc/self/mountstats: NFS counters, a record a mount, and the rates between two readings.
+"""What grew between two readings of mountstats: the rates of mounts and of connections.
 
-Rates follow nfsiostat (nfs-utils), in base units, and add what Little's law gives. How the text
-is read stands in nfsrecords.py, nfstables.py and nfslines.py. Reading the file never talks to a
-server and cannot hang on a dead one.
+Rates follow nfsiostat (nfs-utils), in base units, and add what Little's law gives.
 
 https://git.linux-nfs.org/?p=steved/nfs-utils.git;a=blob;f=tools/nfs-iostat/nfs-iostat.py
 """
@@ -13,27 +11,10 @@ from collections.abc import Iterable, Mapping
 from operator import le
 from typing import NamedTuple
 
-from ioplateau.measure.nfslines import NfsConnection
-from ioplateau.measure.nfsrecords import Mount, MountTable, parse
-from ioplateau.measure.nfstables import Operation
+from ioplateau.measure.mountstats.nfslines import NfsConnection
+from ioplateau.measure.mountstats.nfsrecords import Mount
+from ioplateau.measure.mountstats.nfstables import DATA, Operation
 
-__all__ = [
-    "ClientRates",
-    "ConnectionRates",
-    "Mount",
-    "MountRates",
-    "MountTable",
-    "NfsConnection",
-    "Operation",
-    "OperationRates",
-    "client_rates",
-    "has_lost_data",
-    "is_continuous",
-    "parse",
-    "rates",
-]
-
-DATA = ("READ", "READ_PLUS", "WRITE")  # NFSv4.2 may read with either
 SERVER_READ, SERVER_WRITE = 4, 5  # columns of `bytes:`: payload of READ and WRITE calls
 
 

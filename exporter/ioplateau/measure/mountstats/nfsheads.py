@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ioplateau.measure import nfslines, nfstables
 from ioplateau.measure.escapes import decode
+from ioplateau.measure.mountstats import nfslines, nfstables
 from ioplateau.measure.reading import FormatError
 
 # https://github.com/torvalds/linux/blob/v6.1/include/linux/nfs_iostat.h

@@ -15,7 +15,7 @@ from itertools import compress
 from operator import ne
 from typing import NamedTuple, TypeVar, overload
 
-from ioplateau.measure import nfslines
+from ioplateau.measure.mountstats import nfslines
 from ioplateau.measure.reading import FormatError
 
 TITLE = b"\tper-op statistics"

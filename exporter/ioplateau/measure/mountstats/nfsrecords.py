@@ -1,4 +1,4 @@
-"""The text of mountstats: from a file to its NFS records. What others import is mountstats.py.
+"""The text of mountstats: from a file to its NFS records.
 
 The text is long (4 kB a mount) and moves little. So a record is cut into pieces (head, age,
 front, connections, table), and a piece that reads as it did last time keeps what was
@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ioplateau.measure import nfsheads, nfslines, nfstables
-from ioplateau.measure.nfsheads import AGE, CONNECTION, TABLE, Front, Head
-from ioplateau.measure.nfslines import NfsConnection
-from ioplateau.measure.nfstables import Operation, OperationTable
+from ioplateau.measure.mountstats import nfsheads, nfslines, nfstables
+from ioplateau.measure.mountstats.nfsheads import AGE, CONNECTION, TABLE, Front, Head
+from ioplateau.measure.mountstats.nfslines import NfsConnection
+from ioplateau.measure.mountstats.nfstables import Operation, OperationTable
 from ioplateau.measure.reading import FormatError
 
 _DEVICE = b"device "

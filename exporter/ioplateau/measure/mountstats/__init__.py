@@ -1,0 +1,37 @@
+"""/proc/self/mountstats: NFS counters, a record a mount, and the rates between two readings.
+
+What others import is here. The text is read by nfsrecords.py, which knows the file, with
+nfsheads.py, nfslines.py and nfstables.py for the pieces of a record; rates are in growth.py.
+Reading the file never talks to a server and cannot hang on a dead one.
+"""
+
+from ioplateau.measure.mountstats.growth import (
+    ClientRates,
+    ConnectionRates,
+    MountRates,
+    OperationRates,
+    client_rates,
+    has_lost_data,
+    is_continuous,
+    rates,
+)
+from ioplateau.measure.mountstats.nfslines import NfsConnection
+from ioplateau.measure.mountstats.nfsrecords import Mount, MountTable, parse
+from ioplateau.measure.mountstats.nfstables import DATA, Operation
+
+__all__ = [
+    "DATA",
+    "ClientRates",
+    "ConnectionRates",
+    "Mount",
+    "MountRates",
+    "MountTable",
+    "NfsConnection",
+    "Operation",
+    "OperationRates",
+    "client_rates",
+    "has_lost_data",
+    "is_continuous",
+    "parse",
+    "rates",
+]
