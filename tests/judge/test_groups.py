@@ -1,5 +1,7 @@
 """Control groups: throttled by their own limit, though the disk shows no queue."""
 
+import pytest
+
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.groups import GroupJudge
 from ioplateau.judge.witness import CgroupWitness, Witness
@@ -20,14 +22,14 @@ FLOW = FlowKey("cgroup", "/batch")
 READS = Limit(Dimension.IOPS, Direction.READ, 500.0, Origin.REPORTED, "control group")
 
 
-def verdicts(*rates, step=1.0):
+def verdicts(*rates, step=1.0, pressure=0.9):
     part = GroupJudge()
     part.take_budgets({KEY: Budget(KEY, (FLOW,), (READS,))})
     said = []
     for number, rate in enumerate(rates):
         tick = None if rate is None else FlowTick(step, read_operations_per_second=rate)
         found = {}
-        witness = Witness(cgroups={"/batch": CgroupWitness("vda", pressure_ratio=0.9)})
+        witness = Witness(cgroups={"/batch": CgroupWitness("vda", pressure_ratio=pressure)})
         part.step(number * step, step, {FLOW: tick}, witness, found)
         said.append(found[KEY])
     return said
@@ -42,6 +44,18 @@ def test_a_group_pressed_against_its_limit_is_throttled_after_some_seconds():
     assert said[-1].sufferers == (FLOW,)
     assert said[-1].evidence["device"] == "vda"
     assert "control group" in said[-1].sentence
+
+
+@pytest.mark.parametrize(
+    ("pressure", "told"),
+    [
+        (0.9, "by the disk: its tasks waited 90% of the time; raise"),
+        (0.02, "by the disk; against it: its tasks waited 2% of the time; raise"),
+        (None, "by the disk; raise"),
+    ],
+)
+def test_whether_its_tasks_waited_speaks_for_it_or_against_it(pressure, told):
+    assert told in verdicts(*[500.0] * 6, pressure=pressure)[-1].sentence
 
 
 def test_the_same_seconds_at_four_ticks_a_second():

@@ -349,6 +349,15 @@ def test_the_evidence_is_of_now_while_the_word_has_patience():
     assert after.evidence["operations_per_second"] == 140.0
 
 
+def test_what_was_seen_before_speaks_against_a_known_limit_too():
+    faster = [tick(600.0, 0.002)] * 12
+    elsewhere = [tick(400.0, 0.04)] * 16
+    verdict = judged(Judge(), *CALM, *faster, *elsewhere, *[tick(500.0, 0.032)] * 8)
+
+    assert (verdict.word, verdict.origin) == (Word.THROTTLED, Origin.CATALOGUE)
+    assert "; against it: requests waited at other levels for 9 s, 600 IOPS was" in verdict.sentence
+
+
 def test_a_level_that_was_left_while_requests_waited_speaks_against_the_next():
     budgets = {SDA: Budget(SDA, (DISK,))}
     judge = Judge()

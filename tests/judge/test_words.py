@@ -60,6 +60,29 @@ def test_what_was_asked_for_is_told_as_far_as_it_is_certain(asked, told):
     assert sentence(verdict, 143.0).endswith(told)
 
 
+@pytest.mark.parametrize(
+    ("evidence", "told"),
+    [
+        ({"elsewhere_seconds": 41.0}, "requests waited at other levels for 41 s"),
+        ({"free_level": 620.0}, "620 IOPS was done while none waited"),
+        ({"level": 460.0}, "it is 8% below that limit now"),
+        ({"waiting": 0.2}, "hardly any request waits now"),
+        ({"flat_ratio": 0.24, "blocks": 9}, "its rate moves by 24%"),
+        ({"level": 530.0, "waiting": 0.0}, "it is 6% above that limit now, hardly any request waits now"),
+    ],
+)  # fmt: skip
+def test_what_speaks_against_a_known_limit_is_told_as_well(evidence, told):
+    verdict = HELD._replace(evidence={**HELD.evidence, **evidence})
+
+    assert f"; against it: {told}; at least 1.4 times" in sentence(verdict, 143.0)
+
+
+def test_who_counts_a_limit_himself_needs_no_queue():
+    verdict = HELD._replace(evidence={**HELD.evidence, "waiting": 0.0, "phase": "counted"})
+
+    assert "against it" not in sentence(verdict, 143.0)
+
+
 def test_what_was_asked_for_is_no_guess_of_what_a_longer_queue_would_do():
     # 16 requests at a time, 500 a second, a floor of 2 ms: Little's law backwards says 16 times.
     assert asked_ratio(waiting=15.0, operations_per_second=500.0) == 1.03

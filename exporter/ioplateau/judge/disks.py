@@ -331,7 +331,7 @@ class DiskJudge:
     ) -> Verdict:
         watched = case.watched
         if claim is not None:
-            return rule(case, at, Ruling.known(claim), sufferers=case.budget.members)
+            return rule(case, at, Ruling.known(case, claim), sufferers=case.budget.members)
         if case.plateau.on:
             who = Culprit.EITHER if self._is_alone() else culprit
             return rule(case, at, Ruling.learned(case, who), sufferers=case.budget.members)
@@ -359,7 +359,7 @@ class DiskJudge:
         ]
         claim = case.weigh_claims(dt)
         if claim is not None:
-            return rule(case, at, Ruling.known(claim), sufferers=case.budget.members)
+            return rule(case, at, Ruling.known(case, claim), sufferers=case.budget.members)
         if hot and case.drawn.operations > 0:
             return rule(
                 case, at, Ruling.by_member(hot), sufferers=(FlowKey("disk", case.budget.key.name),)
@@ -374,7 +374,7 @@ class DiskJudge:
             FlowKey("disk", m.name) for m in pool.moving if m.watched.queue >= Queue.STRONG
         )
         if claim is not None:
-            return rule(case, at, Ruling.known(claim), sufferers=waiting)
+            return rule(case, at, Ruling.known(case, claim), sufferers=waiting)
         if case.plateau.on:
             return rule(case, at, Ruling.learned(case, Culprit.VM), sufferers=waiting)
         return quiet(case, at, dt)

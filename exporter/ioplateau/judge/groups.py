@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ioplateau.judge import parameters as number
+from ioplateau.judge import words
 from ioplateau.judge.belief import Belief
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.usage import drawn
@@ -114,7 +115,8 @@ class GroupJudge:
             evidence=evidence,
             sentence=(
                 f"held at {share * limit.value:,.0f} {unit} of {limit.direction}s by the control "
-                f"group's own limit of {limit.value:,.0f} ({limit.source}), not by the disk: "
+                f"group's own limit of {limit.value:,.0f} ({limit.source}), not by the disk"
+                f"{words.pressure(group.pressure_ratio if group else None)}; "
                 f"raise the limit of {budget.key.name}"
             ),
             sufferers=budget.members,

@@ -16,6 +16,7 @@ from ioplateau.judge.phases import follows, weight_of
 from ioplateau.judge.signals import Queue
 from ioplateau.judge.window import Level, Recent, beats, echo, is_straight
 from ioplateau.limits.budgets import Dimension
+from ioplateau.measure.nothing import NO_ENTRIES
 
 
 class Drawn(Protocol):
@@ -105,6 +106,9 @@ class Stands:
             elif off <= far:
                 others += seconds
         return here / self._scale, others / self._scale
+
+    def __bool__(self) -> bool:
+        return bool(self._bins)
 
     def memory(self) -> list[list[float]]:
         """Levels, and seconds at each."""
@@ -247,9 +251,16 @@ class Plateau:
         here, others = self._stands[dimension].around(value)
         return others - number.STANDS_HERE * here
 
-    def elsewhere(self, dimension: Dimension, value: float) -> float:
-        """Seconds in which requests waited at another level than this."""
-        return self._stands[dimension].around(value)[1] if value > 0 else 0.0
+    def against(self, dimension: Dimension, value: float) -> Mapping[str, float]:
+        """What speaks against a limit of this value, whoever says it, as evidence for a sentence:
+        seconds in which requests waited at other levels, and more than it, done without waiting.
+        """
+        found = {}
+        if value > 0 and self._stands[dimension]:
+            found["elsewhere_seconds"] = self._stands[dimension].around(value)[1]
+        if self._highest[dimension] > number.OUTGROWN * value:
+            found["free_level"] = self._highest[dimension]
+        return found or NO_ENTRIES
 
     def _recurrence(
         self, drawn: Drawn, hints: Sequence[tuple[Dimension, float]], weight: float

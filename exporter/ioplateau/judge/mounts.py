@@ -202,7 +202,7 @@ class MountJudge:
                 shared = waiting > 1 and not case.claims and self._is_steadier(nic)
                 case.plateau.step(nic, dt, beside_known=False, allowed=shared)
             if claim is not None:
-                bound[key] = Ruling.known(claim)
+                bound[key] = Ruling.known(case, claim)
             elif case.plateau.on and case.plateau.dimension is Dimension.THROUGHPUT:
                 busier = Direction.WRITE if nic.write_bytes > nic.read_bytes else Direction.READ
                 ruling = Ruling.learned(case, Culprit.VM)
@@ -330,7 +330,7 @@ class MountJudge:
                     settled=watched.is_settled,
                 )
             if claim is not None:
-                verdicts[key] = rule(case, at, Ruling.known(claim), sufferers=(flow,))
+                verdicts[key] = rule(case, at, Ruling.known(case, claim), sufferers=(flow,))
             elif case.plateau.on and is_connection_bound(client):
                 tight.setdefault(name, []).append(flow)
                 parent = BudgetKey(Kind.NFS_CONNECTION, name)

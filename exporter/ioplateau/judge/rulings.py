@@ -44,12 +44,15 @@ class Ruling(NamedTuple):
     evidence: Mapping[str, float | str] = NO_ENTRIES
 
     @staticmethod
-    def known(claim: Claim) -> Ruling:
+    def known(case: Case, claim: Claim) -> Ruling:
         limit = claim.limit
         phase = "burst" if claim.value != limit.value else "base"
+        evidence = NO_ENTRIES
+        if limit.direction is Direction.TOTAL:  # what is remembered is of both directions
+            evidence = case.plateau.against(limit.dimension, claim.value)
         return Ruling(
             Word.THROTTLED, limit.dimension, limit.direction, claim.value, limit.origin,
-            limit.source, phase,
+            limit.source, phase, evidence=evidence,
         )  # fmt: skip
 
     @staticmethod
@@ -58,7 +61,7 @@ class Ruling(NamedTuple):
         dimension, value = plateau.dimension, plateau.value
         evidence: dict[str, float | str] = {
             "confidence": plateau.confidence(),
-            "elsewhere_seconds": plateau.elsewhere(dimension, value),
+            **plateau.against(dimension, value),
         }
         contradicted = case.contradicted(dimension, value)
         if contradicted is not None:

@@ -22,6 +22,10 @@ OWNERS: Mapping[Kind, str] = {
 # Of what was asked for over what a limit gives in a second, see rulings.asked_ratio.
 LEAST_ASKED = 1.05
 MANY_TIMES = 3  # beyond it nobody sizes by the figure
+# Off a limit by more than limits are documented and counted wrong, as a share; requests that wait on
+# average; a rate that is not flat, as a share, seen over so many blocks.
+OFF, FEW_WAITING, RESTLESS, BLOCKS = 0.05, 0.5, 0.1, 3
+LITTLE_PRESSURE = 0.1  # share of the time in which tasks wait anyway
 
 
 def sentence(verdict: Verdict, at: float, lane: str = ALL_DISKS) -> str:
@@ -32,6 +36,14 @@ def sentence(verdict: Verdict, at: float, lane: str = ALL_DISKS) -> str:
         case Word.AFFECTED:
             return _affected(verdict, lane)
     return _SAY[verdict.word](verdict, at)
+
+
+def pressure(ratio: float | None) -> str:
+    """Whether tasks waited, for or against a limit of their group. ratio: of the time; None: unknown."""
+    if ratio is None:
+        return ""
+    told = f"its tasks waited {ratio:.0%} of the time"
+    return f"; against it: {told}" if ratio < LITTLE_PRESSURE else f": {told}"
 
 
 def owner(kind: Kind, lane: str) -> str:
@@ -59,9 +71,9 @@ def _throttled(verdict: Verdict, at: float, lane: str) -> str:
     text = f"{held}{_contradicted(verdict, level)} by {_by(verdict, lane)}"
     if proofs:
         text += ": " + ", ".join(proofs)
-    elsewhere = _number(verdict, "elsewhere_seconds")
-    if elsewhere is not None and elsewhere >= 1.0:
-        text += f"; against it: requests waited at other levels for {duration(elsewhere)}"
+    doubts = _against(verdict, level)
+    if doubts:
+        text += "; against it: " + ", ".join(doubts)
     asked = _number(verdict, "asked_ratio")
     if asked is not None and asked >= LEAST_ASKED:
         many = asked > MANY_TIMES
@@ -99,15 +111,12 @@ def _by(verdict: Verdict, lane: str) -> str:
 def _waiting(verdict: Verdict) -> list[str]:
     found = []
     waiting = _number(verdict, "waiting")
-    if waiting is not None and waiting >= 0.5:
+    if waiting is not None and waiting >= FEW_WAITING:
         found.append(f"{waiting:,.0f} requests wait" if waiting >= 1.5 else "requests wait")
     latency, floor = _number(verdict, "latency_seconds"), _number(verdict, "floor_seconds")
     if latency and floor:
         guess = " (a guess)" if verdict.evidence.get("floor") == "guess" else ""
         found.append(f"{duration(latency)} instead of {duration(floor)}{guess}")
-    pressure = _number(verdict, "pressure_ratio")
-    if pressure is not None:
-        found.append(f"its tasks waited {pressure:.0%} of the time")
     if verdict.evidence.get("phase") == "counted":
         found.append("counted by the provider itself")
     return found
@@ -117,7 +126,29 @@ def _flat(verdict: Verdict, at: float) -> list[str]:
     seconds = at - verdict.since
     held = f"for {duration(seconds)}" if seconds > 0 else "since now"
     flat = _number(verdict, "flat_ratio")
-    return [f"flat within {flat:.1%} {held}"] if flat is not None and flat < 0.1 else [held]
+    return [f"flat within {flat:.1%} {held}"] if flat is not None and flat < RESTLESS else [held]
+
+
+def _against(verdict: Verdict, level: float) -> list[str]:
+    """What speaks against a limit that is called binding, and did not outweigh what speaks for it."""
+    found = []
+    elsewhere, free = _number(verdict, "elsewhere_seconds"), _number(verdict, "free_level")
+    if elsewhere is not None and elsewhere >= 1.0:
+        found.append(f"requests waited at other levels for {duration(elsewhere)}")
+    if free is not None:
+        found.append(f"{rate(free, verdict.dimension)} was done while none waited")
+    if verdict.evidence.get("phase") == "counted":
+        return found  # who counts it himself needs no queue and no level
+    off = level / verdict.limit - 1 if verdict.limit else 0.0
+    if abs(off) >= OFF:
+        found.append(f"it is {abs(off):.0%} {'above' if off > 0 else 'below'} that limit now")
+    waiting = _number(verdict, "waiting")
+    if waiting is not None and waiting < FEW_WAITING:
+        found.append("hardly any request waits now")
+    blocks, flat = _number(verdict, "blocks"), _number(verdict, "flat_ratio")
+    if flat is not None and flat >= RESTLESS and blocks is not None and blocks >= BLOCKS:
+        found.append(f"its rate moves by {flat:.0%}")
+    return found
 
 
 def _direction(verdict: Verdict) -> str:
