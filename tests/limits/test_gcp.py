@@ -13,7 +13,7 @@ from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.gcp import CLOUD
 from ioplateau.limits.clouds.gcp import metadata as gcp
 from ioplateau.limits.clouds.gcp.tables import cap, machine_name
-from ioplateau.limits.tables import EMPTY_CATALOGUE
+from ioplateau.limits.tables import EMPTY_CATALOGUE, Tables
 from ioplateau.run.cataloguefiles import CatalogueFiles
 
 CATALOGUE = CatalogueFiles()
@@ -274,9 +274,31 @@ def test_a_machine_type_of_no_table_and_a_type_it_says_nothing_of_are_named():
     )
 
 
+def test_a_machine_type_of_a_series_without_figures_is_known_and_where_they_are_is_told():
+    found = machine("n4-standard-8", [("d", "HYPERDISK-BALANCED")], sdb=disk("d"))
+
+    assert found.lanes == {}
+    assert found.reasons[-1] == (
+        "n4-standard-8: what it lets hyperdisk-balanced do is not known here; "
+        "https://docs.cloud.google.com/compute/docs/disks/hyperdisk-perf-limits tells, "
+        "and limits.catalogue takes a row of yours"
+    )
+
+
+def test_a_row_without_figures_hides_none_that_has_some():
+    own = (
+        b'n4/hyperdisk-balanced/0008\t{"series":"n4","vcpus_min":8,"vcpus_max":8,"iops":50000}\n'
+        b'n4/hyperdisk-balanced/n4-*\t{"series":"n4","machine":"n4-*"}\n'
+    )
+
+    found = cap(Tables({"gcp_machine_types": own}), "n4-standard-8", "hyperdisk-balanced")
+
+    assert found.total.iops == 50_000
+
+
 def test_every_row_of_the_table_is_found_by_a_machine_type_it_is_of():
     with (SOURCES / "gcp_machine_types.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+        rows = [row for row in csv.DictReader(file) if not row["note"].startswith("no figure")]
     lost = []
     for row in rows:
         name = row["machine"].replace("*", "standard")

@@ -18,7 +18,7 @@ def similar(
     by_lower = {
         found.lower(): found
         for line in catalogue.lines(table, prefix)
-        if (found := line.partition(field)[2].partition(b'"')[0].decode())
+        if (found := line.partition(field)[2].partition(b'"')[0].decode()) and "*" not in found
     }
     wanted = name.lower()
     wanted = wanted if wanted.startswith(prefix) else prefix + wanted

@@ -33,6 +33,9 @@ from ioplateau.limits.clouds.identity import (
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import MIB
 
+# Where Google tells what a machine type lets Hyperdisks do, and no copy of it with its tables was
+# found: whoever can read it may put its figures into a row of their own.
+PAGE = "https://docs.cloud.google.com/compute/docs/disks/hyperdisk-perf-limits"
 # Of a disk that the machine type does not support as one: it does what an SSD does there.
 LIKE = {"pd-extreme": "pd-ssd"}
 # What is said of a disk, by the directions in which it is limited.
@@ -179,7 +182,7 @@ def _lanes(
     caps = {sku: figure for sku, figure in found.items() if figure is not None}
     is_known = is_series(catalogue, machine_name(machine).series)
     reasons = tuple(
-        f"{machine}: what it lets {sku} do is documented nowhere that was found"
+        f"{machine}: what it lets {sku} do is {_unknown(sku)}"
         for sku in remote
         if sku not in caps and is_known
     )
@@ -199,6 +202,13 @@ def _lanes(
         words = f"{machine}: what persistent disks and Hyperdisks share there was found nowhere"
         return {}, (*reasons, words)
     return ({Kind.VM_UNCACHED: tuple(largest.values())} if largest else {}), reasons
+
+
+def _unknown(sku: str) -> str:
+    """That the catalogue lacks it; where to find it and where to put it, if that is known."""
+    if sku.startswith("hyperdisk"):
+        return f"not known here; {PAGE} tells, and limits.catalogue takes a row of yours"
+    return "documented nowhere that was found"
 
 
 def _cap_of(catalogue: Catalogue, machine: str, sku: str) -> Cap | None:

@@ -86,7 +86,9 @@ def is_series(catalogue: Catalogue, series: str) -> bool:
 def cap(catalogue: Catalogue, machine_type: str, name: str) -> Cap | None:
     """What `machine_type` lets disks of this type do; a row of its own before its vCPUs' row."""
     series, vcpus = machine_name(machine_type)
-    rows = [json.loads(line) for line in catalogue.lines("gcp_machine_types", f"{series}/{name}/")]
+    lines = catalogue.lines("gcp_machine_types", f"{series}/{name}/")
+    # A row without a figure says that the series is sold, and hides no row that has one.
+    rows = [row for row in map(json.loads, lines) if not _FIGURES.isdisjoint(row)]
     by_name = (row for row in rows if fnmatchcase(machine_type, row.get("machine", "")))
     by_vcpus = (
         row
@@ -108,6 +110,7 @@ def caps(catalogue: Catalogue, machine_type: str) -> dict[str, Cap]:
     return {name: allowed for name, allowed in found if allowed is not None}
 
 
+_FIGURES = frozenset(("read_iops", "write_iops", "read_mibps", "write_mibps", "iops", "mibps"))
 # Shared-core types have rows of their own, or none.
 _UNLIKE = frozenset(SHARED_CORE)
 
