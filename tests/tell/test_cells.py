@@ -45,6 +45,16 @@ def test_wide_characters_take_two_columns_and_combining_ones_none():
     assert cells.columns(cells.cut("日本語", 4)) <= 4
 
 
+def test_rows_become_lines_with_each_column_as_wide_as_its_widest_cell():
+    rows = [("disk", "r/s", "what"), ("日本", "12,800", ""), ("nvme0n1", "5", "a\nb")]
+
+    assert cells.aligned(rows, {1}) == [
+        "disk        r/s  what",
+        "日本     12,800",
+        "nvme0n1       5  a\\nb",
+    ]
+
+
 def test_a_sparkline_has_the_highest_of_each_part_and_gaps():
     assert cells.sparkline((0.0, None, 1.0), 10) == "▁ █"
     assert cells.sparkline((0.0, 1.0, 0.0, 0.0), 2) == "█▁"

@@ -90,6 +90,14 @@ def test_a_what_if_says_what_binds_first_and_from_which_request_size_on():
     )
 
 
+def test_a_long_name_of_a_disk_stays_apart_from_its_figures():
+    disks = ["2xhyperdisk-balanced:iops=9000:mibps=250"]
+    text = limits.render(limits.whatif(CATALOGUE, "c4-standard-288", disks))
+
+    assert "  2 x hyperdisk-balanced  9,000 IOPS, 262.1 MB/s\n" in text
+    assert "  VM remote               320,000 IOPS, 13,107 MB/s\n" in text
+
+
 def test_the_json_of_a_what_if_can_be_read_by_a_program():
     found = limits.as_json(limits.whatif(CATALOGUE, "Standard_DS13", ["4xP30"], ["8k", "1M"]))
     found = json.loads(json.dumps(found, allow_nan=False))

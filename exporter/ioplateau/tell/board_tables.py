@@ -11,7 +11,8 @@ from operator import attrgetter as of
 from typing import Any, NamedTuple
 
 from ioplateau.limits.budgets import ALL_DISKS, Direction, Kind, Word
-from ioplateau.tell import cells, plain, summary
+from ioplateau.tell import cells, plain, ratetables, summary
+from ioplateau.tell.ratetables import RateColumn
 from ioplateau.tell.summary import Severity
 from ioplateau.tell.view import BudgetView, DiskView, LimitView, View
 
@@ -207,31 +208,33 @@ BUDGETS_BESIDES = (
     Column("LIMIT FROM", 36, _source, str, is_text=True),
     SAYS,
 )
-DISKS = (
-    Column("r/s", 6, of("reads_per_second")),
-    Column("w/s", 6, of("writes_per_second")),
-    Column("rMB/s", 6, of("read_bytes_per_second"), is_bytes=True),
-    Column("wMB/s", 6, of("write_bytes_per_second"), is_bytes=True),
-    Column("r_await", 7, of("read_await_seconds"), cells.latency),
-    Column("w_await", 7, of("write_await_seconds"), cells.latency),
-    Column("aqu-sz", 6, of("queue_length")),
-    Column("%util", 5, lambda disk: disk.busy_ratio * 100, plain.figures),
-)
-MOUNTS = (
-    Column("ops/s", 6, of("operations_per_second")),
-    Column("rMB/s", 6, of("read_bytes_per_second"), is_bytes=True),
-    Column("wMB/s", 6, of("write_bytes_per_second"), is_bytes=True),
-    Column("rtt", 6, of("rtt_seconds"), cells.latency),
-    Column("exe", 6, of("execute_seconds"), cells.latency),
-    Column("on wire", 7, of("on_wire")),
-    Column("waiting", 7, of("waiting")),
-    Column("conns", 5, of("connections")),
-)
+_CELLS: dict[ratetables.Measure, Callable[[Any], str]] = {
+    "count": cells.number,
+    "bytes": cells.number,
+    "rate": cells.number,
+    "ratio": lambda value: plain.figures(value * 100),
+    "seconds": cells.latency,
+}
+
+
+def _in_cells(columns: Sequence[RateColumn]) -> tuple[Column, ...]:
+    return tuple(
+        Column(
+            column.head,
+            column.width,
+            column.read,
+            _CELLS[column.measure],
+            is_bytes=column.measure == "bytes",
+        )
+        for column in columns
+    )
+
+
 # Always, and what is added where there is room.
 COLUMNS: dict[BoardTable, tuple[Sequence[Column], Sequence[Column]]] = {
     BoardTable.BUDGETS: (BUDGETS, BUDGETS_BESIDES),
-    BoardTable.DISKS: (DISKS, ()),
-    BoardTable.MOUNTS: (MOUNTS, ()),
+    BoardTable.DISKS: (_in_cells(ratetables.DISKS), ()),
+    BoardTable.MOUNTS: (_in_cells(ratetables.MOUNTS), ()),
 }
 
 

@@ -5,9 +5,8 @@ A terminal gives most characters one column, wide ones two and combining ones no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from itertools import pairwise
-from unicodedata import combining, east_asian_width
 
 from ioplateau.tell import plain
 
@@ -39,6 +38,8 @@ def columns(text: str) -> int:
 
 
 def _columns_of(letter: str) -> int:
+    from unicodedata import combining, east_asian_width  # few names have other letters than ASCII's
+
     if combining(letter):
         return 0
     return 2 if east_asian_width(letter) in "WF" else 1
@@ -69,6 +70,19 @@ def right(text: str, width: int) -> str:
     """Set to the right in `width` columns, cut with a mark if need be."""
     text = cut(text, width)
     return " " * (width - columns(text)) + text
+
+
+def aligned(rows: Sequence[Sequence[str]], right_columns: Container[int] = ()) -> list[str]:
+    """A line a row, each column as wide as its widest cell; `right_columns` are set to the right."""
+    shown = [[plain.printable(cell) for cell in row] for row in rows]
+    widths = [max(map(columns, column)) for column in zip(*shown, strict=True)]
+    return [
+        "  ".join(
+            right(cell, width) if place in right_columns else left(cell, width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in shown
+    ]
 
 
 def number(value: float | None) -> str:

@@ -19,9 +19,10 @@ from ioplateau.limits.whatif import (
     answer,
     stretches,
 )
-from ioplateau.tell import plain
+from ioplateau.tell import cells, plain
 
 MB = 1_000_000
+TITLE = 20  # columns for what a limit is of, the least
 MIBS = "MB are 10^6 bytes; where the documents mean MiB, throughput is up to 4.9 % more."
 CACHE = {
     HITS: "reads, all answered by the host's cache",
@@ -57,11 +58,14 @@ def whatif(
 def render(found: WhatIfAnswer) -> str:
     """The answer as text, for a terminal."""
     question = found.question
+    titles = [(question.title(kind), limits) for kind, limits in question.lanes.items()]
+    titles += [
+        (f"{count} x {title}" if count > 1 else title, limits)
+        for title, count, limits in _kinds(found)
+    ]
+    width = max((len(title) + 2 for title, _ in titles), default=0)
     lines = [question.vm_size]
-    for kind, limits in question.lanes.items():
-        lines.append(f"  {question.title(kind):<20}{_sold(limits)}")
-    for title, count, limits in _kinds(found):
-        lines.append(f"  {f'{count} x {title}' if count > 1 else title:<20}{_sold(limits)}")
+    lines += [f"  {title:<{max(width, TITLE)}}{_sold(limits)}" for title, limits in titles]
     for cache_outcome in dict.fromkeys(case.cache for case in found.cases):
         ways = "reads" if cache_outcome == NONE and _is_directed(question) else CACHE[cache_outcome]
         lines += ["", f"{ways}, first to bind:"]
@@ -181,7 +185,7 @@ def _table(found: WhatIfAnswer, cache_outcome: str) -> list[str]:
             more = _cells(burst) if burst is not None else ("", "", "")
             rows.append((size_text(case.request_bytes), *_cells(case), *more))
     shown = 7 if bursts else 4
-    return columns([row[:shown] for row in rows], right={1, 2, 4, 5})
+    return cells.aligned([row[:shown] for row in rows], {1, 2, 4, 5})
 
 
 def _cells(case: WhatIfCase) -> tuple[str, str, str]:
@@ -189,20 +193,6 @@ def _cells(case: WhatIfCase) -> tuple[str, str, str]:
         return "?", "?", "a disk of which no limit is known"
     operations, data = case.operations_per_second, case.bytes_per_second / MB
     return f"{operations:,.0f}", f"{data:,.1f}", _bound(case.bindings)
-
-
-def columns(rows: Sequence[Sequence[str]], right: Iterable[int] = ()) -> list[str]:
-    """Rows of cells as lines, columns aligned; those in `right` by their end."""
-    rightly = set(right)
-    rows = [[plain.printable(cell) for cell in row] for row in rows]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.rjust(width) if place in rightly else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def _case(case: WhatIfCase) -> dict[str, Any]:
@@ -279,7 +269,7 @@ def budgets_text(
             )
             name = members = ""
         after[len(rows) - 1] = [f"    not {_figures(lost)}: {why}" for lost, why in budget.rejected]
-    lines = columns(rows)
+    lines = cells.aligned(rows)
     shown = [line for place, row in enumerate(lines) for line in (row, *after.get(place, ()))]
     if len(shown) == 1:
         shown = [] if unseen else ["no disk, NFS mount or interface with a budget was found"]

@@ -1,12 +1,27 @@
-"""Disks and NFS mounts as tables of words: the same columns on the plain screen and on the page."""
+"""Disks and NFS mounts as tables: the columns that `top`, the plain screen and the page show.
+
+Here each rate is written out in words; the board writes the same columns into narrow cells.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from operator import attrgetter as of
+from typing import Any, Literal, NamedTuple
 
 from ioplateau.tell import plain
 from ioplateau.tell.view import DiskView, MountView
+
+Measure = Literal["count", "bytes", "rate", "ratio", "seconds"]
+
+
+class RateColumn(NamedTuple):
+    """What `read` finds on a row; None: not known. width: of the board's cell."""
+
+    head: str
+    width: int
+    read: Callable[[Any], float | None]
+    measure: Measure = "rate"
 
 
 class RateTable(NamedTuple):
@@ -19,56 +34,55 @@ class RateTable(NamedTuple):
 
 def disks(found: Iterable[DiskView], count: int) -> RateTable:
     """Of `count` disks, in the order in which they come."""
-    return _table(
-        DISKS, [disk for disk in found if disk.operations_per_second or disk.in_flight], count
-    )
+    busy = [disk for disk in found if disk.operations_per_second or disk.in_flight]
+    return _table("disk", DISKS, busy, count)
 
 
 def mounts(found: Iterable[MountView], count: int) -> RateTable:
     """Of `count` mounts, in the order in which they come."""
-    return _table(MOUNTS, [mount for mount in found if mount.operations_per_second], count)
+    busy = [mount for mount in found if mount.operations_per_second]
+    return _table("NFS mount", MOUNTS, busy, count)
 
 
-def _table(columns: Sequence[Column], busy: Sequence[Any], count: int) -> RateTable:
-    rows = [[words(each) for _, words in columns] for each in busy]
+def _table(
+    what: str, columns: Sequence[RateColumn], busy: Sequence[DiskView | MountView], count: int
+) -> RateTable:
+    rows = [[each.name, *(_words(column, each) for column in columns)] for each in busy]
     quiet = count - len(busy)
     more = "more " if busy else ""
-    idle = f"{quiet} {more}idle {columns[0][0]}{'s' if quiet > 1 else ''}" if quiet > 0 else ""
-    return RateTable([head for head, _ in columns], rows, idle)
+    idle = f"{quiet} {more}idle {what}{'s' if quiet > 1 else ''}" if quiet > 0 else ""
+    return RateTable([what, *(column.head for column in columns)], rows, idle)
 
 
-def _megabytes(bytes_per_second: float | None) -> str:
-    return _figures(None if bytes_per_second is None else bytes_per_second / 1e6)
+def _words(column: RateColumn, each: DiskView | MountView) -> str:
+    value = column.read(each)
+    return "" if value is None else _WORDS[column.measure](value)
 
 
-def _figures(value: float | None) -> str:
-    return "" if value is None else plain.figures(value)
-
-
-def _latency(seconds: float | None) -> str:
-    return "" if seconds is None else plain.seconds(seconds)
-
-
-Column = tuple[str, Callable[[Any], str]]
-DISKS: Sequence[Column] = (
-    ("disk", lambda disk: disk.name),
-    ("r/s", lambda disk: _figures(disk.reads_per_second)),
-    ("w/s", lambda disk: _figures(disk.writes_per_second)),
-    ("rMB/s", lambda disk: _megabytes(disk.read_bytes_per_second)),
-    ("wMB/s", lambda disk: _megabytes(disk.write_bytes_per_second)),
-    ("r_await", lambda disk: _latency(disk.read_await_seconds)),
-    ("w_await", lambda disk: _latency(disk.write_await_seconds)),
-    ("aqu-sz", lambda disk: _figures(disk.queue_length)),
-    ("%util", lambda disk: _figures(disk.busy_ratio * 100)),
+_WORDS: dict[Measure, Callable[[Any], str]] = {
+    "count": str,
+    "bytes": lambda value: plain.figures(value / 1e6),
+    "rate": plain.figures,
+    "ratio": lambda value: plain.figures(value * 100),
+    "seconds": plain.seconds,
+}
+DISKS = (
+    RateColumn("r/s", 6, of("reads_per_second")),
+    RateColumn("w/s", 6, of("writes_per_second")),
+    RateColumn("rMB/s", 6, of("read_bytes_per_second"), "bytes"),
+    RateColumn("wMB/s", 6, of("write_bytes_per_second"), "bytes"),
+    RateColumn("r_await", 7, of("read_await_seconds"), "seconds"),
+    RateColumn("w_await", 7, of("write_await_seconds"), "seconds"),
+    RateColumn("aqu-sz", 6, of("queue_length")),
+    RateColumn("%util", 5, of("busy_ratio"), "ratio"),
 )
-MOUNTS: Sequence[Column] = (
-    ("NFS mount", lambda mount: mount.name),
-    ("ops/s", lambda mount: _figures(mount.operations_per_second)),
-    ("rMB/s", lambda mount: _megabytes(mount.read_bytes_per_second)),
-    ("wMB/s", lambda mount: _megabytes(mount.write_bytes_per_second)),
-    ("rtt", lambda mount: _latency(mount.rtt_seconds)),
-    ("exe", lambda mount: _latency(mount.execute_seconds)),
-    ("on wire", lambda mount: _figures(mount.on_wire)),
-    ("waiting", lambda mount: _figures(mount.waiting)),
-    ("conns", lambda mount: str(mount.connections)),
+MOUNTS = (
+    RateColumn("ops/s", 6, of("operations_per_second")),
+    RateColumn("rMB/s", 6, of("read_bytes_per_second"), "bytes"),
+    RateColumn("wMB/s", 6, of("write_bytes_per_second"), "bytes"),
+    RateColumn("rtt", 6, of("rtt_seconds"), "seconds"),
+    RateColumn("exe", 6, of("execute_seconds"), "seconds"),
+    RateColumn("on wire", 7, of("on_wire")),
+    RateColumn("waiting", 7, of("waiting")),
+    RateColumn("conns", 5, of("connections"), "count"),
 )

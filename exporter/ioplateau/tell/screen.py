@@ -120,16 +120,8 @@ def _section(what: RateTable) -> Iterator[Line]:
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int = 1) -> list[Line]:
     """Columns as wide as their widest cell; the first `text_columns` are set to the left."""
-    table = [head, *([cells.printable(cell) for cell in row] for row in rows)]
-    widths = [max(map(cells.columns, column)) for column in zip(*table, strict=True)]
-    found = []
-    for row in table:
-        set_out = (
-            cells.left(cell, width) if number < text_columns else cells.right(cell, width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        found.append(Line("  ".join(set_out).rstrip()))
-    return [Line(found[0].text, Severity.SOFT), *found[1:]]
+    first, *others = cells.aligned([head, *rows], range(text_columns, len(head)))
+    return [Line(first, Severity.SOFT), *map(Line, others)]
 
 
 def _notes(view: View, width: int) -> Iterator[Line]:

@@ -22,7 +22,8 @@ from ioplateau.limits.volumes.whatif import (
     answer,
     stretches,
 )
-from ioplateau.tell.limits import columns, size_text, size_words
+from ioplateau.tell import cells
+from ioplateau.tell.limits import size_text, size_words
 
 MIB = 1 << 20
 
@@ -73,7 +74,7 @@ def render(found: VolumeAnswer) -> str:
     way = f", nconnect {question.connections}" if question.connections > 1 else ""
     lines = [f"{question.title}{client}{way}"]
     rows = [(each.title, _figures(each), _origin(each)) for each in question.ceilings]
-    lines += [f"  {row}" for row in columns(rows)] if rows else []
+    lines += [f"  {row}" for row in cells.aligned(rows)] if rows else []
     for share, memory in dict.fromkeys((c.read_share, c.from_memory) for c in found.cases):
         lines += [
             "",
@@ -151,7 +152,7 @@ def _table(found: VolumeAnswer, share: float, *, from_memory: bool) -> list[str]
                 )
             )
     shown = 7 if bursts else 4
-    return columns([row[:shown] for row in rows], right={1, 2, 4, 5})
+    return cells.aligned([row[:shown] for row in rows], {1, 2, 4, 5})
 
 
 def _cells(case: VolumeCase, unit_bytes: float) -> tuple[str, str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from ioplateau.tell import plain
+from ioplateau.tell import cells, plain
 from ioplateau.tell.report import figures, plots
 from ioplateau.tell.report.document import (
     Paragraph,
@@ -56,18 +56,7 @@ def text(document: Report) -> str:
 
 def _aligned(table: ReportTable) -> Iterable[str]:
     rows = [row for row in (table.columns, *table.rows) if any(row)]
-    last = len(table.columns) - 1
-    widths = [
-        0 if index == last and not table.is_numbers else max(len(row[index]) for row in rows)
-        for index in range(len(table.columns))
-    ]
-    for row in rows:
-        cells = (
-            word.rjust(width) if table.is_numbers and index else word.ljust(width)
-            for index, (word, width) in enumerate(zip(row, widths, strict=True))
-        )
-        yield "  ".join(cells).rstrip()
-    yield ""
+    return [*cells.aligned(rows, range(1, len(table.columns)) if table.is_numbers else ()), ""]
 
 
 def markdown(document: Report) -> str:
