@@ -32,10 +32,7 @@ def of_disks(pool: Pool) -> Culprit:
     if pool.waiting_members >= number.MANY_MEMBERS:
         level = pool.level_of(Dimension.IOPS)
         volume = pool.level_of(Dimension.THROUGHPUT)
-        if (
-            min(level.spread, volume.spread) <= number.MANY_FLAT
-            and level.count >= number.MANY_BLOCKS
-        ):
+        if min(level.spread, volume.spread) <= number.STILL and level.count >= number.POOL_BLOCKS:
             return Culprit.VM
     return Culprit.DISK
 
@@ -125,16 +122,12 @@ def waits_for_slots(watched: WatchedFlow, client: ClientWitness | None, load: fl
     limit = client.slot_limit
     if limit is not None and load < number.SLOT_USE * limit:
         return False
-    if (
-        limit is None
-        and backlog < 1.0
-        and watched.outstanding - watched.rtt_load < number.UNTOLD_WAITING
-    ):
+    if limit is None and backlog < 1.0 and watched.outstanding - watched.rtt_load < number.LEFT:
         return False
-    if (client.sender_limited_ratio or 0.0) > number.SENDER_LIMITED:
+    if (client.sender_limited_ratio or 0.0) > number.COUNTED:
         return False
     return watched.rtt_excess < (
-        number.EASY_WIRE_WITH_BACKLOG if backlog > 1.0 else number.EASY_WIRE
+        number.EASY_WIRE_WITH_BACKLOG if backlog > 1.0 else number.QUEUE_EXCESS
     )
 
 
@@ -145,4 +138,4 @@ def is_connection_bound(client: ClientWitness | None) -> bool:
     holds back the server holds back the acknowledgement (7 times the minimum seen at half of a
     volume's limit, 150 times at it).
     """
-    return client is not None and (client.sender_limited_ratio or 0.0) > number.SENDER_LIMITED
+    return client is not None and (client.sender_limited_ratio or 0.0) > number.COUNTED

@@ -83,8 +83,8 @@ class GroupJudge:
                 share - mean
             )
             is_near = (
-                number.GROUP_BELOW <= share <= number.GROUP_ABOVE
-                or number.GROUP_BELOW <= mean <= number.GROUP_ABOVE
+                1 - number.BLOCK_BELOW <= share <= number.GROUP_ABOVE
+                or 1 - number.BLOCK_BELOW <= mean <= number.GROUP_ABOVE
             )
             belief = self._beliefs.setdefault((key, limit), Belief())
             belief.weigh(number.GROUP_GAIN if is_near else -number.GROUP_LOSS, seconds)

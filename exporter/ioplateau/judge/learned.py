@@ -87,11 +87,11 @@ class Stands:
     def add(self, value: float, seconds: float) -> None:
         name = round(log(value) / number.STANDS_STEP)
         self._bins[name] = self._bins.get(name, 0.0) + seconds * self._scale
-        if len(self._bins) > number.STANDS_LEVELS:
+        if len(self._bins) > number.MOST_KEPT:
             del self._bins[min(self._bins, key=self._bins.__getitem__)]
         self._scale *= 1 + seconds * log(2) / number.STANDS_HALF_SECONDS
-        if self._scale > number.STANDS_SCALE:
-            least = number.STANDS_LEAST_SECONDS * self._scale
+        if self._scale > 2.0:
+            least = self._scale  # of a second now
             self._bins = {n: s / self._scale for n, s in self._bins.items() if s > least}
             self._scale = 1.0
 
@@ -119,7 +119,7 @@ class Stands:
 
     def restore(self, memory: Sequence[Sequence[float]]) -> None:
         """Take up what was saved."""
-        for value, seconds in memory[-number.STANDS_LEVELS :]:
+        for value, seconds in memory[-number.MOST_KEPT :]:
             self._bins[round(log(value) / number.STANDS_STEP)] = float(seconds)
 
 
@@ -165,7 +165,7 @@ class Plateau:
 
     def rest(self, dt: float) -> None:
         """A block that says nothing for a limit."""
-        self.belief.weigh(-number.AWAY_LOSS, dt)
+        self.belief.weigh(-1.0, dt)
 
     def step(
         self,
@@ -214,10 +214,10 @@ class Plateau:
             gusts = drawn.excess >= number.STEEP and number.GUST_LEAST < share < number.GUST_MOST
             gain = (
                 0.0
-                if abs(share - 1) <= number.STAYS
+                if abs(share - 1) <= number.BLOCK_BELOW
                 else -number.GUST_LOSS
                 if gusts
-                else -number.AWAY_LOSS
+                else -1.0
             )
             if self.on and self.value and self.is_elsewhere(self.dimension, self.value):
                 gain = -number.FULL_SECONDS
@@ -231,15 +231,15 @@ class Plateau:
 
     def _stand(self, dt: float) -> None:
         """Where it stands while requests wait: gusts do not stand anywhere."""
-        runs = self._runs[-number.STAND_BLOCKS :]
-        if len(runs) < number.STAND_BLOCKS:
+        runs = self._runs
+        if len(runs) < number.SUM_BLOCKS:
             return
         for which, dimension in enumerate((Dimension.IOPS, Dimension.THROUGHPUT)):
             if self.on and dimension is not self.dimension:
                 continue  # where it stands follows from the other dimension's limit
             rates = [run[which] / run[2] for run in runs]
             mean = sum(rates) / len(rates)
-            off = number.STAND_FLAT * mean
+            off = number.OFF_LEVEL * mean
             if mean > 0 and max(rates) - mean <= off and mean - min(rates) <= off:
                 self._stands[dimension].add(mean, dt)
 
@@ -288,7 +288,7 @@ class Plateau:
             if abs(rate / value - 1) <= number.SAME_LEVEL:
                 level = drawn.level_of(dimension)
                 if (
-                    min(level.count, drawn.queued) >= number.HINT_BLOCKS
+                    min(level.count, drawn.queued) >= number.LEVEL_LEAST
                     and level.spread <= number.SAME_LEVEL
                     and not self.is_elsewhere(dimension, level.mean)
                 ):
@@ -331,7 +331,7 @@ class Plateau:
         count = min(level.count, drawn.queued)
         # Few at a time can not be many that wait: then it is the time they wait that tells.
         deep = drawn.queue is Queue.DEEP or drawn.excess >= number.STEEP
-        if drawn.is_locked and count >= number.LOCKED_BLOCKS and level.spread <= number.LOCKED_FLAT:
+        if drawn.is_locked and count >= number.POOL_BLOCKS and level.spread <= number.LOCKED_FLAT:
             return Evidence(1.0, dimension, level.mean)  # no application moves like that
         if count < number.LEVEL_LEAST or self.is_elsewhere(dimension, level.mean):
             return None
@@ -347,7 +347,7 @@ class Plateau:
             asked += number.ASKED_BESIDE
         if not deep:
             asked += number.ASKED_SHALLOW
-        asked += number.STANDS_WEIGHT * max(0.0, self._moved(dimension, level.mean))
+        asked += max(0.0, self._moved(dimension, level.mean))
         is_steep = (
             drawn.excess >= number.VERY_STEEP
             and count >= number.STEEP_BLOCKS
@@ -420,7 +420,7 @@ class Plateau:
         calm.append((drawn.operations, drawn.bytes))
         if len(calm) == 2 and drawn.waiting < number.SHARE_WAITING:
             self._discredit(calm)
-        if len(calm) < number.FREE_BLOCKS:
+        if len(calm) < number.MEAN_BLOCKS:
             return
         rates, volumes = zip(*calm, strict=True)
         del calm[0]
@@ -432,9 +432,9 @@ class Plateau:
         if volume > self._highest[Dimension.THROUGHPUT]:
             self._highest[Dimension.THROUGHPUT] = volume
             self._outgrow(Dimension.THROUGHPUT, volume)
-        if max(rates) - lowest > number.FREE_SPREAD * lowest:
+        if max(rates) - lowest > number.STILL * lowest:
             return
-        mean = sum(rates) / number.FREE_BLOCKS
+        mean = sum(rates) / number.MEAN_BLOCKS
         for free in self._free:
             if abs(mean - free) <= number.FREE_ALIKE * free:
                 return
@@ -544,15 +544,11 @@ def _is_rippled(drawn: Drawn, dimension: Dimension, level: Level) -> bool:
     """
     slow = level.slow_spread
     neighbours = echo(drawn.values_of(dimension)[-number.RIPPLED_BLOCKS :])
-    if (
-        drawn.excess >= number.VERY_STEEP
-        and level.spread <= number.RIPPLED_FLAT
-        and neighbours <= 0.0
-    ):
+    if drawn.excess >= number.VERY_STEEP and level.spread <= number.STILL and neighbours <= 0.0:
         return True
     if slow is None:
         return False
-    if level.spread <= number.RIPPLED_FLAT:
+    if level.spread <= number.STILL:
         return slow <= number.RIPPLE and neighbours <= number.RIPPLED_ECHO
     return (
         level.spread >= number.COARSE_SPREAD

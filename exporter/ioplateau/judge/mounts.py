@@ -161,7 +161,7 @@ class MountJudge:
             watched.active
             and watched.operations < number.TRICKLE_SHARE * usual
             and watched.latency >= number.TRICKLE_SECONDS
-            and watched.excess > number.TRICKLE_EXCESS
+            and watched.excess > number.VERY_STEEP
         )
         if (silent and usual > 0) or trickle:
             watched.unsettle()
@@ -214,7 +214,7 @@ class MountJudge:
         whole = nic.level_of(Dimension.THROUGHPUT).spread
         return all(
             watched.level_of(Dimension.THROUGHPUT).spread
-            >= max(number.MOUNT_MOVES, number.STILLER * whole)
+            >= max(number.STILL, number.STILLER * whole)
             for flow, watched in self._awake.items()
             if watched.queue >= Queue.STRONG
         )
@@ -236,7 +236,7 @@ class MountJudge:
             read / nic.read_bytes if nic.read_bytes else 0.0,
             write / nic.write_bytes if nic.write_bytes else 0.0,
         )
-        nic.queue = queue if carried >= number.NETWORK_SHARE else Queue.NONE
+        nic.queue = queue if carried >= 0.5 else Queue.NONE
         nic.queued = nic.queued + 1 if nic.queue >= Queue.STRONG else 0
         nic.recent_operations.add(0.0)
         return waiting

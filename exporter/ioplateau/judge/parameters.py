@@ -35,13 +35,14 @@ SUM_BELOW, SUM_ABOVE = 0.025, 0.04
 # Seconds at the limit by which a running sum may leave the limit's line: bucket or window, and the
 # sampling against it. Physics (network calculus: L t + burst); buckets of 10 ms to 1 s are sold.
 BURST_SECONDS, LONG_BURST_SECONDS = 0.5, 1.0
-# Blocks over which sums are held. Fitted; more than 8 hardly matter.
+# Blocks over which sums are held, which stand at a level, and which another limit's shadow asks
+# for. Fitted; more than 8 hardly matter.
 SUM_BLOCKS = 8
 # The gusts of a limit that binds: the least share of it in a block, and of a limit nobody told the
 # most. Fitted.
 GUST_LEAST, GUST_MOST = 0.35, 1.3
-# Lost a second while gusts go on, and away from the limit; and while nobody waits near it.
-GUST_LOSS, AWAY_LOSS, UNQUEUED_LOSS = 0.2, 1.0, 0.5
+# Lost a second while gusts go on, and while nobody waits near it; away from the limit it is one.
+GUST_LOSS, UNQUEUED_LOSS = 0.2, 0.5
 # Share of a limit below which it needs no look, and above which nothing is typical of the flow.
 AFAR, CLOSE = 0.4, 0.85
 # A filer may answer some reads from memory, above what it grants the volume, as a share. Measured
@@ -54,12 +55,12 @@ SERVER_CACHE = 0.10
 # request that waits most of its time.
 QUEUE_WAITING, QUEUE_EXCESS = 1.5, 0.6
 OVERWHELMING_WAITING, OVERWHELMING_EXCESS = 8.0, 3.0
-DEEP_WAITING = 6.0
+DEEP_WAITING = 6.0  # or are left at a sample, beyond what is in service
 SHARE_WAITING = 0.5
 # Outstanding at a sample beyond what is in service: a device of that rate has its mean in service,
 # by chance three times as many (physics: Poisson, for means of 2 and more).
 IN_SERVICE = 3.0
-LEFT, LEFT_OVERWHELMING = 2.0, 6.0
+LEFT = 2.0
 # A device alone does not stand this far above its floor for long; ten times no device does.
 STEEP, VERY_STEEP = 5.0, 10.0
 # Waiting requests, and their time over it, where only a guess or another class of requests says "slow".
@@ -68,9 +69,9 @@ STRANGE_WAITING, STRANGE_EXCESS = 4.0, 1.5
 WEAK_RATIO, RISEN = 1.18, 0.2
 # Requests of one at a time that count as standing in a queue that others fill.
 LIGHT_WAITING = 0.3
-# Step of rate and of latency from block to block below which both stand still, the step at which
-# another demand begins, and seconds before which steps alike may be chance.
-STANDING, MOST_STEP, STANDING_SECONDS = 0.005, 0.05, 7.0
+# Step of rate and of latency from block to block below which both stand still, and seconds before
+# which steps alike may be chance.
+STANDING, STANDING_SECONDS = 0.005, 7.0
 # Share of busy time: io_ticks moves in jiffies. Document:
 # https://docs.kernel.org/admin-guide/iostats.html
 BUSY, ALWAYS_BUSY = 0.92, 0.98
@@ -86,8 +87,6 @@ SETTLED_SECONDS = 5.0
 
 # Share of hidden reads that misses, the same within this for so many blocks.
 SAME_MISSES, MISS_BLOCKS, MISSES_WEIGHT = 0.12, 5, 0.3
-# Blocks that must stand at a limit in sum where another one holds the same requests back.
-ELSEWHERE_BLOCKS = 8
 # Share of its own limit above which a cached disk is answered by the host's cache, and for how long
 # it then gets no verdict of its own.
 HITS, HITS_SECONDS = 1.08, 60.0
@@ -102,8 +101,12 @@ SAME_LEVEL, SAME_CEILING = 0.015, 0.02
 STEP = 0.12
 # Blocks of one story, at most.
 LEVEL_BLOCKS = 16
-# A limiter's dip or a late flush, beyond what a limit's own ripple does; one value in so many.
-OUTLIER, OUTLIERS_IN = 0.05, 7
+# Share by which a value is off a level: a limiter's dip or a late flush, of which there is one in so
+# many; another demand's step; what stands nowhere. Beyond what a limit's own ripple does.
+OFF_LEVEL, OUTLIERS_IN = 0.05, 7
+# Spread over some blocks up to which a rate stands still, and above which it moves: of a coarse
+# limiter, of what is held freely, of an application's own pace, of a sum, of what is told.
+STILL = 0.03
 # Values of which the upper part is looked at apart, where they ripple more than that; spreads of
 # normal values from the fourth decile to the second highest of sixteen.
 LEAST_FOR_UPPER_PART, UPPER_RIPPLE, UPPER_SPREADS = 10, 0.005, 1.55
@@ -113,8 +116,8 @@ BEAT_BLOCKS, BEAT, BEAT_DRIFT, MOST_DEBT, BEAT_LEAST = 20, -0.4, 0.04, 2.8, 0.4
 # -- the floor
 
 # Requests in service at once, on average while busy, that count as alone: what they take is the
-# floor, and no guess is needed any more after so many blocks. Physics.
-ALONE, ALONE_BLOCKS = 1.6, 3
+# floor, and no guess is needed any more after LEVEL_LEAST blocks. Physics.
+ALONE = 1.6
 # The kernel counts whole milliseconds of a flow's requests together. Document: diskstats_show().
 COUNTED_SECONDS = 0.001
 # Seconds in which the floor would double if nothing proved it: a device that was replaced or moved is
@@ -124,9 +127,11 @@ FLOOR_RISE_SECONDS = 14_400.0
 OTHER_DIRECTION, BYTES_PER_SECOND = 1.3, 200e6
 # Seconds of a request nobody has seen unloaded yet: of a remote disk or filer, of a host's cache.
 PRIOR_SECONDS, CACHED_PRIOR_SECONDS = 0.002, 0.0005
-# Blocks after which a class of requests has a history of its own, and after which one below the guess
-# needs no other's word; classes that are kept, of sizes from so many bytes on, in half octaves.
-OWN_BLOCKS, LONG_BLOCKS, MOST_CLASSES, LEAST_BYTES = 4, 200, 64, 512.0
+# Blocks whose mean says something: of a class of requests, of a level held freely, of a coarse limiter.
+MEAN_BLOCKS = 4
+# Blocks after which a class below the guess needs no other's word; sizes from so many bytes on, in half
+# octaves; and how many classes, or levels, are kept.
+LONG_BLOCKS, LEAST_BYTES, MOST_KEPT = 200, 512.0, 64
 
 # -- a level nobody told
 
@@ -145,28 +150,21 @@ TRY_SECONDS, TRY_WEIGHT = 10.0, 1.5
 LEVEL_LEAST, FLAT_WEIGHT, RIPPLED_WEIGHT = 3, 2.0, 0.34
 # A limit stands at one level: seconds after which a second of waiting counts half, levels that are
 # one (in steps of this share), how far another level may be to speak against it, what a second at
-# this level is worth against one elsewhere, log-odds asked for a second more elsewhere, and seconds
-# more elsewhere at which a level is none. Fitted on devices whose pace wanders
+# this level is worth against one elsewhere (which asks for log-odds of one more), and seconds more
+# elsewhere at which a level is none. Fitted on devices whose pace wanders
 # (tests/helpers/wandering_devices.py) and on traces.
 STANDS_HALF_SECONDS, STANDS_STEP, STANDS_SAME, STANDS_FAR = 900.0, 0.005, 2.0, 2.0
-STANDS_HERE, STANDS_WEIGHT, STANDS_SECONDS = 0.25, 1.0, 20.0
-# Blocks that stand, and how far each is from their mean.
-STAND_BLOCKS, STAND_FLAT = 8, 0.05
-# Seconds of waiting that are forgotten, how much newer ones count until that is looked at, and
-# levels that are kept: the shortest goes first.
-STANDS_LEAST_SECONDS, STANDS_SCALE, STANDS_LEVELS = 1.0, 2.0, 64
+STANDS_HERE, STANDS_SECONDS = 0.25, 20.0
 # Within so many seconds of looking a level far above its floor may ripple more.
 EARLY_SECONDS = 40.0
 STEEP_BLOCKS, STEEP_FLAT = 11, 0.026
 STEADY_BLOCKS, STEADY_RATE, LATE_LOOK = 10, 0.06, -0.2
 # A coarse limiter: blocks, ripple, and how much stiller the means of four blocks are.
-RIPPLED_BLOCKS, RIPPLED_FLAT, RIPPLED_ECHO = 14, 0.03, 0.05
+RIPPLED_BLOCKS, RIPPLED_ECHO = 14, 0.05
 SLOW_OF_SPREAD, COARSE_ECHO, COARSE_SPREAD = 0.2, -0.3, 0.08
-SLOW_BLOCKS, SLOW_VALUES = 4, 12
+SLOW_VALUES = 12
 # A latency that grows with demand and no device: blocks on a straight line.
 STRAIGHT_BLOCKS = 12
-# A limit that is on stays so within this share of it.
-STAYS = 0.04
 # A rate above this share of the level in the newest block: what stands at a limit does not rise.
 LEAVES = 1.2
 # Completions a second below which nothing is learned, or idle: of so few one more or less is a fifth,
@@ -174,13 +172,11 @@ LEAVES = 1.2
 LEAST_OPERATIONS = 5.0
 # Bytes of a request where the usual ratios of bytes to operations cross. Document: Azure, AWS.
 LARGE_BYTES = 40 * 1024
-# Limits of siblings, which may have been bought alike: blocks to know one again.
-HINT_BLOCKS = 3
 # Seconds met until a ceiling is trusted, and until we are half sure; ceilings kept.
 TRUSTED_SECONDS, HALF_SURE_SECONDS, CEILINGS = 8.0, 15.0, 4
 CEILING_WEIGHT = 0.1
-# Levels held without waiting: blocks, spread, how alike, and how many are kept.
-FREE_BLOCKS, FREE_SPREAD, FREE_ALIKE, FREE_LEVELS = 4, 0.03, 0.01, 6
+# Levels held without waiting: how alike, and how many are kept.
+FREE_ALIKE, FREE_LEVELS = 0.01, 6
 # Above this share of a learned limit, and nobody waits, the limit is outgrown.
 OUTGROWN = 1.05
 # Below this share of what was free: blocks and spread that are asked.
@@ -188,54 +184,51 @@ BELOW_FREE, BELOW_BLOCKS, BELOW_DEEP_SPREAD, BELOW_SPREAD = 0.97, 20, 0.02, 0.00
 
 # -- several flows on one budget
 
-# Time over the floor, and requests that wait: a queue of the sum. Share of it that must wait itself.
-POOL_EXCESS, POOL_WAITING, POOL_STRONG, POOL_MOST = 0.4, 3.0, 0.2, 0.5
+# Time over the floor, and requests that wait: a queue of the sum. Share of it that must wait itself,
+# if half of it does not; blocks that are looked at.
+POOL_EXCESS, POOL_WAITING, POOL_STRONG, POOL_BLOCKS = 0.4, 3.0, 0.2, 6
 # Variance of the sum over the sum of variances: independent flows give 1, a shared cap 0; seconds
 # over which, and how much of the sum the members must move to be compared.
 TOGETHER, LOCKED, TOGETHER_SECONDS, MOVING = 0.25, 0.12, 6.0, 0.015
-LOCKED_WAITING, LOCKED_BLOCKS, LOCKED_FLAT = 1.5, 6, 0.04
+LOCKED_FLAT = 0.04
 # One queue, one delay: ratios within which delays are the same, and beyond which one is its own.
 NEAR_DELAY, APART_DELAY, ALIKE_SHARE = 1.25, 1.6, 0.6
-# Three that wait, and a sum as flat as that: one limit is likelier than three at once.
-MANY_MEMBERS, MANY_FLAT, MANY_BLOCKS = 3, 0.03, 6
+# So many that wait, and a sum that stands still: one limit is likelier than three at once.
+MANY_MEMBERS = 3
 
 # -- NFS
 
 # Share of a call's time before it is sent, and of the slots that must be in use; time on the wire
-# over its floor up to which it is at ease, without and with a backlog; calls that wait where nobody
-# tells how many slots there are.
-SLOT_QUEUE_SHARE, SLOT_USE = 0.2, 0.55
-EASY_WIRE, EASY_WIRE_WITH_BACKLOG, UNTOLD_WAITING = 0.6, 1.2, 2.0
-# Share of the time in which TCP says that it could not send more.
-SENDER_LIMITED = 0.10
-# A mount moves by this while the interface under it stands, three times stiller; share of its bytes
-# that must wait to blame it.
-MOUNT_MOVES, STILLER, NETWORK_SHARE = 0.03, 3.0, 0.5
-# A stall that lets something through: share of what is usual, seconds a call takes, over its floor.
-TRICKLE_SHARE, TRICKLE_SECONDS, TRICKLE_EXCESS, USUAL_SECONDS = 0.1, 0.8, 10.0, 10.0
+# over its floor up to which it is at ease although there is a backlog.
+SLOT_QUEUE_SHARE, SLOT_USE, EASY_WIRE_WITH_BACKLOG = 0.2, 0.55, 1.2
+# A mount moves while the interface under it stands, so many times stiller.
+STILLER = 3.0
+# A stall that lets something through: share of what is usual, seconds a call takes; and seconds over
+# which something is usual.
+TRICKLE_SHARE, TRICKLE_SECONDS, USUAL_SECONDS = 0.1, 0.8, 10.0
 
 # -- control groups
 
 # blk-throttle enforces in slices of 100 ms and lets carry-over through: a held group was measured
 # within 1 % of its limit over some seconds, but two readings cut its slices anywhere.
-GROUP_BELOW, GROUP_ABOVE, GROUP_WEIGHT = 0.96, 1.10, 0.4
+GROUP_ABOVE, GROUP_WEIGHT = 1.10, 0.4
 # What a second at the limit counts, of which nobody sees that it waits; and one away from it.
 GROUP_GAIN, GROUP_LOSS = 0.8, 1.25
 
 # -- what a provider counts
 
-# Share of a block in which demand exceeded the limit.
-EXCEEDED = 0.1
+# Share of a block in which demand exceeded the limit, or TCP could not send more.
+COUNTED = 0.1
 
 # -- words
 
 # Seconds until a word: of waiting without a limit, of no answer at all.
 SATURATED_SECONDS, STALL_SECONDS = 3.0, 0.9
-# An application's own pace: blocks and spread.
-PACE_BLOCKS, PACE_SPREAD = 5, 0.03
+# An application's own pace: blocks.
+PACE_BLOCKS = 5
 # Bound by latency: busy, and requests outstanding.
-LATENCY_BUSY, LATENCY_LEAST, LATENCY_MOST = 0.75, 0.7, 8.0
+LATENCY_BUSY, LATENCY_LEAST = 0.75, 0.7
 # Seconds for which a sentence stands, where nobody waits and where somebody does.
 LONG_PATIENCE_SECONDS, PATIENCE_SECONDS = 10.0, 5.0
-# The most an excess is told as; a level's spread up to which its mean is told.
-MOST_EXCESS, TOLD_SPREAD = 1000.0, 0.03
+# The most an excess is told as.
+MOST_EXCESS = 1000.0

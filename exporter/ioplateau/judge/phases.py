@@ -120,14 +120,14 @@ class Claim:
             )  # another limit explains what waits, or nothing is outstanding any more
         if self.on and signs.excess >= number.STEEP and self._is_gust():
             return -number.GUST_LOSS
-        return -number.AWAY_LOSS
+        return -1.0
 
     def _is_gust(self) -> bool:
         """Whether everything still waits, and no more was done than the limit and one burst."""
         if not self._runs:
             return False
         amount, seconds = self._runs[-1]
-        ahead = sum([done / self.value - dt for done, dt in self._runs[-number.SUM_BLOCKS :]])
+        ahead = sum([done / self.value - dt for done, dt in self._runs])
         is_moving = amount >= number.GUST_LEAST * self.value * seconds
         return is_moving and ahead <= number.LONG_BURST_SECONDS
 
@@ -162,7 +162,7 @@ class Claim:
         slack = self.limit.tolerance
         above = number.SUM_ABOVE + slack + signs.extra
         below = number.SUM_BELOW + slack
-        least = number.ELSEWHERE_BLOCKS if signs.elsewhere else 2
+        least = number.SUM_BLOCKS if signs.elsewhere else 2
         return follows(self._runs, value, burst, (below, above), slack, least)
 
     def memory(self) -> dict[str, Any]:
@@ -222,7 +222,7 @@ def weight_of(drawn: Waits, queue: Queue) -> float:
     waiting, excess, left = drawn.waiting, drawn.excess, drawn.left
     if (waiting >= number.OVERWHELMING_WAITING and excess >= number.OVERWHELMING_EXCESS) or min(
         left, drawn.came
-    ) >= number.LEFT_OVERWHELMING:
+    ) >= number.DEEP_WAITING:
         return number.OVERWHELMING_WEIGHT
     is_queue = (
         queue >= Queue.STRONG

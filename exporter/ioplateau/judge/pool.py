@@ -188,12 +188,12 @@ class Pool(Levels):
             and self.excess >= number.POOL_EXCESS
             and (strong >= number.POOL_STRONG * free or weak)
         )
-        if many or (strong > 0 and strong >= number.POOL_MOST * free):
+        if many or (strong > 0 and strong >= 0.5 * free):
             deep = self.excess >= number.OVERWHELMING_EXCESS and self.waiting >= number.DEEP_WAITING
             return Queue.DEEP if deep else Queue.STRONG
         if not weak and not strong:
             return Queue.NONE
-        if self.is_locked and self.waiting >= number.LOCKED_WAITING:
+        if self.is_locked and self.waiting >= number.QUEUE_WAITING:
             return Queue.STRONG
         return Queue.WEAK
 

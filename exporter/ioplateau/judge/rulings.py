@@ -180,7 +180,7 @@ def _throttled_evidence(
         level = drawn.level_of(dimension)
         evidence["flat_ratio"] = level.spread
         evidence["blocks"] = level.count
-        if level.spread < number.TOLD_SPREAD and rate == rate_of(drawn, dimension, direction):
+        if level.spread < number.STILL and rate == rate_of(drawn, dimension, direction):
             evidence["level"] = level.mean
     if isinstance(drawn, Pool) and drawn.operations > 0:
         for member in drawn.members:
@@ -253,11 +253,11 @@ def _quiet_word(case: Case, dt: float) -> Word:
 def _unhurried(watched: WatchedFlow) -> Word:
     if (
         watched.busy >= number.LATENCY_BUSY
-        and number.LATENCY_LEAST <= watched.outstanding <= number.LATENCY_MOST
+        and number.LATENCY_LEAST <= watched.outstanding <= number.OVERWHELMING_WAITING
         and watched.excess < number.QUEUE_EXCESS
     ):
         return Word.LATENCY_BOUND
     level = watched.level_of(Dimension.IOPS)
-    if level.count >= number.PACE_BLOCKS and level.spread <= number.PACE_SPREAD:
+    if level.count >= number.PACE_BLOCKS and level.spread <= number.STILL:
         return Word.APP_LIMITED
     return Word.HEALTHY

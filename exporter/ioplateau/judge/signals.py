@@ -58,7 +58,7 @@ class Floors:
         )  # usual sizes amid their class
         own = self._classes.get(name)
         if own is None:
-            if len(self._classes) >= number.MOST_CLASSES:
+            if len(self._classes) >= number.MOST_KEPT:
                 self._classes.clear()
             own = self._classes[name] = [seconds, at, 0.0, size, 0.0]
         else:
@@ -70,8 +70,8 @@ class Floors:
         if alone:
             own[4] += 1
         floor = own[0]
-        history = floor if own[2] >= number.OWN_BLOCKS else None
-        if own[4] >= number.ALONE_BLOCKS and self._priors[write] >= number.PRIOR_SECONDS:
+        history = floor if own[2] >= number.MEAN_BLOCKS else None
+        if own[4] >= number.LEVEL_LEAST and self._priors[write] >= number.PRIOR_SECONDS:
             return floor, history
         if own[2] < number.LONG_BLOCKS or floor > self._priors[write]:
             return min(floor, self._bound(name, write, size)), history
@@ -82,13 +82,13 @@ class Floors:
         bound = self._priors[write] + size / number.BYTES_PER_SECOND
         alone = self._priors[0] != self._priors[1]
         if self._priors[write] >= number.PRIOR_SECONDS and any(
-            each[4] >= number.ALONE_BLOCKS for each in self._classes.values()
+            each[4] >= number.LEVEL_LEAST for each in self._classes.values()
         ):
             bound = inf  # what was seen, and no guess; a cache has two speeds
         for other, (floor, _, blocks, other_size, _) in self._classes.items():
             if (
                 other != name
-                and blocks >= number.OWN_BLOCKS
+                and blocks >= number.MEAN_BLOCKS
                 and not (alone and (other & 1) != write)
             ):
                 guess = floor * (number.OTHER_DIRECTION if (other & 1) != write else 1.0)
@@ -101,7 +101,7 @@ class Floors:
         nothing faster.
         """
         return floor >= min(self._priors) and not any(
-            each[4] >= number.ALONE_BLOCKS for each in self._classes.values()
+            each[4] >= number.LEVEL_LEAST for each in self._classes.values()
         )
 
     def memory(self) -> list[list[float]]:
@@ -109,7 +109,7 @@ class Floors:
 
     def restore(self, memory: Sequence[Sequence[float]], at: float) -> None:
         """Take up saved floors, as of now."""
-        for name, floor, _, blocks, size, *alone in memory[: number.MOST_CLASSES]:
+        for name, floor, _, blocks, size, *alone in memory[: number.MOST_KEPT]:
             self._classes[int(name)] = [
                 float(floor), at, float(blocks), float(size), float(alone[0]) if alone else 0.0
             ]  # fmt: skip
@@ -179,7 +179,7 @@ class WatchedFlow(Levels):
         self.near = False  # some limit of this flow is close, so nothing is typical now
         self.delay = 0.0
         self.rate_steps = self.latency_steps = (
-            number.MOST_STEP
+            number.OFF_LEVEL
         )  # mean step from block to block, a share
         self.standing_seconds = 0.0
         self._before = (0.0, 0.0)
@@ -410,13 +410,13 @@ class WatchedFlow(Levels):
         self._before = rate, latency
         if before_rate > 0 and before_latency > 0:
             step = abs(rate / before_rate - 1)
-            if step >= number.MOST_STEP:  # another demand begins another story
+            if step >= number.OFF_LEVEL:  # another demand begins another story
                 self.standing_seconds = 0.0
                 return
             self.standing_seconds += dt
             weight = min(1.0, max(number.STEPS_WEIGHT * dt, dt / self.standing_seconds))
             self.rate_steps += weight * (step - self.rate_steps)
-            step = min(number.MOST_STEP, abs(latency / before_latency - 1))
+            step = min(number.OFF_LEVEL, abs(latency / before_latency - 1))
             self.latency_steps += weight * (step - self.latency_steps)
 
     @property

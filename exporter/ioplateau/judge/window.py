@@ -166,7 +166,7 @@ def level(values: Sequence[float]) -> Level:
         return NOTHING
     ordered = sorted(values)
     middle = ordered[count // 2]
-    edge = number.OUTLIER * middle
+    edge = number.OFF_LEVEL * middle
     within: Sequence[float] = [v for v in values if -edge <= v - middle <= edge]
     if (
         len(within) < count - max(1, count // number.OUTLIERS_IN)
@@ -176,7 +176,7 @@ def level(values: Sequence[float]) -> Level:
     mean, spread = _spread(within)
     slow = None
     if count >= number.SLOW_VALUES:
-        n = number.SLOW_BLOCKS
+        n = number.MEAN_BLOCKS
         usable = values[count % n :]
         slow = _spread([sum(usable[i : i + n]) / n for i in range(0, len(usable), n)])[1]
     if count >= number.LEAST_FOR_UPPER_PART and spread > number.UPPER_RIPPLE:
