@@ -11,6 +11,7 @@ from ioplateau.judge.learned import Plateau
 from ioplateau.judge.phases import Claim, Signs
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import Queue, WatchedFlow
+from ioplateau.judge.usage import rate_of
 from ioplateau.limits.budgets import (
     Budget,
     BudgetKey,
@@ -21,7 +22,6 @@ from ioplateau.limits.budgets import (
     Verdict,
     Word,
 )
-from ioplateau.limits.claims import least_counted
 
 
 class Case:
@@ -119,11 +119,12 @@ class Case:
         else:
             self.at_rest = False
         queue = Queue.STRONG if sibling and drawn.queue < Queue.STRONG else drawn.queue
+        unit = self.budget.operation_bytes
         close = False
         binding: Claim | None = None
         for claim in self.claims:
             limit = claim.limit
-            rate = self.rate_of(limit.dimension, limit.direction)
+            rate = rate_of(drawn, limit.dimension, limit.direction, unit)
             value = limit.value
             if rate < number.AFAR * value and claim.belief.seconds == 0.0:
                 claim.smooth += (0.5 * dt if dt < 2.0 else 1.0) * (rate - claim.smooth)
@@ -155,18 +156,8 @@ class Case:
         )  # fmt: skip
 
     def rate_of(self, dimension: Dimension, direction: Direction) -> float:
-        """Operations or bytes per second as this budget counts them: where the provider counts
-        a large request as several operations, so do we.
-        """
-        drawn, unit = self.drawn, self.budget.operation_bytes
-        if unit is None or dimension is not Dimension.IOPS:
-            return rate_of(drawn, dimension, direction)
-        counted = 0.0
-        if direction is not Direction.WRITE:
-            counted += least_counted(drawn.read_operations, drawn.read_bytes, unit)
-        if direction is not Direction.READ:
-            counted += least_counted(drawn.write_operations, drawn.write_bytes, unit)
-        return counted
+        """Operations or bytes per second, as this budget counts them."""
+        return rate_of(self.drawn, dimension, direction, self.budget.operation_bytes)
 
     def memory(self) -> dict[str, Any]:
         """What must survive a restart, as JSON values."""
@@ -205,14 +196,3 @@ def apart(
         else:
             lasting[key] = verdict
     return awake, lasting
-
-
-def rate_of(drawn: WatchedFlow | Pool, dimension: Dimension, direction: Direction) -> float:
-    """Operations or bytes per second drawn in one direction."""
-    if dimension is Dimension.IOPS:
-        if direction is Direction.TOTAL:
-            return drawn.operations
-        return drawn.read_operations if direction is Direction.READ else drawn.write_operations
-    if direction is Direction.TOTAL:
-        return drawn.bytes
-    return drawn.read_bytes if direction is Direction.READ else drawn.write_bytes

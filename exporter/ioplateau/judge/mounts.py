@@ -204,7 +204,11 @@ class MountJudge:
             if claim is not None:
                 bound[key] = Ruling.known(case, claim)
             elif case.plateau.on and case.plateau.dimension is Dimension.THROUGHPUT:
-                busier = Direction.WRITE if nic.write_bytes > nic.read_bytes else Direction.READ
+                busier = (
+                    Direction.WRITE
+                    if nic.write_bytes_per_second > nic.read_bytes_per_second
+                    else Direction.READ
+                )
                 ruling = Ruling.learned(case, Culprit.VM)
                 bound[key] = ruling._replace(direction=busier)
         return bound
@@ -226,15 +230,15 @@ class MountJudge:
         for flow, watched in self._awake.items():
             if watched.queue > Queue.NONE:
                 queue = max(queue, watched.queue)
-                read += watched.read_bytes
-                write += watched.write_bytes
+                read += watched.read_bytes_per_second
+                write += watched.write_bytes_per_second
                 # Who waits for slots waits here, not on the wire.
                 waiting += watched.queue >= Queue.STRONG and self._clients.get(flow) not in short
                 nic.operations += watched.operations
                 nic.excess = max(nic.excess, watched.excess)
         carried = max(
-            read / nic.read_bytes if nic.read_bytes else 0.0,
-            write / nic.write_bytes if nic.write_bytes else 0.0,
+            read / nic.read_bytes_per_second if nic.read_bytes_per_second else 0.0,
+            write / nic.write_bytes_per_second if nic.write_bytes_per_second else 0.0,
         )
         nic.queue = queue if carried >= 0.5 else Queue.NONE
         nic.queued = nic.queued + 1 if nic.queue >= Queue.STRONG else 0
@@ -371,7 +375,7 @@ class MountJudge:
 def _look_at_interface(watched: WatchedFlow, tick: FlowTick) -> None:
     """An interface has bytes only; its plateau is looked for in the busier direction."""
     watched.clear()
-    watched.read_bytes = tick.read_bytes_per_second
-    watched.write_bytes = tick.write_bytes_per_second
-    watched.bytes = watched.read_bytes + watched.write_bytes
-    watched.recent_bytes.add(max(watched.read_bytes, watched.write_bytes))
+    watched.read_bytes_per_second = tick.read_bytes_per_second
+    watched.write_bytes_per_second = tick.write_bytes_per_second
+    watched.bytes = watched.read_bytes_per_second + watched.write_bytes_per_second
+    watched.recent_bytes.add(max(watched.read_bytes_per_second, watched.write_bytes_per_second))

@@ -56,14 +56,14 @@ class Pool(Levels):
         "own",
         "queue",
         "queued",
-        "read_bytes",
-        "read_operations",
+        "read_bytes_per_second",
+        "read_operations_per_second",
         "still",
         "together",
         "waiting",
         "waiting_members",
-        "write_bytes",
-        "write_operations",
+        "write_bytes_per_second",
+        "write_operations_per_second",
     )  # fmt: skip
 
     def __init__(self, members: list[Member], *, is_cache: bool = False) -> None:
@@ -88,8 +88,8 @@ class Pool(Levels):
 
     def _clear(self) -> None:
         self.operations = self.bytes = 0.0
-        self.read_operations = self.write_operations = 0.0
-        self.read_bytes = self.write_bytes = 0.0
+        self.read_operations_per_second = self.write_operations_per_second = 0.0
+        self.read_bytes_per_second = self.write_bytes_per_second = 0.0
         self.hidden_operations = self.hidden_bytes = 0.0  # reads a host's cache may answer
         # Writes through a read-only cache, which a provider may count on it or not.
         self.doubtful_operations = self.doubtful_bytes = 0.0
@@ -116,24 +116,24 @@ class Pool(Levels):
             operations = volume = 0.0
             if watched.active:
                 if member.reads:
-                    operations += watched.read_operations
-                    volume += watched.read_bytes
-                    self.read_operations += watched.read_operations
-                    self.read_bytes += watched.read_bytes
+                    operations += watched.read_operations_per_second
+                    volume += watched.read_bytes_per_second
+                    self.read_operations_per_second += watched.read_operations_per_second
+                    self.read_bytes_per_second += watched.read_bytes_per_second
                 else:
-                    self.hidden_operations += watched.read_operations
-                    self.hidden_bytes += watched.read_bytes
+                    self.hidden_operations += watched.read_operations_per_second
+                    self.hidden_bytes += watched.read_bytes_per_second
                 if member.writes:
-                    operations += watched.write_operations
-                    volume += watched.write_bytes
-                    self.write_operations += watched.write_operations
-                    self.write_bytes += watched.write_bytes
+                    operations += watched.write_operations_per_second
+                    volume += watched.write_bytes_per_second
+                    self.write_operations_per_second += watched.write_operations_per_second
+                    self.write_bytes_per_second += watched.write_bytes_per_second
                     if member.reads and self.is_cache:
-                        self.doubtful_operations += watched.write_operations
-                        self.doubtful_bytes += watched.write_bytes
+                        self.doubtful_operations += watched.write_operations_per_second
+                        self.doubtful_bytes += watched.write_bytes_per_second
             member.rates = (operations, volume)
-        self.operations = self.read_operations + self.write_operations
-        self.bytes = self.read_bytes + self.write_bytes
+        self.operations = self.read_operations_per_second + self.write_operations_per_second
+        self.bytes = self.read_bytes_per_second + self.write_bytes_per_second
 
     def weigh(self, dt: float, explained: set[str]) -> None:
         """Whether the members wait for something they share. explained: members whose own limit

@@ -8,10 +8,11 @@ from typing import NamedTuple
 from ioplateau.judge import parameters as number
 from ioplateau.judge import words
 from ioplateau.judge.blame import Culprit
-from ioplateau.judge.case import Case, rate_of
+from ioplateau.judge.case import Case
 from ioplateau.judge.phases import Claim
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import Queue, WatchedFlow
+from ioplateau.judge.usage import rate_of
 from ioplateau.limits.budgets import (
     BudgetKey,
     Dimension,

@@ -143,8 +143,8 @@ class WatchedFlow(Levels):
         "queued",
         "rate_steps",
         "ratio",
-        "read_bytes",
-        "read_operations",
+        "read_bytes_per_second",
+        "read_operations_per_second",
         "resting",
         "risen",
         "rtt_excess",
@@ -157,8 +157,8 @@ class WatchedFlow(Levels):
         "typical",
         "waiting",
         "watched_seconds",
-        "write_bytes",
-        "write_operations",
+        "write_bytes_per_second",
+        "write_operations_per_second",
     )  # fmt: skip
 
     def __init__(self, priors: tuple[float, float] = PRIORS) -> None:
@@ -192,8 +192,8 @@ class WatchedFlow(Levels):
         self.known = True
         self.active = False
         self.operations = self.bytes = 0.0
-        self.read_operations = self.write_operations = 0.0
-        self.read_bytes = self.write_bytes = 0.0
+        self.read_operations_per_second = self.write_operations_per_second = 0.0
+        self.read_bytes_per_second = self.write_bytes_per_second = 0.0
         self.latency = self.size = self.busy = 0.0
         self.outstanding = self.waiting = self.excess = 0.0
         self.came = self.left = 0.0
@@ -250,17 +250,20 @@ class WatchedFlow(Levels):
         self.asleep = False
         self.resting = 0
         self.operations_level = self.bytes_level = self.latency_level = None
-        self.read_operations, self.write_operations = reads, writes
-        self.read_bytes, self.write_bytes = tick.read_bytes_per_second, tick.write_bytes_per_second
+        self.read_operations_per_second, self.write_operations_per_second = reads, writes
+        self.read_bytes_per_second, self.write_bytes_per_second = (
+            tick.read_bytes_per_second,
+            tick.write_bytes_per_second,
+        )
         self.operations = operations
-        self.bytes = total = self.read_bytes + self.write_bytes
+        self.bytes = total = self.read_bytes_per_second + self.write_bytes_per_second
         self.size = total / operations
         self.busy = 1.0 if tick.busy_ratio is None else tick.busy_ratio
         base = waiting = held = usual = 0.0
         alone = not self.near and self._is_alone(tick)
         for write, rate, wait, volume in (
-            (False, reads, tick.read_await_seconds, self.read_bytes),
-            (True, writes, tick.write_await_seconds, self.write_bytes),
+            (False, reads, tick.read_await_seconds, self.read_bytes_per_second),
+            (True, writes, tick.write_await_seconds, self.write_bytes_per_second),
         ):
             if rate <= 0 or wait is None:
                 continue
@@ -334,10 +337,10 @@ class WatchedFlow(Levels):
         """NFS: the time on the wire apart from the time spent waiting on this client."""
         load = base = waited = 0.0
         for write, rate, rtt, queue, size in (
-            (False, self.read_operations, tick.read_rtt_seconds, tick.read_queue_seconds,
-             self.read_bytes),
-            (True, self.write_operations, tick.write_rtt_seconds, tick.write_queue_seconds,
-             self.write_bytes),
+            (False, self.read_operations_per_second, tick.read_rtt_seconds, tick.read_queue_seconds,
+             self.read_bytes_per_second),
+            (True, self.write_operations_per_second, tick.write_rtt_seconds, tick.write_queue_seconds,
+             self.write_bytes_per_second),
         ):  # fmt: skip
             if rate > 0 and rtt is not None:
                 load += rate * rtt

@@ -17,7 +17,7 @@ PEAK_SECONDS = 60.0
 
 
 class Drawing(Protocol):
-    """What a flow draws, per second: over a tick, or over a cell of the history."""
+    """What a flow or several draw, per second: over a tick, a block or a cell of the history."""
 
     @property
     def read_operations_per_second(self) -> float: ...
@@ -45,9 +45,7 @@ def drawn(
         (no_reads or no_writes) and _is_all_hidden(budget, direction)
     ):
         return None
-    read, write = _read_bytes, _write_bytes
-    if dimension is Dimension.IOPS:
-        read, write = _operations(budget.operation_bytes)
+    read, write = _counting(dimension, budget.operation_bytes)
     reads, writes = direction is not Direction.WRITE, direction is not Direction.READ
     total = 0.0
     for member in budget.members:
@@ -68,8 +66,22 @@ _read_bytes: Rate = attrgetter("read_bytes_per_second")
 _write_bytes: Rate = attrgetter("write_bytes_per_second")
 
 
-def _operations(unit: int | None) -> tuple[Rate, Rate]:
-    """How reads and writes are counted where one above `unit` bytes counts as several."""
+def rate_of(
+    one: Drawing, dimension: Dimension, direction: Direction, unit: int | None = None
+) -> float:
+    """Operations or bytes that one flow, or the sum of several, draws per second."""
+    read, write = _counting(dimension, unit)
+    if direction is Direction.TOTAL:
+        return read(one) + write(one)
+    return read(one) if direction is Direction.READ else write(one)
+
+
+def _counting(dimension: Dimension, unit: int | None) -> tuple[Rate, Rate]:
+    """How reads and writes are counted; where the provider counts an operation above `unit` bytes
+    as several, so do we.
+    """
+    if dimension is not Dimension.IOPS:
+        return _read_bytes, _write_bytes
     if unit is None:
         return _read_operations, _write_operations
     return (
