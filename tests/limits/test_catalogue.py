@@ -74,7 +74,6 @@ def test_sixty_random_vm_sizes_are_as_in_the_source_table():
         assert size.ultra.bytes_per_second == million(row["uncached_ultra_mbps"])
         assert size.cached.iops == number(row["cached_iops"])
         assert size.cached.bytes_per_second == million(row["cached_mbps"])
-        assert size.cache_gib == number(row["cache_size_gib"])
         assert size.temporary.iops == number(row["temp_iops"])
         assert size.temporary.bytes_per_second == million(row["temp_read_mbps"])
         assert size.local_disks == number(row["local_nvme_disks"])

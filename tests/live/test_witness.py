@@ -72,12 +72,11 @@ def test_interface_counters_agree_with_psutil():
     assert "lo" in names
 
 
-def test_boot_time_and_steal_agree_with_psutil():
+def test_steal_agrees_with_psutil():
     earlier = psutil.cpu_times()
     ours = procstat.parse(Host().read_once(snapshot.STAT))
     later = psutil.cpu_times()
 
-    assert ours.boot_time_seconds == int(psutil.boot_time())
     assert earlier.steal <= ours.steal / 100 <= later.steal
 
 

@@ -197,14 +197,13 @@ def test_a_client_is_the_sum_of_its_connections():
 
 
 def test_a_connection_divides_its_sums_by_its_sends():
-    after = sent(sends=10, receives=8, requests_sum=30, backlog_sum=5, sending_sum=2, pending_sum=9)
+    after = sent(sends=10, receives=8, requests_sum=30, backlog_sum=5)
     client = mountstats.client_rates((CONNECTION,), (after,), 2.0)
 
     assert client is not None
     (one,) = client.connections
     assert (one.sends_per_second, one.receives_per_second, one.on_wire) == (5.0, 4.0, 12)
     assert (one.mean_requests, one.mean_backlog) == (3.0, 0.5)
-    assert (one.mean_sending, one.mean_pending) == (0.2, 0.9)
 
 
 def test_means_per_send_are_unknown_without_a_send():
@@ -213,15 +212,6 @@ def test_means_per_send_are_unknown_without_a_send():
     assert client is not None
     assert (client.calls_per_second, client.mean_requests, client.spread) == (0.0, None, None)
     assert client.connections[0].mean_backlog is None
-
-
-def test_columns_that_a_kernel_lacks_are_unknown():
-    old = CONNECTION._replace(max_slots=None, sending_sum=None, pending_sum=None)
-    new = old._replace(sends=old.sends + 1)
-    client = mountstats.client_rates((old,), (new,), 1.0)
-
-    assert client is not None
-    assert client.connections[0].mean_pending is None
 
 
 @pytest.mark.parametrize(

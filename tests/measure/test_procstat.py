@@ -11,8 +11,8 @@ from ioplateau.measure.reading import FormatError
 REAL = (Path(__file__).parent / "files" / "machine" / "stat-6.1.txt").read_bytes()
 
 
-def test_iowait_steal_and_boot_time_of_a_real_file():
-    assert procstat.parse(REAL)[:3] == (896, 0, 1795177463)
+def test_iowait_and_steal_of_a_real_file():
+    assert procstat.parse(REAL)[:2] == (896, 0)
 
 
 def test_steal_is_the_eighth_number():
@@ -20,21 +20,17 @@ def test_steal_is_the_eighth_number():
 
 
 def test_a_kernel_without_steal_leaves_it_unknown():
-    assert procstat.parse(b"cpu  1 2 3 4 5 6 7\n") == CpuTicks(5, None, None, 19, 28)
+    assert procstat.parse(b"cpu  1 2 3 4 5 6 7\n") == CpuTicks(5, None, 19, 28)
 
 
 def test_numbers_of_kernels_to_come_are_passed_over():
-    assert procstat.parse(b"cpu  1 2 3 4 5 6 7 8 9 10 11 x\n") == CpuTicks(5, 8, None, 27, 36)
+    assert procstat.parse(b"cpu  1 2 3 4 5 6 7 8 9 10 11 x\n") == CpuTicks(5, 8, 27, 36)
 
 
 def test_busy_is_all_but_idle_and_waiting_for_io():
     found = procstat.parse(b"cpu  10 1 20 900 50 1 2 3 7 0\n")
 
     assert (found.busy, found.total) == (37, 987)
-
-
-def test_a_boot_time_cut_off_inside_is_unknown():
-    assert procstat.parse(b"cpu  1 2 3 4 5 6 7 8\nbtime 17951").boot_time_seconds is None
 
 
 @pytest.mark.parametrize(
@@ -46,7 +42,6 @@ def test_a_boot_time_cut_off_inside_is_unknown():
         (b"cpu  1 2 3 4 5", "5 or more numbers"),
         (b"cpu  1 2 3 4 -5 6\n", "iowait: b'-5', want a number"),
         (b"cpu  1 2 3 4 5 6 7 x\n", "steal: b'x', want a number"),
-        (b"cpu  1 2 3 4 5\nbtime soon\n", "btime: b'soon', want a number"),
     ],
 )
 def test_what_is_not_usable_is_said_with_what_was_wanted(text, wanted):

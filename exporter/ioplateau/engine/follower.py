@@ -14,8 +14,8 @@ Flows: TypeAlias = Mapping[FlowKey, FlowTick | None]
 
 
 class Moment(NamedTuple):
-    """at: when the source was read; mono: the tick's own time, both CLOCK_MONOTONIC. gap: what came
-    before belongs to another story; is_late: of this source alone, which was away for a while.
+    """at: when the source was read; mono: the tick's own time, both CLOCK_MONOTONIC. gap: no rate
+    can be made from the tick before; is_late: of this source alone, which was away for a while.
     """
 
     at: float

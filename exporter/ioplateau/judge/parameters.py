@@ -97,9 +97,9 @@ HITS, HITS_SECONDS = 1.08, 60.0
 RIPPLE = 0.012
 # The same level; the level of a ceiling met before, or of one held freely.
 SAME_LEVEL, SAME_CEILING = 0.015, 0.02
-# A change of this size, twice in a row, begins another story.
+# A change of this size, twice in a row, begins another level.
 STEP = 0.12
-# Blocks of one story, at most.
+# Blocks of one level, at most.
 LEVEL_BLOCKS = 16
 # Share by which a value is off a level: a limiter's dip or a late flush, of which there is one in so
 # many; another demand's step; what stands nowhere. Beyond what a limit's own ripple does.

@@ -413,7 +413,7 @@ class WatchedFlow(Levels):
         self._before = rate, latency
         if before_rate > 0 and before_latency > 0:
             step = abs(rate / before_rate - 1)
-            if step >= number.OFF_LEVEL:  # another demand begins another story
+            if step >= number.OFF_LEVEL:  # another demand
                 self.standing_seconds = 0.0
                 return
             self.standing_seconds += dt

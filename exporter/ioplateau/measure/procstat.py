@@ -19,13 +19,12 @@ class CpuTicks(NamedTuple):
 
     iowait: int
     steal: int | None
-    boot_time_seconds: int | None = None  # "btime"
     busy: int = 0  # neither idle nor waiting for I/O
     total: int = 0
 
 
 def parse(text: bytes) -> CpuTicks:
-    """The first line and "btime"; FormatError if the first is no CPU line."""
+    """The first line; FormatError if it is no CPU line."""
     # The rest is long (a line a CPU, a number an interrupt): it is not even split.
     line = text[: text.find(b"\n") + 1]
     words = line.split(None, 10)
@@ -36,13 +35,4 @@ def parse(text: bytes) -> CpuTicks:
     # user nice system idle iowait irq softirq steal; guest time is in user's already.
     times = [number(word, "stat: cpu") for word in words[1:9]]
     total = sum(times)
-    return CpuTicks(iowait, steal, _boot_time(text), total - times[3] - times[4], total)
-
-
-def _boot_time(text: bytes) -> int | None:
-    start = text.find(b"\nbtime ")
-    if start < 0:
-        return None
-    start += len(b"\nbtime ")
-    end = text.find(b"\n", start)
-    return number(text[start:end], "stat: btime") if end >= 0 else None
+    return CpuTicks(iowait, steal, total - times[3] - times[4], total)

@@ -97,7 +97,7 @@ class Exposition:
     ) -> ScrapeAnswer:
         """The exposition of `state` as the Accept and Accept-Encoding headers want it.
 
-        again: render it anew, since the running process has other news than the state.
+        again: render it anew, since the process has changed what it says of itself.
         """
         content_type, openmetrics = negotiate(accept)
         packed = wants_gzip(accept_encoding)

@@ -124,8 +124,6 @@ class ConnectionRates(NamedTuple):
     on_wire: int  # sends - receives now
     mean_requests: float | None  # per send
     mean_backlog: float | None
-    mean_sending: float | None
-    mean_pending: float | None
 
 
 class ClientRates(NamedTuple):
@@ -301,18 +299,12 @@ def _is_same_connection(was: NfsConnection, now: NfsConnection) -> bool:
 
 def _connection_rates(was: NfsConnection, now: NfsConnection, t: float) -> ConnectionRates:
     sends = now.sends - was.sends
-
-    def mean(before: int | None, after: int | None) -> float | None:
-        if not sends or before is None or after is None:
-            return None
-        return max(after - before, 0) / sends
-
+    requests = max(now.requests_sum - was.requests_sum, 0)
+    backlog = max(now.backlog_sum - was.backlog_sum, 0)
     return ConnectionRates(
         sends / t,
         (now.receives - was.receives) / t,
         max(now.sends - now.receives, 0),
-        mean(was.requests_sum, now.requests_sum),
-        mean(was.backlog_sum, now.backlog_sum),
-        mean(was.sending_sum, now.sending_sum),
-        mean(was.pending_sum, now.pending_sum),
+        requests / sends if sends else None,
+        backlog / sends if sends else None,
     )

@@ -34,7 +34,6 @@ class VmSize(NamedTuple):
     local_disk_gib: float | None
     local_read: Ceiling  # all local NVMe disks together
     local_write: Ceiling
-    cache_gib: float | None
     network_bytes_per_second: float | None
     standard_disk_iops: float | None
     controller: str  # "NVMe" where the entry is of that controller, else ""
@@ -128,7 +127,6 @@ def _vm_size(row: Mapping[str, Any]) -> VmSize:
         local_write=Ceiling(
             row.get("local_nvme_write_iops"), megabytes(row.get("local_nvme_write_mbps"))
         ),
-        cache_gib=row.get("cache_size_gib"),
         network_bytes_per_second=megabits(row.get("network_bandwidth_mbps")),
         standard_disk_iops=row.get("std_iops_per_disk"),
         controller=row.get("disk_controller", ""),
