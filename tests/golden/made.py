@@ -10,11 +10,11 @@ with every touch.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ioplateau.limits.budgets import Word
-from ioplateau.run.replay import states
+from ioplateau.run.replay import Replayed
 from ioplateau.state import State
 from ioplateau.tell import prometheus
 
@@ -36,10 +36,10 @@ def file_of(name: str) -> Path:
 
 def text_of(name: str) -> str:
     """What the machine is told now."""
-    return "\n".join(_lines(states(MACHINES / name / "recording.jsonl.gz"))) + "\n"
+    return "\n".join(_lines(Replayed(MACHINES / name / "recording.jsonl.gz"))) + "\n"
 
 
-def _lines(found: Iterator[State]) -> Iterator[str]:
+def _lines(found: Iterable[State]) -> Iterator[str]:
     yield "# verdicts: seconds since the first snapshot, when each begins"
     before: dict[object, Word] = {}
     began = last = None

@@ -39,7 +39,7 @@ def test_the_metrics_sample_is_part_of_the_exposition():
 def test_the_screen_is_what_top_shows_of_that_machine():
     sample = re.search(r"a stripe of four disks:\n\n```\n((?:.*\n)*?)```", TEXT)[1].splitlines()
     machine = ROOT / "tests/machines/vm_group_d4s/recording.jsonl.gz"
-    watched = islice(replay.states(machine, EngineSettings(rate_window_seconds=3.0)), 49, 51)
+    watched = islice(replay.Replayed(machine, EngineSettings(rate_window_seconds=3.0)), 49, 51)
     before, state = watched
 
     assert [line.text for line in screen.lines(view.of(state, before))][1:] == sample

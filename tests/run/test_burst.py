@@ -142,7 +142,7 @@ def test_an_uninterrupted_replay_never_shows_more_than_all_or_less_than_no_credi
     rules = Rules([ConfiguredLimit(disk="sda", iops=500.0, burst_iops=3500.0, burst_seconds=59.5)])
     ratios = [
         limit.credit_ratio
-        for state in replay.states(MACHINE, EngineSettings(rules=rules))
+        for state in replay.Replayed(MACHINE, EngineSettings(rules=rules))
         for limit in state.budgets[SDA].limits
         if limit.credit_ratio is not None
     ]

@@ -18,7 +18,7 @@ from ioplateau.run.daemonaddress import DaemonAddress
 from ioplateau.run.daemonreport import asking, of_daemon
 from ioplateau.run.daemonviews import NoDaemonError
 from ioplateau.run.historyfiles import HistoryFiles
-from ioplateau.run.replay import states
+from ioplateau.run.replay import Replayed
 from ioplateau.run.settings import ServeSettings
 from ioplateau.state import BudgetConsumers, Consumer
 from ioplateau.tell.report import document, render
@@ -39,7 +39,7 @@ SETTINGS = ServeSettings(
 def api():
     """Answers as a daemon would that had seen the recording; and when that was."""
     history, state = History(), None
-    for state in states(DISK, SETTINGS.engine):
+    for state in Replayed(DISK, SETTINGS.engine):
         history.observe(state)
     return Api(history, lambda: state, state.wall - 200, lambda: state.wall), state.wall
 
@@ -112,7 +112,7 @@ def test_an_episode_of_an_earlier_run_keeps_who_did_it_and_what_would_lift_it(
     tmp_path, restarted_at
 ):
     sda, drawn = BudgetKey(Kind.DISK, "sda"), Consumer("/db", "db.service", 2e6)
-    seen = list(states(DISK, SETTINGS.engine))
+    seen = list(Replayed(DISK, SETTINGS.engine))
     histories = [History(is_kept=True), History(is_kept=True)]
     runs = zip(histories, (seen[:restarted_at], seen[restarted_at:]), strict=True)
     for number, (history, part) in enumerate(runs):

@@ -258,7 +258,7 @@ def test_the_time_in_each_tenth_of_a_limit_that_was_learned():
     path = MACHINES / DISK / "recording.jsonl.gz"
     samples, source = report.of_recording(path, ServeSettings(settings), TimeSpan())
     told = render.as_json(samples, source)["limits"]
-    states = [*replay.states(path, settings)][1:]
+    states = [*replay.Replayed(path, settings)][1:]
 
     assert [(each["name"], each["dimension"]) for each in told] == [("sda", "iops")]
     values = [

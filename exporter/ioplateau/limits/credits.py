@@ -69,10 +69,9 @@ class CreditBucket(NamedTuple):
         return self.burst if self.has_credit else self.base
 
 
-def filled(limit: Limit, *, is_known: bool = False) -> CreditBucket | None:
-    """A full bucket for a limit with credit; None: it has none, or of a size nobody tells.
-
-    is_known: the disk was attached or the VM started just now, so it is full in truth.
+def filled(limit: Limit) -> CreditBucket | None:
+    """A bucket taken to be full, for a limit with credit; None: it has none, or of a size nobody
+    tells.
     """
     burst = limit.burst
     if burst is None or not burst.bucket or burst.bucket <= 0 or burst.rate <= limit.value:
@@ -82,7 +81,7 @@ def filled(limit: Limit, *, is_known: bool = False) -> CreditBucket | None:
         burst=burst.rate,
         capacity=burst.bucket,
         level=burst.bucket,
-        least=burst.bucket if is_known else 0.0,
+        least=0.0,
         most=burst.bucket,
         told=burst.bucket,
     )

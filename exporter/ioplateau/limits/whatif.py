@@ -275,15 +275,7 @@ class Stretch:
 LARGEST = 4 << 20
 
 
-def stretches(
-    question: Question, cache_outcome: str, *, burst: bool = False
-) -> tuple[Stretch, ...]:
-    """What binds, over all request sizes."""
-    found = same(lambda size: _binding_words(question, size, cache_outcome, burst=burst), LARGEST)
+def stretches(question: Question, cache_outcome: str) -> tuple[Stretch, ...]:
+    """What binds without burst credit, over all request sizes."""
+    found = same(lambda size: case(question, size, cache_outcome).bindings, LARGEST)
     return tuple(Stretch(*part) for part in found)
-
-
-def _binding_words(
-    question: Question, size: int, cache_outcome: str, *, burst: bool
-) -> tuple[Binding, ...]:
-    return case(question, size, cache_outcome, burst=burst).bindings

@@ -64,15 +64,6 @@ class Replayed:
             yield state
 
 
-def states(
-    path: Path | str,
-    settings: EngineSettings | None = None,
-    left_out: Callable[[str], None] = lambda why: None,  # noqa: ARG005
-) -> Iterator[State]:
-    """One state a snapshot. Raises RecordingError."""
-    return iter(Replayed(path, settings, left_out))
-
-
 def replay(path: Path | str, settings: EngineSettings, form: str, out: TextIO) -> ReplayResult:
     """Replay a file onto `out`: form "text" (episodes), "json" (a line a snapshot) or
     "metrics" (the exposition after the last snapshot). Raises RecordingError.

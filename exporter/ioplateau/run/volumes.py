@@ -65,7 +65,6 @@ class VolumeTypes:
         settings: VolumeQuestions,
         clock: Clock,
         *,
-        base: str | None = None,
         ask: Callable[
             [linklocal.ServiceRequest], linklocal.ServiceAnswer | linklocal.NoAnswer
         ] = linklocal.ask,
@@ -73,7 +72,6 @@ class VolumeTypes:
     ) -> None:
         self._settings = settings
         self._clock = clock
-        self._base = base
         self._ask = ask
         self._call = call or call_api
         self._due = float("-inf")
@@ -136,7 +134,7 @@ class VolumeTypes:
 
     def _private(self) -> Mapping[str, str]:
         """What is asked for anew each time and forgotten at once: the role's credentials."""
-        fetcher = Fetcher(PRIVATE, base=self._base)
+        fetcher = Fetcher(PRIVATE)
         while (request := fetcher.next(self._clock.mono())) is not None:
             fetcher.take(self._clock.mono(), self._ask(request))
         return fetcher.known()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -31,12 +31,11 @@ class AccessFile:
     """The access as the file at `path` describes it. Raises WebConfigError at the beginning.
 
     Later `look` takes a changed file; a broken one leaves the old access, and is logged once.
-    So is a certificate that ends. wall: the clock that certificates are held to.
+    So is a certificate that ends.
     """
 
-    def __init__(self, path: str, wall: Callable[[], float] = time.time) -> None:
+    def __init__(self, path: str) -> None:
         self._path = Path(path)
-        self._wall = wall
         self._expiry = Expiry()
         self._others: tuple[str, ...] = ()
         self._look_at = 0.0
@@ -56,7 +55,7 @@ class AccessFile:
                 self._stamp = stamp
                 self._take()
             if tls := self._access.tls:
-                self._expiry.look(tls.valid_from, tls.valid_until, self._wall())
+                self._expiry.look(tls.valid_from, tls.valid_until, time.time())
         return self._access
 
     def _take(self) -> None:
@@ -99,7 +98,7 @@ class AccessFile:
             config = webconfig.parse(content)
             self._others = tuple(str(self._path.parent / name) for name in config.files)
             self._stamp = {**self._stamps(), str(self._path): own}
-            return _access(config, self._path.parent, mode, self._wall())
+            return _access(config, self._path.parent, mode, time.time())
         except ProblemsError as error:
             raise WebConfigError(str(self._path), error.problems) from error
 

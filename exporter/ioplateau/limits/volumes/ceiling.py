@@ -108,7 +108,6 @@ class Figures:
         most: float | None = None,
         read: float = 1.0,
         write: float = 1.0,
-        least_bytes: int = 0,
         behind_memory: bool = False,
     ) -> tuple[VolumeCeiling, ...]:
         """The ceiling that a figure states, or none. `times`: TiB of a figure per TiB; `most`:
@@ -133,7 +132,6 @@ class Figures:
                 None if burst is None else burst * scale,
                 is_measured=parameter.startswith("measured_"),
                 behind_memory=behind_memory,
-                least_bytes=least_bytes,
                 unit_bytes=float(MIB) if "mibps" in parameter.split("_") else 1e6,
                 source=columns.get("source", ""),
                 date=columns.get("source_date", ""),

@@ -147,11 +147,9 @@ def _lane(row: Mapping[str, Any], lane: str, exact: float | None = None) -> Ceil
     )
 
 
-def disk_tier(
-    catalogue: Catalogue, sku: str, size_gib: float, generations: tuple[str, ...] = DISK_GENERATIONS
-) -> DiskTier | None:
+def disk_tier(catalogue: Catalogue, sku: str, size_gib: float) -> DiskTier | None:
     """The tier of a disk of this SKU and size, in the newest price list that has it."""
-    for generation in generations:
+    for generation in DISK_GENERATIONS:
         for line in catalogue.lines("azure_disks", f"{generation}/{sku}/"):
             row = json.loads(line)
             most = row.get("size_gib")
@@ -160,13 +158,11 @@ def disk_tier(
     return None
 
 
-def named_tier(
-    catalogue: Catalogue, name: str, generations: tuple[str, ...] = DISK_GENERATIONS
-) -> DiskTier | None:
+def named_tier(catalogue: Catalogue, name: str) -> DiskTier | None:
     """A tier by its name ("P30", "E10", "S4"), locally redundant, from the newest list."""
     sku = {"p": "Premium_LRS", "e": "StandardSSD_LRS", "s": "Standard_LRS"}.get(name[:1].lower())
     is_tier = sku is not None and name[1:].isdecimal()
-    for generation in generations if is_tier else ():
+    for generation in DISK_GENERATIONS if is_tier else ():
         line = catalogue.line("azure_disks", f"{generation}/{sku}/{name}")
         if line is not None:
             return _disk_tier(json.loads(line))
