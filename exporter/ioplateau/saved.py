@@ -1,8 +1,8 @@
 """Typed values as JSON and back: what survives a restart, whoever keeps it.
 
-A value is a NamedTuple of numbers, texts, words of enumerations, of what may be None, of tuples and
-of other NamedTuples. It is read as a whole or not at all: ShapeError names the place. Keys of a newer
-version are passed over; a key that an older one did not write takes its default.
+A value is a NamedTuple of numbers, texts, words of enumerations, of what may be None, of tuples,
+mappings and other NamedTuples. It is read as a whole or not at all: ShapeError names the place. Keys
+of a newer version are passed over; a key that an older one did not write takes its default.
 """
 
 from __future__ import annotations
@@ -23,14 +23,18 @@ from typing import (
     get_type_hints,
 )
 
-from ioplateau.judge.shapes import ShapeError
 from ioplateau.limits.budgets import BudgetKey, FlowKey
 
 T = TypeVar("T")
 Reader = Callable[[object, str], Any]
+Writer = Callable[[Any], Any]
 
 MOST_LETTERS = 1 << 16
 SHOWN_LETTERS = 60
+
+
+class ShapeError(ValueError):
+    """A value that is not what it should be: where, what was found, what was wanted."""
 
 
 class Bounds(NamedTuple):
@@ -42,7 +46,9 @@ class Bounds(NamedTuple):
 
 FINITE = Bounds(-1e300, 1e300)
 Rate = Annotated[float, Bounds(1e-6, 1e18)]
+Amount = Annotated[float, Bounds(0, 1e18)]
 Seconds = Annotated[float, Bounds(0, 1e12)]
+Moment = Annotated[float, Bounds(-1e12, 1e12)]
 Count = Annotated[int, Bounds(0, 1e15)]
 
 # Written as lists; a row within a row stands flat in it.
@@ -56,16 +62,11 @@ def as_row(kind: type[T]) -> type[T]:
 
 
 def write(value: Any) -> Any:
-    """JSON values of a value."""
-    if isinstance(value, StrEnum):
-        return str(value)
-    if not isinstance(value, tuple):
-        return value
-    if type(value) in _ROWS:
-        return [cell for field in value for cell in _cells(field)]
-    if hasattr(value, "_fields"):
-        return {name: write(field) for name, field in zip(value._fields, value, strict=True)}
-    return [write(each) for each in value]
+    """JSON values of a NamedTuple, as its annotations say, or of a tuple of some."""
+    if type(value) is tuple:
+        return [write(each) for each in value]
+    written = _writer(cast("Any", type(value)))
+    return value if written is None else written(value)
 
 
 def read(kind: type[T], value: object, where: str) -> T:
@@ -80,9 +81,53 @@ def wrong(where: str, value: object, wanted: str) -> ShapeError:
     return ShapeError(f"{where[:200]}: found {found[:SHOWN_LETTERS]}, want {wanted}")
 
 
-def _cells(field: Any) -> list[Any]:
-    written = write(field)
-    return written if type(field) in _ROWS else [written]
+@cache
+def _writer(wanted: Any) -> Writer | None:
+    """A function that writes values of one annotation; None: they are JSON as they are."""
+    origin, parts = get_origin(wanted), get_args(wanted)
+    if wanted is Any or origin is Annotated or wanted in (int, float, str, bool):
+        return None
+    if origin in (Union, UnionType):
+        (some,) = (_writer(part) for part in parts if part is not NoneType)
+        return None if some is None else lambda value: None if value is None else some(value)
+    if origin is tuple:
+        each = _writer(parts[0])
+        return list if each is None else lambda values: [each(value) for value in values]
+    if origin is Mapping:
+        return _written_mapping(_writer(parts[1]))
+    if issubclass(wanted, StrEnum):
+        return str
+    return _written_row(wanted) if wanted in _ROWS else _written_record(wanted)
+
+
+def _written_mapping(each: Writer | None) -> Writer:
+    if each is None:
+        return lambda values: {str(name): value for name, value in values.items()}
+    return lambda values: {str(name): each(value) for name, value in values.items()}
+
+
+def _written_row(kind: Any) -> Writer:
+    hints = _hints(kind).values()
+    cells = [(hint in _ROWS, _writer(hint)) for hint in hints]
+    if all(written is None for _, written in cells):
+        return list
+
+    def row(value: Any) -> list[Any]:
+        found: list[Any] = []
+        for (is_flat, written), field in zip(cells, value, strict=True):
+            cell = field if written is None else written(field)
+            found += cell if is_flat else [cell]
+        return found
+
+    return row
+
+
+def _written_record(kind: Any) -> Writer:
+    fields = [(name, _writer(hint)) for name, hint in _hints(kind).items()]
+    return lambda value: {
+        name: field if written is None else written(field)
+        for (name, written), field in zip(fields, value, strict=True)
+    }
 
 
 @cache
@@ -97,8 +142,8 @@ def _reader(wanted: Any) -> Reader:
         return _optional(parts)
     if origin is tuple:
         return _several(_reader(parts[0]))
-    if origin is Mapping or getattr(origin, "__name__", "") == "Mapping":
-        return _mapping
+    if origin is Mapping:
+        return _mapping(_reader(parts[0]), _reader(parts[1]))
     if wanted in (int, float):
         return _number(wanted, FINITE)
     if issubclass(wanted, StrEnum):
@@ -154,10 +199,13 @@ def _several(each: Reader) -> Reader:
     return several
 
 
-def _mapping(value: object, where: str) -> object:
-    if not isinstance(value, Mapping):
-        raise wrong(where, value, "an object")
-    return value
+def _mapping(name: Reader, each: Reader) -> Reader:
+    def mapping(value: object, where: str) -> Mapping[Any, Any]:
+        if not isinstance(value, Mapping):
+            raise wrong(where, value, "an object")
+        return {name(key, where): each(one, f"{where}.{key}") for key, one in value.items()}
+
+    return mapping
 
 
 def _hints(kind: Any) -> dict[str, Any]:

@@ -58,6 +58,8 @@ def test_what_an_engine_remembers_is_what_an_engine_takes_up(told):
         (("accounts", "credits", -1, 4, "level"), 1e300),
         (("judge",), None),
         (("judge", "disks", "senses"), []),
+        (("judge", "disks", "cases"), {"disk:sda": {"plateau": []}}),
+        (("judge", "mounts", "senses"), {"nfs:/a": {"floors": [["a", 1, 2, 3, 4, 5]]}}),
     ],
 )
 def test_one_wrong_value_and_nothing_is_taken_up(told, place, value):

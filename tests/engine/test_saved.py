@@ -2,16 +2,16 @@
 
 import json
 import re
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Annotated, NamedTuple
 
 import pytest
 
 from ioplateau.engine import accounts
 from ioplateau.history.episodes import Episode
-from ioplateau.judge.shapes import ShapeError
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind, Origin, Word
 from ioplateau.limits.credits import CreditBucket
-from ioplateau.saved import Seconds, read, write
+from ioplateau.saved import Bounds, Seconds, ShapeError, as_row, read, write
 
 KEY = BudgetKey(Kind.DISK, "sda")
 PLACE = (KEY, Dimension.IOPS, Direction.TOTAL)
@@ -30,12 +30,59 @@ class Sample(NamedTuple):
     is_on: bool = False
 
 
+@as_row
+class Level(NamedTuple):
+    value: Annotated[float, Bounds(0, 10)]
+    is_on: bool
+
+
+class Levels(NamedTuple):
+    levels: Mapping[Dimension, tuple[Level, ...]]
+    named: Mapping[str, Sample] = {}
+
+
 def through_json(value):
     return json.loads(json.dumps(write(value)))
 
 
 def test_accounts_come_back_as_they_were():
-    assert accounts.saved_accounts(through_json(ACCOUNTS), "accounts") == ACCOUNTS
+    assert read(accounts.SavedAccounts, through_json(ACCOUNTS), "accounts") == ACCOUNTS
+
+
+def test_mappings_come_back_with_their_words_for_keys():
+    found = Levels({Dimension.IOPS: (Level(1.0, True),)}, {"a": Sample("b", 2.0)})
+
+    assert through_json(found)["levels"] == {"iops": [[1.0, True]]}
+    assert read(Levels, through_json(found), "here") == found
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"levels": []}, "here.levels: found list, want an object"),
+        ({"levels": {"iops": 5}}, "here.levels.iops: found int, want a list"),
+        (
+            {"levels": {"mood": []}},
+            "here.levels: found 'mood', want one of iops, slots, throughput",
+        ),
+        ({"levels": {"iops": [[1]]}}, "here.levels.iops[0]: found list, want a list of 2"),
+        ({"levels": {"iops": [[11, True]]}}, "want a number from 0 to 10"),
+        ({"levels": {"iops": [["1", True]]}}, "found '1', want a number"),
+        ({"levels": {"iops": [[10**4000, True]]}}, "want a number from 0 to 10"),
+        ({"levels": {}, "named": {7: {"name": "a"}}}, "here.named: found int, want text"),
+        ({"levels": {}, "named": {"a": {}}}, "here.named.a: no 'name' in it"),
+    ],
+)
+def test_what_is_wrong_in_a_mapping_is_refused_with_its_place(value, words):
+    with pytest.raises(ShapeError, match=re.escape(words)):
+        read(Levels, value, "here")
+
+
+def test_buckets_whose_numbers_do_not_agree_are_refused():
+    wrong = BUCKET._replace(least=6e6)
+    found = ACCOUNTS._replace(credits=(accounts.SavedCredit(*PLACE, wrong),))
+    with pytest.raises(ShapeError, match=re.escape("accounts.credits[0]: found")):
+        accounts.check(found, "accounts")
 
 
 def test_rows_are_lists_with_their_keys_flat_in_them():
@@ -87,4 +134,4 @@ def test_what_is_wrong_is_refused_with_its_place(value, words):
 )
 def test_one_wrong_cell_and_the_accounts_are_refused(part, value, words):
     with pytest.raises(ShapeError, match=re.escape(words)):
-        accounts.saved_accounts({**through_json(ACCOUNTS), part: value}, "accounts")
+        read(accounts.SavedAccounts, {**through_json(ACCOUNTS), part: value}, "accounts")

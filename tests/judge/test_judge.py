@@ -6,7 +6,7 @@ import pytest
 
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.judge import Judge, JudgeSettings
-from ioplateau.judge.shapes import ShapeError
+from ioplateau.judge.memory import SavedJudge
 from ioplateau.judge.witness import EbsWitness, Witness
 from ioplateau.limits.budgets import (
     Budget,
@@ -19,6 +19,7 @@ from ioplateau.limits.budgets import (
     Origin,
     Word,
 )
+from ioplateau.saved import ShapeError, read, write
 from story_book import SDA, STORIES
 from story_world import IDLE, VM, Act, Device, Load, Story, told
 
@@ -219,11 +220,15 @@ def test_a_stripe_is_as_slow_as_its_member():
     assert "sda" in verdicts[md0].sentence
 
 
+def through_json(saved):
+    return read(SavedJudge, json.loads(json.dumps(write(saved))), "judge")
+
+
 def test_a_restart_forgets_nothing():
     before = Judge()
     said = judged(before, *CALM, *[tick()] * 6)
     after = Judge()
-    after.restore(json.loads(json.dumps(before.memory())))
+    after.restore(through_json(before.memory()))
     again = judged(after, tick(), at=112.0)
 
     assert again.word is Word.THROTTLED
@@ -240,18 +245,14 @@ def test_a_restart_forgets_nothing():
     ],
 )
 def test_a_damaged_memory_is_refused_as_a_whole(memory):
-    judge = Judge()
     whole = {"disks": {"cases": {}, "senses": {}}, "mounts": {"cases": {}, "senses": {}}}
     with pytest.raises(ShapeError):
-        judge.restore(whole | memory)
-
-    assert judge.memory() == Judge().memory()
-    assert judged(judge, *CALM, *[tick()] * 4).word is Word.THROTTLED
+        read(SavedJudge, whole | memory, "judge")
 
 
 def test_no_memory_is_a_memory_too():
     judge = Judge()
-    judge.restore({})
+    judge.restore(SavedJudge())
 
     assert judged(judge, *CALM, *[tick()] * 4).word is Word.THROTTLED
 
@@ -305,7 +306,7 @@ def test_memory_does_not_grow_with_time():
     )
     judge = Judge()
     sizes = [
-        len(json.dumps(judge.memory()))
+        len(json.dumps(write(judge.memory())))
         for number, _ in enumerate(told(story, judge=judge))
         if number % 1000 == 999
     ]

@@ -7,8 +7,10 @@ import pytest
 
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.learned import Plateau
+from ioplateau.judge.memory import SavedPlateau
 from ioplateau.judge.signals import WatchedFlow
 from ioplateau.limits.budgets import Dimension
+from ioplateau.saved import read, write
 
 CALM = [(100.0 + 10 * (n % 3), 0.002) for n in range(8)]
 
@@ -198,7 +200,7 @@ def test_ceilings_do_not_pile_up():
 
 def test_learned_limits_survive_a_restart_as_json():
     before, again = told([*CALM, *held(count=20)]), Plateau()
-    again.restore(json.loads(json.dumps(before.memory())))
+    again.restore(read(SavedPlateau, json.loads(json.dumps(write(before.memory()))), "plateau"))
 
     assert again.on
     assert again.value == before.value

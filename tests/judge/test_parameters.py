@@ -12,7 +12,6 @@ PLAIN = {0, 1, 2, 0.5}
 # seconds; windows that show, and decide nothing; the arithmetic of a line through points.
 ALLOWED = {
     "memory.py": None,
-    "shapes.py": None,
     "ticks.py": None,
     "usage.py": None,
     "words.py": None,

@@ -31,7 +31,7 @@ from ioplateau.limits.credits import (
     is_sound,
     observe,
 )
-from ioplateau.saved import Count, Rate, Seconds, as_row, read, wrong
+from ioplateau.saved import Count, Rate, Seconds, as_row, wrong
 from ioplateau.state import LimitState
 
 # "At the present rate": a burst should show within seconds, one odd tick should not.
@@ -93,13 +93,11 @@ class SavedAccounts(NamedTuple):
     flows: tuple[SavedSeconds, ...] = ()
 
 
-def saved_accounts(value: object, where: str) -> SavedAccounts:
-    """From JSON values. Raises ShapeError where anything is wrong."""
-    found = read(SavedAccounts, value, where)
+def check(found: SavedAccounts, where: str) -> None:
+    """Raise ShapeError where numbers that are well each by itself do not agree."""
     for place, credit in enumerate(found.credits):
         if not is_sound(credit.bucket):
             raise wrong(f"{where}.credits[{place}]", "numbers that do not agree", "a bucket")
-    return found
 
 
 Place = tuple[BudgetKey, Dimension, Direction]

@@ -14,9 +14,9 @@ from ioplateau.engine.accounts import Accounts, SavedAccounts
 from ioplateau.engine.consumers import Devices, devices_of_disk, devices_of_mount
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.engine.sources import SOURCES, Followed, Followers
-from ioplateau.judge import judge as judging
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.judge import Judge
+from ioplateau.judge.memory import SavedJudge
 from ioplateau.limits import topology
 from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey, Kind, Verdict
 from ioplateau.limits.clouds import discover
@@ -33,10 +33,10 @@ from ioplateau.state import GAP_INTERVALS, BudgetState, MachineState, State
 
 
 class SavedEngine(NamedTuple):
-    """What `Engine.memory` gives; each part checks its own."""
+    """What `Engine.memory` gives, before it is JSON."""
 
-    judge: Mapping[str, Any]
-    accounts: Mapping[str, Any]
+    judge: SavedJudge
+    accounts: SavedAccounts
 
 
 class Engine:
@@ -236,22 +236,25 @@ class Engine:
 
     def memory(self) -> dict[str, Any]:
         """JSON values of all that must survive a restart."""
-        return {"judge": self._judge.memory(), "accounts": saved.write(self._accounts.memory())}
+        found: dict[str, Any] = saved.write(
+            SavedEngine(self._judge.memory(), self._accounts.memory())
+        )
+        return found
 
     def restore(self, memory: Mapping[str, Any], away_seconds: float) -> None:
         """Take back what `memory` gave, `away_seconds` ago. Raises ShapeError for what is no memory
         of ours, and then is as it was.
         """
-        of_judge, of_accounts = understood(memory)
-        self._judge.restore(of_judge)
-        self._accounts.restore(of_accounts, away_seconds)
+        found = understood(memory)
+        self._judge.restore(found.judge)
+        self._accounts.restore(found.accounts, away_seconds)
 
 
-def understood(memory: Mapping[str, Any]) -> tuple[Mapping[str, Any], SavedAccounts]:
-    """The parts of what `Engine.memory` gave, all of it checked. Raises ShapeError."""
+def understood(memory: Mapping[str, Any]) -> SavedEngine:
+    """What `Engine.memory` gave, all of it checked. Raises ShapeError."""
     found = saved.read(SavedEngine, memory, "memory")
-    judging.MEMORY(found.judge, "memory.judge")
-    return found.judge, accounts.saved_accounts(found.accounts, "memory.accounts")
+    accounts.check(found.accounts, "memory.accounts")
+    return found
 
 
 def _slot_limit(static: Static) -> int | None:

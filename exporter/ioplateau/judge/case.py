@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.belief import Belief
 from ioplateau.judge.learned import Plateau
+from ioplateau.judge.memory import SavedCase, SavedLimit
 from ioplateau.judge.phases import Claim, Signs
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import Queue, WatchedFlow
@@ -159,28 +159,21 @@ class Case:
         """Operations or bytes per second, as this budget counts them."""
         return rate_of(self.drawn, dimension, direction, self.budget.operation_bytes)
 
-    def memory(self) -> dict[str, Any]:
-        """What must survive a restart, as JSON values."""
-        return {
-            "plateau": self.plateau.memory(),
-            "claims": [
-                [c.limit.dimension.value, c.limit.direction.value, c.memory()] for c in self.claims
-            ],
-            "word": self.word.value,
-            "since": self.since,
-        }
+    def memory(self) -> SavedCase:
+        """What must survive a restart."""
+        claims = [SavedLimit(c.limit.dimension, c.limit.direction, c.memory()) for c in self.claims]
+        return SavedCase(self.plateau.memory(), tuple(claims), self.word, self.since)
 
-    def restore(self, memory: Mapping[str, Any], at: float) -> None:
+    def restore(self, saved: SavedCase, at: float) -> None:
         """Take up a saved memory; limits that changed since begin anew."""
-        self.plateau.restore(memory["plateau"])
-        saved = {(dimension, direction): words for dimension, direction, words in memory["claims"]}
+        self.plateau.restore(saved.plateau)
+        claims = {(each.dimension, each.direction): each.claim for each in saved.claims}
         for claim in self.claims:
-            words = saved.get((claim.limit.dimension.value, claim.limit.direction.value))
-            if words is not None and words["value"] == claim.limit.value:
-                claim.restore(words)
-        since = float(memory["since"])
-        if since <= at:  # else the machine was started anew, and its clock with it
-            self.word, self.since = Word(memory["word"]), since
+            known = claims.get((claim.limit.dimension, claim.limit.direction))
+            if known is not None and known.value == claim.limit.value:
+                claim.restore(known)
+        if saved.since <= at:  # else the machine was started anew, and its clock with it
+            self.word, self.since = saved.word, saved.since
 
 
 def apart(

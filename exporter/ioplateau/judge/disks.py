@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.blame import (
@@ -18,10 +17,11 @@ from ioplateau.judge.blame import (
 )
 from ioplateau.judge.case import Case, apart
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.memory import SavedCases, saved
+from ioplateau.judge.memory import SavedPart
 from ioplateau.judge.phases import Claim
 from ioplateau.judge.pool import Member, Pool
 from ioplateau.judge.providers import instance_exceeded, volume_exceeded
+from ioplateau.judge.restart import SavedCases, saved_part
 from ioplateau.judge.rulings import Ruling, quiet, rule
 from ioplateau.judge.signals import Queue, WatchedFlow
 from ioplateau.judge.witness import Witness
@@ -44,7 +44,7 @@ class DiskJudge:
         self._write_cached: set[str] = set()
         self._stripe_of: dict[str, str] = {}
         self._hits_until: dict[str, float] = {}
-        self._saved = SavedCases({})
+        self._saved = SavedCases(SavedPart())
         self._lane_held = False  # in the block before
 
     # -- who sits here
@@ -385,13 +385,13 @@ class DiskJudge:
         """Every budget judged here."""
         return (*self._disks.values(), *self._stripes.values(), *self._lanes.values())
 
-    def memory(self) -> dict[str, Any]:
-        """All that must survive a restart, as JSON values."""
-        return saved(self.cases(), self._watched_flows)
+    def memory(self) -> SavedPart:
+        """All that must survive a restart."""
+        return saved_part(self.cases(), self._watched_flows)
 
-    def restore(self, memory: Mapping[str, Any]) -> None:
+    def restore(self, saved: SavedPart) -> None:
         """Saved memories, taken up as their disks appear."""
-        self._saved = SavedCases(memory)
+        self._saved = SavedCases(saved)
 
 
 def _burst(claim: Claim) -> float:

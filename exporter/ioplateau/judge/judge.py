@@ -7,20 +7,17 @@ the mounts, and put what holds into words. Work and memory per budget are consta
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ioplateau.judge.disks import DiskJudge
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.groups import GroupJudge
 from ioplateau.judge.learned import Met
-from ioplateau.judge.memory import SAVED
+from ioplateau.judge.memory import SavedJudge
 from ioplateau.judge.mounts import MountJudge
-from ioplateau.judge.shapes import record
 from ioplateau.judge.window import Blocks
 from ioplateau.judge.witness import NOTHING, Witness
 from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey, Verdict, Word
-
-MEMORY = record({}, {"disks": SAVED, "mounts": SAVED})
 
 
 class JudgeSettings(NamedTuple):
@@ -83,12 +80,11 @@ class Judge:
         found = {case.budget.key: case.plateau.met() for case in cases}
         return {key: limits for key, limits in found.items() if limits}
 
-    def memory(self) -> dict[str, Any]:
-        """All that must survive a restart, as JSON values."""
-        return {"disks": self._disks.memory(), "mounts": self._mounts.memory()}
+    def memory(self) -> SavedJudge:
+        """All that must survive a restart."""
+        return SavedJudge(self._disks.memory(), self._mounts.memory())
 
-    def restore(self, memory: Mapping[str, Any]) -> None:
-        """Take up a saved memory. Raises ShapeError, and takes nothing, where something is wrong."""
-        MEMORY(memory, "judge")
-        self._disks.restore(memory.get("disks", {}))
-        self._mounts.restore(memory.get("mounts", {}))
+    def restore(self, saved: SavedJudge) -> None:
+        """Take up a saved memory."""
+        self._disks.restore(saved.disks)
+        self._mounts.restore(saved.mounts)

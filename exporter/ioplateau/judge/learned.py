@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import exp, log
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.belief import Belief
+from ioplateau.judge.memory import SavedCeiling, SavedNow, SavedPlateau, SavedStand
 from ioplateau.judge.phases import follows, weight_of
 from ioplateau.judge.signals import Queue
 from ioplateau.judge.window import Level, Recent, beats, echo, is_straight
@@ -110,17 +111,17 @@ class Stands:
     def __bool__(self) -> bool:
         return bool(self._bins)
 
-    def memory(self) -> list[list[float]]:
+    def memory(self) -> tuple[SavedStand, ...]:
         """Levels, and seconds at each."""
-        return [
-            [exp(name * number.STANDS_STEP), seconds / self._scale]
+        return tuple(
+            SavedStand(exp(name * number.STANDS_STEP), seconds / self._scale)
             for name, seconds in self._bins.items()
-        ]
+        )
 
-    def restore(self, memory: Sequence[Sequence[float]]) -> None:
+    def restore(self, saved: Sequence[SavedStand]) -> None:
         """Take up what was saved."""
-        for value, seconds in memory[-number.MOST_KEPT :]:
-            self._bins[round(log(value) / number.STANDS_STEP)] = float(seconds)
+        for value, seconds in saved[-number.MOST_KEPT :]:
+            self._bins[round(log(value) / number.STANDS_STEP)] = seconds
 
 
 class Plateau:
@@ -491,34 +492,29 @@ class Plateau:
         ]
         return tuple(sorted(found, key=lambda limit: -limit.seconds))
 
-    def memory(self) -> dict[str, Any]:
-        """What must survive a restart, as JSON values."""
-        return {
-            "ceilings": {
-                dimension.value: [[c.value, c.seconds] for c in found]
+    def memory(self) -> SavedPlateau:
+        """What must survive a restart."""
+        return SavedPlateau(
+            {
+                dimension: tuple(SavedCeiling(each.value, each.seconds) for each in found)
                 for dimension, found in self.ceilings.items()
             },
-            "free": list(self._free),
-            "highest": {dimension.value: value for dimension, value in self._highest.items()},
-            "stands": {
-                dimension.value: stands.memory() for dimension, stands in self._stands.items()
-            },
-            "now": [self.dimension.value, self.value, self.belief.seconds, self.on],
-        }
+            tuple(self._free),
+            dict(self._highest),
+            SavedNow(self.dimension, self.value, self.belief.seconds, self.on),
+            {dimension: stands.memory() for dimension, stands in self._stands.items()},
+        )
 
-    def restore(self, memory: Mapping[str, Any]) -> None:
+    def restore(self, saved: SavedPlateau) -> None:
         """Take up a saved memory."""
         for dimension in self.ceilings:
-            self.ceilings[dimension] = [
-                RepeatedLevel(float(value), float(seconds))
-                for value, seconds in memory["ceilings"].get(dimension.value, [])[: number.CEILINGS]
-            ]
-            self._highest[dimension] = float(memory["highest"].get(dimension.value, 0.0))
-            self._stands[dimension].restore(memory.get("stands", {}).get(dimension.value, []))
-        self._free = [float(value) for value in memory["free"]][-number.FREE_LEVELS :]
-        dimension, value, score, on = memory["now"]
-        self.dimension, self.value = Dimension(dimension), float(value)
-        self.belief.restore(float(score), held=bool(on))
+            found = saved.ceilings.get(dimension, ())[: number.CEILINGS]
+            self.ceilings[dimension] = [RepeatedLevel(*each) for each in found]
+            self._highest[dimension] = saved.highest.get(dimension, 0.0)
+            self._stands[dimension].restore(saved.stands.get(dimension, ()))
+        self._free = [*saved.free][-number.FREE_LEVELS :]
+        self.dimension, self.value = saved.now.dimension, saved.now.value
+        self.belief.restore(saved.now.score, held=saved.now.on)
 
 
 def _is_steady(drawn: Drawn, dimension: Dimension, level: Level) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.blame import Culprit, is_connection_bound, waits_for_slots
 from ioplateau.judge.case import Case
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.memory import SavedCases, saved
+from ioplateau.judge.memory import SavedPart
 from ioplateau.judge.providers import allowance_exceeded
+from ioplateau.judge.restart import SavedCases, saved_part
 from ioplateau.judge.rulings import Ruling, quiet, rule
 from ioplateau.judge.signals import Queue, WatchedFlow
 from ioplateau.judge.witness import ClientWitness, Witness
@@ -41,7 +41,7 @@ class MountJudge:
         self._awake: dict[FlowKey, WatchedFlow] = {}  # mounts that this block had to look at
         self._on_wire: dict[str, int] = {}
         self._usual: dict[FlowKey, float] = {}
-        self._saved = SavedCases({})
+        self._saved = SavedCases(SavedPart())
 
     def take_budgets(self, budgets: Mapping[BudgetKey, Budget], at: float) -> None:
         """Take these budgets; those that stay keep their memory."""
@@ -363,13 +363,13 @@ class MountJudge:
         parts = (self._volumes, self._slots, self._connections, self._networks)
         return [case for part in parts for case in part.values()]
 
-    def memory(self) -> dict[str, Any]:
-        """All that must survive a restart, as JSON values."""
-        return saved(self.cases(), self._watched_flows)
+    def memory(self) -> SavedPart:
+        """All that must survive a restart."""
+        return saved_part(self.cases(), self._watched_flows)
 
-    def restore(self, memory: Mapping[str, Any]) -> None:
+    def restore(self, saved: SavedPart) -> None:
         """Saved memories, taken up as their mounts appear."""
-        self._saved = SavedCases(memory)
+        self._saved = SavedCases(saved)
 
 
 def _look_at_interface(watched: WatchedFlow, tick: FlowTick) -> None:

@@ -9,11 +9,12 @@ https://leboudec.github.io/netcal/
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.belief import Belief
+from ioplateau.judge.memory import SavedClaim
 from ioplateau.judge.signals import Queue
 from ioplateau.judge.window import Level
 from ioplateau.limits.budgets import Limit
@@ -165,17 +166,13 @@ class Claim:
         least = number.SUM_BLOCKS if signs.elsewhere else 2
         return follows(self._runs, value, burst, (below, above), slack, least)
 
-    def memory(self) -> dict[str, Any]:
-        """What must survive a restart, as JSON values."""
-        return {
-            "value": self.limit.value,
-            "score": self.belief.seconds,
-            "on": self.belief.held,
-        }
+    def memory(self) -> SavedClaim:
+        """What must survive a restart."""
+        return SavedClaim(self.limit.value, self.belief.seconds, self.belief.held)
 
-    def restore(self, memory: Mapping[str, Any]) -> None:
+    def restore(self, saved: SavedClaim) -> None:
         """Take up a saved memory."""
-        self.belief.restore(float(memory["score"]), held=bool(memory["on"]))
+        self.belief.restore(saved.score, held=saved.on)
 
     def _with_misses(self, rate: float, hidden: float) -> float | None:
         """The limit, if a steady share of the cached reads makes up what is missing to it."""

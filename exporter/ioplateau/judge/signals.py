@@ -10,13 +10,13 @@ https://github.com/torvalds/linux/blob/v6.1/net/ipv4/tcp_bbr.c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 from math import inf, log2
-from typing import Any
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.memory import SavedFloor, SavedFlow
 from ioplateau.judge.window import Level, Levels, Recent
 
 
@@ -104,15 +104,14 @@ class Floors:
             each[4] >= number.LEVEL_LEAST for each in self._classes.values()
         )
 
-    def memory(self) -> list[list[float]]:
-        return [[name, *values] for name, values in self._classes.items()]
+    def memory(self) -> tuple[SavedFloor, ...]:
+        """What must survive a restart."""
+        return tuple(SavedFloor(name, *values) for name, values in self._classes.items())
 
-    def restore(self, memory: Sequence[Sequence[float]], at: float) -> None:
+    def restore(self, saved: Sequence[SavedFloor], at: float) -> None:
         """Take up saved floors, as of now."""
-        for name, floor, _, blocks, size, *alone in memory[: number.MOST_KEPT]:
-            self._classes[int(name)] = [
-                float(floor), at, float(blocks), float(size), float(alone[0]) if alone else 0.0
-            ]  # fmt: skip
+        for name, seconds, _, *seen in saved[: number.MOST_KEPT]:
+            self._classes[name] = [seconds, at, *seen]
 
 
 class WatchedFlow(Levels):
@@ -435,16 +434,12 @@ class WatchedFlow(Levels):
             and self.busy >= number.ALWAYS_BUSY
         )
 
-    def memory(self) -> dict[str, Any]:
-        """What must survive a restart, as JSON values."""
-        return {
-            "floors": self.floors.memory(),
-            "rtt_floors": self.rtt_floors.memory(),
-            "typical": self.typical,
-        }
+    def memory(self) -> SavedFlow:
+        """What must survive a restart."""
+        return SavedFlow(self.floors.memory(), self.rtt_floors.memory(), self.typical)
 
-    def restore(self, memory: Mapping[str, Any], at: float) -> None:
+    def restore(self, saved: SavedFlow, at: float) -> None:
         """Take up a saved memory. at: CLOCK_MONOTONIC seconds now."""
-        self.floors.restore(memory["floors"], at)
-        self.rtt_floors.restore(memory["rtt_floors"], at)
-        self.typical = float(memory["typical"])
+        self.floors.restore(saved.floors, at)
+        self.rtt_floors.restore(saved.rtt_floors, at)
+        self.typical = saved.typical

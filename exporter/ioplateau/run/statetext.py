@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from ioplateau import __version__
-from ioplateau.judge.shapes import number, record, text
+from ioplateau import __version__, saved
+from ioplateau.saved import Bounds
 
 # Counts up when an older ioplateau could misread what we write.
 FORMAT = 1
@@ -21,8 +21,21 @@ LONGEST_AWAY_SECONDS = 1e9  # whoever was away for 30 years has a wrong clock
 # What comes of reading what is no state file of ours.
 UNSOUND = (ValueError, RecursionError)
 
-_HEAD = record({"format": number(0, 1e9)}, {"ioplateau": text(200)})
-_BODY = record({"wall": number(0, 1e12), "memory": record({})})
+MOST_VERSION_LETTERS = 200
+
+
+class Head(NamedTuple):
+    """What every version of a state file begins with."""
+
+    format: Annotated[float, Bounds(0, 1e9)]
+    ioplateau: str = "of an unknown version"
+
+
+class Body(NamedTuple):
+    """What follows in this version. wall: UNIX seconds."""
+
+    wall: Annotated[float, Bounds(0, 1e12)]
+    memory: Mapping[str, Any]
 
 
 class NewerStateError(Exception):
@@ -38,22 +51,21 @@ class SavedState(NamedTuple):
 
 def written(memory: Mapping[str, Any], wall: float) -> bytes:
     """The text to keep. wall: UNIX seconds now. Raises ValueError for numbers that are not finite."""
-    saved = {"format": FORMAT, "ioplateau": __version__, "wall": wall, "memory": memory}
-    return json.dumps(saved, allow_nan=False).encode()
+    text = {"format": FORMAT, "ioplateau": __version__, "wall": wall, "memory": memory}
+    return json.dumps(text, allow_nan=False).encode()
 
 
 def read(content: bytes, wall: float) -> SavedState:
     """What a text holds, its numbers finite. wall: UNIX seconds now. Raises NewerStateError, and UNSOUND."""
     found = json.loads(content, parse_constant=_finite, parse_float=_finite)
-    _HEAD(found, "state")
-    if found["format"] > FORMAT:
-        by = found.get("ioplateau", "of an unknown version")
+    head = saved.read(Head, found, "state")
+    if head.format > FORMAT:
         raise NewerStateError(
-            f"ioplateau {by} wrote it in format {found['format']:g}, "
+            f"ioplateau {head.ioplateau[:MOST_VERSION_LETTERS]} wrote it in format {head.format:g}, "
             f"this version reads up to {FORMAT}"
         )
-    _BODY(found, "state")
-    return SavedState(found["memory"], min(max(wall - found["wall"], 0.0), LONGEST_AWAY_SECONDS))
+    body = saved.read(Body, found, "state")
+    return SavedState(body.memory, min(max(wall - body.wall, 0.0), LONGEST_AWAY_SECONDS))
 
 
 def _finite(digits: str) -> float:
