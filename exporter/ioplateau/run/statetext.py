@@ -24,14 +24,14 @@ UNSOUND = (ValueError, RecursionError)
 MOST_VERSION_LETTERS = 200
 
 
-class Head(NamedTuple):
+class StateHead(NamedTuple):
     """What every version of a state file begins with."""
 
     format: Annotated[float, Bounds(0, 1e9)]
     ioplateau: str = "of an unknown version"
 
 
-class Body(NamedTuple):
+class StateBody(NamedTuple):
     """What follows in this version. wall: UNIX seconds."""
 
     wall: Annotated[float, Bounds(0, 1e12)]
@@ -58,13 +58,13 @@ def written(memory: Mapping[str, Any], wall: float) -> bytes:
 def read(content: bytes, wall: float) -> SavedState:
     """What a text holds, its numbers finite. wall: UNIX seconds now. Raises NewerStateError, and UNSOUND."""
     found = json.loads(content, parse_constant=_finite, parse_float=_finite)
-    head = saved.read(Head, found, "state")
+    head = saved.read(StateHead, found, "state")
     if head.format > FORMAT:
         raise NewerStateError(
             f"ioplateau {head.ioplateau[:MOST_VERSION_LETTERS]} wrote it in format {head.format:g}, "
             f"this version reads up to {FORMAT}"
         )
-    body = saved.read(Body, found, "state")
+    body = saved.read(StateBody, found, "state")
     return SavedState(body.memory, min(max(wall - body.wall, 0.0), LONGEST_AWAY_SECONDS))
 
 
