@@ -33,14 +33,15 @@ class NoDaemonError(Exception):
 
 
 class DaemonViews(ViewSource):
-    """Asks the daemon each second.
+    """Asks the daemon every so many seconds.
 
     Raises NoDaemonError if it does not answer, or not what we understand.
     """
 
-    def __init__(self, daemon: DaemonAddress) -> None:
+    def __init__(self, daemon: DaemonAddress, every_seconds: float = EVERY_SECONDS) -> None:
         super().__init__()
         self._daemon = daemon
+        self._every = every_seconds
         self._ends = threading.Event()
         self._before: Any = None
         self._episodes: tuple[Episode, ...] = ()
@@ -69,7 +70,7 @@ class DaemonViews(ViewSource):
             self._renew_episodes()
             self.views.put(seen._replace(episodes=self._episodes))
             self._renew_trail()
-            if self._ends.wait(EVERY_SECONDS):
+            if self._ends.wait(self._every):
                 return
             try:
                 seen, since, self.origin = self._look(ANSWER_SECONDS), time.time(), origin
