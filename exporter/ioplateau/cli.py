@@ -120,12 +120,15 @@ def _limits_flags(command: argparse.ArgumentParser) -> None:
     asked = command.add_argument_group(
         "instead of this machine: what would bind first, on any machine"
     )
-    asked.add_argument("--vm-size", metavar="SIZE", help="like Standard_D8s_v3 or m5.large")
+    asked.add_argument(
+        "--vm-size", metavar="SIZE", help="like Standard_D8s_v3, m5.large or n2-standard-8"
+    )
     asked.add_argument(
         "--disk",
         action="append",
         metavar="DISK",
-        help="like P30, P30:ReadOnly, 4xP30, PremiumV2_LRS:size=1024:iops=20000:mbps=600, gp3",
+        help="like P30, P30:ReadOnly, 4xP30, PremiumV2_LRS:size=1024:iops=20000:mbps=600, gp3, "
+        "pd-ssd:size=500",
     )
     asked.add_argument(
         "--request-size", action="append", metavar="BYTES", help="like 8k; may be repeated"
