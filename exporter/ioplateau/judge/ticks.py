@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from ioplateau.judge.flows import FlowTick
 from ioplateau.measure import diskstats
-from ioplateau.measure.diskstats import DiskCounters
+from ioplateau.measure.diskstats import SECTOR_BYTES, DiskCounters
 from ioplateau.measure.interfaces import InterfaceCounters
 from ioplateau.measure.mountstats import Mount, Operation
 
@@ -19,26 +19,29 @@ def of_disk(before: DiskCounters, after: DiskCounters, elapsed_seconds: float) -
     """A block device between two readings; None if its counters began anew."""
     if after is before:  # the line did not change by a byte
         return _disk_at_rest(elapsed_seconds, diskstats.in_flight(after))
-    rates = diskstats.rates(before, after, elapsed_seconds)
-    if rates is None:
+    grown = diskstats.grown(before, after)
+    if grown is None or elapsed_seconds <= 0:
         return None
-    # Most disks never discard, and flush seldom.
-    discard = rates.discard if after.discards != before.discards else None
-    flush = rates.flush if after.flushes != before.flushes else None
-    read, write = rates.read, rates.write
+    (
+        reads, _, read_sectors, read_milliseconds,
+        writes, _, write_sectors, write_milliseconds,
+        _, busy_milliseconds, weighted_milliseconds,
+        discards, _, _, _, flushes, _,
+    ) = grown  # fmt: skip
+    t = elapsed_seconds
     return FlowTick(
-        elapsed_seconds,
-        read.operations_per_second,
-        write.operations_per_second,
-        read.bytes_per_second,
-        write.bytes_per_second,
-        read.await_seconds,
-        write.await_seconds,
-        rates.queue_length,
-        rates.in_flight,
-        rates.busy_ratio,
-        discard.operations_per_second if discard else 0.0,
-        flush.operations_per_second if flush else 0.0,
+        t,
+        reads / t,
+        writes / t,
+        read_sectors * SECTOR_BYTES / t,
+        write_sectors * SECTOR_BYTES / t,
+        read_milliseconds / reads / 1000 if reads else None,
+        write_milliseconds / writes / 1000 if writes else None,
+        weighted_milliseconds / t / 1000,
+        diskstats.in_flight(after),
+        busy_milliseconds / t / 1000,
+        discards / t,
+        flushes / t,
         *UNKNOWN_ON_DISKS,
     )
 

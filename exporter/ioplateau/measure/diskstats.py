@@ -10,6 +10,7 @@ https://github.com/sysstat/sysstat/blob/master/iostat.c
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import sub
 from typing import NamedTuple
 
 from ioplateau.measure.nothing import NO_ENTRIES
@@ -251,37 +252,42 @@ def _device(words: list[bytes]) -> DiskCounters:
     return DiskCounters(name.decode("utf-8", "replace"), (major, minor), *numbers)
 
 
-def is_continuous(before: DiskCounters, after: DiskCounters) -> bool:
-    """Whether the counters go on from one reading to the other: same device numbers, and no column went back.
+def grown(before: DiskCounters, after: DiskCounters) -> list[int] | None:
+    """By how much each column grew, from `reads` on, 0 for `in_flight`; None: the counters began anew:
+    other device numbers, or a column went back.
 
     A time column wraps at 2**32 ms, so it went back if it seems to have grown by more than
     half of that: no interval of ours has 24 days of waiting in it. (Counts wrap at 2**32 too
     on 32-bit kernels; there a wrap costs one interval.)
     """
-    return (
-        before.device == after.device
-        and after.reads >= before.reads
-        and after.writes >= before.writes
-        and after.read_sectors >= before.read_sectors
-        and after.write_sectors >= before.write_sectors
-        and after.read_merges >= before.read_merges
-        and after.write_merges >= before.write_merges
-        and (after.discards or 0) >= (before.discards or 0)
-        and (after.discard_merges or 0) >= (before.discard_merges or 0)
-        and (after.discard_sectors or 0) >= (before.discard_sectors or 0)
-        and (after.flushes or 0) >= (before.flushes or 0)
-        and (after.read_milliseconds - before.read_milliseconds) % U32 < U31
-        and (after.write_milliseconds - before.write_milliseconds) % U32 < U31
-        and (after.busy_milliseconds - before.busy_milliseconds) % U32 < U31
-        and (after.weighted_milliseconds - before.weighted_milliseconds) % U32 < U31
-        and ((after.discard_milliseconds or 0) - (before.discard_milliseconds or 0)) % U32 < U31
-        and ((after.flush_milliseconds or 0) - (before.flush_milliseconds or 0)) % U32 < U31
-    )
+    if before.device != after.device:
+        return None
+    if before.flushes is None or after.flushes is None:  # the last of those that older kernels lack
+        pairs = zip(before[2:], after[2:], strict=True)
+        found = [0 if was is None else (now or 0) - was for was, now in pairs]
+    else:
+        found = [*map(sub, after[2:], before[2:])]
+    found[_IN_FLIGHT] = 0
+    if min(found) < 0 or max(found) >= U31:
+        for column in _TIMES:
+            found[column] %= U32
+            if found[column] >= U31:
+                return None
+        if min(found) < 0:
+            return None
+    return found
+
+
+# Columns of grown().
+_IN_FLIGHT = DiskCounters._fields.index("in_flight") - 2
+_TIMES = tuple(
+    place for place, name in enumerate(DiskCounters._fields[2:]) if name.endswith("_milliseconds")
+)
 
 
 def rates(before: DiskCounters, after: DiskCounters, elapsed_seconds: float) -> DiskRates | None:
     """Rates between two readings by iostat's formulas, or None if the counters began anew."""
-    if elapsed_seconds <= 0 or not is_continuous(before, after):
+    if elapsed_seconds <= 0 or grown(before, after) is None:
         return None
     return DiskRates(before, after, elapsed_seconds)
 
