@@ -47,54 +47,58 @@ class Floors:
         self._classes: dict[int, list[float]] = {}
 
     def observe(
-        self, write: bool, size: float, seconds: float, at: float, *, alone: bool = False
+        self, write: bool, size: float, seconds: float, at: float, alone: bool = False
     ) -> tuple[float, float | None]:
         """Learn one block's mean. What such a request should take by all we know, and by this
         class's own history alone (None: it is too short). alone: one request at a time, so that
         this is what the device takes, and no guess is needed any more.
         """
-        name = (
-            round(2 * log2(size + number.LEAST_BYTES)) * 2 + write
-        )  # usual sizes amid their class
+        # Usual sizes stand amid their class.
+        name = round(2 * log2(size + number.LEAST_BYTES)) * 2 + write
         own = self._classes.get(name)
         if own is None:
             if len(self._classes) >= number.MOST_KEPT:
                 self._classes.clear()
             own = self._classes[name] = [seconds, at, 0.0, size, 0.0]
+            floor = seconds
         else:
             floor = own[0] * (1 + (at - own[1]) / number.FLOOR_RISE_SECONDS)
             own[1] = at
-            # Half way down: one lucky block is not the floor yet.
-            own[0] = floor if seconds >= floor else (floor + seconds) / 2
-        own[2] += 1
+            if seconds < floor:  # half way down: one lucky block is not the floor yet
+                floor = (floor + seconds) / 2
+            own[0] = floor
+        own[2] = blocks = own[2] + 1
         if alone:
             own[4] += 1
-        floor = own[0]
-        history = floor if own[2] >= number.MEAN_BLOCKS else None
-        if own[4] >= number.LEVEL_LEAST and self._priors[write] >= number.PRIOR_SECONDS:
+        history = floor if blocks >= number.MEAN_BLOCKS else None
+        prior = self._priors[write]
+        if own[4] >= number.LEVEL_LEAST and prior >= number.PRIOR_SECONDS:
             return floor, history
-        if own[2] < number.LONG_BLOCKS or floor > self._priors[write]:
+        if blocks < number.LONG_BLOCKS or floor > prior:
             return min(floor, self._bound(name, write, size)), history
         return floor, history
 
     def _bound(self, name: int, write: bool, size: float) -> float:
         """What the prior and the other classes say this class cannot be slower than."""
-        bound = self._priors[write] + size / number.BYTES_PER_SECOND
-        alone = self._priors[0] != self._priors[1]
-        if self._priors[write] >= number.PRIOR_SECONDS and any(
-            each[4] >= number.LEVEL_LEAST for each in self._classes.values()
-        ):
-            bound = inf  # what was seen, and no guess; a cache has two speeds
-        for other, (floor, _, blocks, other_size, _) in self._classes.items():
-            if (
-                other != name
-                and blocks >= number.MEAN_BLOCKS
-                and not (alone and (other & 1) != write)
-            ):
-                guess = floor * (number.OTHER_DIRECTION if (other & 1) != write else 1.0)
-                guess += max(0.0, size - other_size) / number.BYTES_PER_SECOND
-                bound = min(bound, guess)
-        return bound
+        prior = self._priors[write]
+        is_cached = self._priors[0] != self._priors[1]
+        is_seen, bound = False, inf
+        for other, (floor, _, blocks, other_size, alone) in self._classes.items():
+            if alone >= number.LEVEL_LEAST:
+                is_seen = True
+            if other == name or blocks < number.MEAN_BLOCKS:
+                continue
+            guess = floor
+            if (other & 1) != write:
+                if is_cached:
+                    continue
+                guess *= number.OTHER_DIRECTION
+            if size > other_size:
+                guess += (size - other_size) / number.BYTES_PER_SECOND
+            bound = min(bound, guess)
+        if is_seen and prior >= number.PRIOR_SECONDS:
+            return bound  # what was seen, and no guess; a cache has two speeds
+        return min(prior + size / number.BYTES_PER_SECOND, bound)
 
     def is_guess(self, floor: float) -> bool:
         """Whether a floor that was told rests on the prior: nobody saw one request at a time, and
@@ -228,15 +232,13 @@ class WatchedFlow(Levels):
 
     def look(self, tick: FlowTick, at: float, dt: float) -> None:
         """One block."""
-        reads, writes = tick.read_operations_per_second, tick.write_operations_per_second
+        (
+            _, reads, writes, read_bytes, write_bytes, read_await, write_await, _, in_flight,
+            busy_ratio, discards, flushes, read_rtt, write_rtt, read_queue, write_queue,
+        ) = tick  # fmt: skip
         operations = reads + writes
-        before, self.in_flight = self.in_flight, tick.in_flight or 0
-        if (
-            before
-            and self.in_flight
-            and operations == 0
-            and not (tick.discard_operations_per_second or tick.flush_operations_per_second)
-        ):
+        before, self.in_flight = self.in_flight, in_flight or 0
+        if before and self.in_flight and operations == 0 and not (discards or flushes):
             # Times are added when a request ends: in a stall only in_flight tells.
             self.stalled_seconds += dt
         elif operations > 0 or not self.in_flight:
@@ -250,27 +252,26 @@ class WatchedFlow(Levels):
         self.resting = 0
         self.operations_level = self.bytes_level = self.latency_level = None
         self.read_operations_per_second, self.write_operations_per_second = reads, writes
-        self.read_bytes_per_second, self.write_bytes_per_second = (
-            tick.read_bytes_per_second,
-            tick.write_bytes_per_second,
-        )
+        self.read_bytes_per_second, self.write_bytes_per_second = read_bytes, write_bytes
         self.operations = operations
-        self.bytes = total = self.read_bytes_per_second + self.write_bytes_per_second
+        self.bytes = total = read_bytes + write_bytes
         self.size = total / operations
-        self.busy = 1.0 if tick.busy_ratio is None else tick.busy_ratio
+        self.busy = busy = 1.0 if busy_ratio is None else busy_ratio
+        # Whether requests were served one at a time, or nearly so: by population while busy.
+        population = reads * (read_await or 0.0) + writes * (write_await or 0.0)
+        alone = (
+            not self.near and population <= number.ALONE * min(1.0, busy) and self.in_flight <= 2
+        )
         base = waiting = held = usual = 0.0
-        alone = not self.near and self._is_alone(tick)
         for write, rate, wait, volume in (
-            (False, reads, tick.read_await_seconds, self.read_bytes_per_second),
-            (True, writes, tick.write_await_seconds, self.write_bytes_per_second),
+            (False, reads, read_await, read_bytes),
+            (True, writes, write_await, write_bytes),
         ):
             if rate <= 0 or wait is None:
                 continue
             # The kernel counts milliseconds: of few requests the time is known no better.
             least = number.COUNTED_SECONDS / (rate * dt)
-            floor, own = self.floors.observe(
-                write, volume / rate, max(wait, least), at, alone=alone
-            )
+            floor, own = self.floors.observe(write, volume / rate, max(wait, least), at, alone)
             held += rate * wait
             base += rate * floor
             usual += rate * (wait if own is None else own)
@@ -286,21 +287,13 @@ class WatchedFlow(Levels):
         self.came = self.left
         self.left = (
             max(0.0, self.in_flight - number.IN_SERVICE * base)
-            if tick.in_flight is not None
+            if in_flight is not None
             else waiting
         )
-        if tick.read_rtt_seconds is not None or tick.write_rtt_seconds is not None:
-            self._look_at_wire(tick, at, held)
+        if read_rtt is not None or write_rtt is not None:
+            self._look_at_wire(at, held, (read_rtt, read_queue), (write_rtt, write_queue))
         self._weigh(dt)
         self._keep(operations, total, self.latency)
-
-    def _is_alone(self, tick: FlowTick) -> bool:
-        """Whether requests were served one at a time, or nearly so: by population while busy."""
-        population = tick.read_operations_per_second * (
-            tick.read_await_seconds or 0.0
-        ) + tick.write_operations_per_second * (tick.write_await_seconds or 0.0)
-        busy = 1.0 if tick.busy_ratio is None else min(1.0, tick.busy_ratio)
-        return population <= number.ALONE * busy and self.in_flight <= 2
 
     def _rest(self) -> None:
         self.still += 1
@@ -332,15 +325,21 @@ class WatchedFlow(Levels):
         if len(values) > number.KEEP_BLOCKS:
             del values[0], volumes[0], latencies[0]
 
-    def _look_at_wire(self, tick: FlowTick, at: float, held: float) -> None:
-        """NFS: the time on the wire apart from the time spent waiting on this client."""
+    def _look_at_wire(
+        self,
+        at: float,
+        held: float,
+        reads: tuple[float | None, float | None],
+        writes: tuple[float | None, float | None],
+    ) -> None:
+        """NFS: the time on the wire apart from the time spent waiting on this client. reads, writes:
+        seconds of a call on the wire and before it.
+        """
         load = base = waited = 0.0
-        for write, rate, rtt, queue, size in (
-            (False, self.read_operations_per_second, tick.read_rtt_seconds, tick.read_queue_seconds,
-             self.read_bytes_per_second),
-            (True, self.write_operations_per_second, tick.write_rtt_seconds, tick.write_queue_seconds,
-             self.write_bytes_per_second),
-        ):  # fmt: skip
+        for write, rate, (rtt, queue), size in (
+            (False, self.read_operations_per_second, reads, self.read_bytes_per_second),
+            (True, self.write_operations_per_second, writes, self.write_bytes_per_second),
+        ):
             if rate > 0 and rtt is not None:
                 load += rate * rtt
                 floor, own = self.rtt_floors.observe(write, size / rate, rtt, at)
