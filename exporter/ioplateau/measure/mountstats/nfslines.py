@@ -54,7 +54,7 @@ def numbers(words: Sequence[bytes]) -> list[int]:
         # int() alone would take "1_000" and "+1"; one test for all of them is the cheap one.
         if not b"".join(words).isdigit():
             return [_signed(_number(word)) for word in words]
-        values = [int(word) for word in words]
+        values = [*map(int, words)]
     except ValueError as error:  # FormatError, or int() that refuses 4,300 digits
         raise FormatError(str(error)[:80]) from None
     if values and max(values) >= 2**63:

@@ -9,7 +9,7 @@ https://github.com/torvalds/linux/blob/v6.1/net/sunrpc/stats.c
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import compress
 from operator import ne
@@ -99,14 +99,17 @@ class Operations(Mapping[str, Operation]):
     def __repr__(self) -> str:
         return repr(dict(self))
 
-    def moved(self, text: bytes, lines: Sequence[bytes], changed: Collection[int]) -> Operations:
-        """These, with other numbers in the lines `changed`."""
+    def moved(self, text: bytes, lines: Sequence[bytes], is_other: Sequence[bool]) -> Operations:
+        """These, with other plain numbers in the lines of which `is_other` says so."""
         places = self._places
-        known = {name: value for name, value in self._known.items() if places[name] not in changed}
+        known = {
+            name: value for name, value in self._known.items() if not is_other[places[name]]
+        }
         for name in DATA:
             place = places.get(name)
-            if place is not None and name not in known:
-                known[name] = parsed(lines[place])
+            if place is not None and is_other[place]:
+                line = lines[place]
+                known[name] = Operation(*map(int, line[line.index(b":") + 1 :].split()[:9]))
         return Operations(text, places, known)
 
 
@@ -118,9 +121,9 @@ def parsed(line: bytes) -> Operation:
 class _Shape(NamedTuple):
     """What the lines of a table look like without their numbers, line by line."""
 
-    beginnings: tuple[bytes, ...]  # up to the colon
+    beginnings: tuple[bytes, ...]  # up to the first number
     skeletons: tuple[bytes, ...]  # without digits
-    doubles: tuple[int, ...]  # pairs of blanks
+    numbers: tuple[int, ...]  # how many there are
     fixed: tuple[bool, ...]  # may not change: nothing that moves, or it moves for the first time
 
 
@@ -175,30 +178,28 @@ def read_moved(text: bytes, last: OperationTable) -> OperationTable | None:
     that happened.
 
     The lines that changed are looked at all together: each begins as it did and is the same without
-    its digits; no number went missing (two blanks in a row, or one at the end), none is longer than
-    18 digits, and the first of each line, of calls completed, is not 0.
+    its digits; no number went missing, none is longer than 18 digits, and the first of each line, of
+    calls completed, is not 0.
     """
     lines, before = text.split(b"\n"), last.lines or last.text.split(b"\n")
     if len(lines) != len(before):
         return None
     shape = last.shape or _shape(before, last.used)
     is_other = [*map(ne, lines, before)]
+    if True in compress(shape.fixed, is_other):
+        return None
     changed = [*compress(lines, is_other)]
     joined = b"\n".join(changed)
+    alike = joined.translate(_ALIKE)
     if (
-        any(compress(shape.fixed, is_other))
-        or not all(map(bytes.startswith, changed, compress(shape.beginnings, is_other)))
-        or joined.translate(None, _DIGITS) != b"\n".join(compress(shape.skeletons, is_other))
-        or joined.count(b": ") != len(changed)
-        or joined.count(b"  ") != sum(compress(shape.doubles, is_other))
-        or b" \n" in joined
-        or joined.endswith(b" ")
+        joined.translate(None, _DIGITS) != b"\n".join(compress(shape.skeletons, is_other))
+        or False in map(bytes.startswith, changed, compress(shape.beginnings, is_other))
+        or alike.count(b" 0") != sum(compress(shape.numbers, is_other))
+        or _LONG in alike
         or b": 0" in joined
-        or _LONG in joined.translate(_ALIKE)
     ):
         return None
-    places = {*compress(range(len(lines)), is_other)}
-    return OperationTable(text, last.used.moved(text, lines, places), (), lines, shape)
+    return OperationTable(text, last.used.moved(text, lines, is_other), (), lines, shape)
 
 
 _DIGITS = b"0123456789"
@@ -207,14 +208,16 @@ _LONG = b"0" * 19
 
 
 def _shape(lines: Sequence[bytes], used: Operations) -> _Shape:
-    beginnings = [line[: line.find(b":") + 1] for line in lines]
+    colons = [line.find(b":") for line in lines]
     return _Shape(
-        tuple(beginnings),
-        tuple(line.translate(None, _DIGITS) for line in lines),
-        tuple(line.count(b"  ") for line in lines),
+        tuple([line[: colon + 2] for line, colon in zip(lines, colons, strict=True)]),
+        tuple([line.translate(None, _DIGITS) for line in lines]),
+        tuple([line.translate(_ALIKE).count(b" 0") for line in lines]),
         tuple(
-            _label(beginning) not in used or not _is_good(line, len(beginning) - 1)
-            for line, beginning in zip(lines, beginnings, strict=True)
+            [
+                _label(line[: colon + 1]) not in used or not _is_good(line, colon)
+                for line, colon in zip(lines, colons, strict=True)
+            ]
         ),
     )
 
