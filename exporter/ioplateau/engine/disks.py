@@ -74,7 +74,7 @@ class Disks(Follower):
             if name in self._paths:
                 tick = self._follow_paths(at, flow, table, gap=gap)
             else:
-                tick = _follow(at, history, disks[name], gap=gap)
+                tick = _follow(at, history, disks[name], gap)
             flows[key] = tick
             if tick is None and is_shown:
                 self.is_strange = True
@@ -91,7 +91,7 @@ class Disks(Follower):
         is_same = self._counting.get(name, names) == names
         self._counting[name] = names
         now = multipath.together(head, counted)
-        return _follow(at, flow.history, now, gap=gap or not is_same)
+        return _follow(at, flow.history, now, gap or not is_same)
 
     def _learn_names(self, table: DiskTable, static: Static) -> None:
         seen = tuple(table.disks)
@@ -196,7 +196,7 @@ class Disks(Follower):
 
 
 def _follow(
-    at: float, history: Readings[DiskCounters], now: DiskCounters, *, gap: bool
+    at: float, history: Readings[DiskCounters], now: DiskCounters, gap: bool
 ) -> FlowTick | None:
     readings = history.timed
     if gap or not readings or at <= readings[-1][0]:

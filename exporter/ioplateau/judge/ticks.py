@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from operator import add, sub
 
 from ioplateau.judge.flows import FlowTick
 from ioplateau.measure import diskstats
@@ -69,30 +71,30 @@ def of_mount(before: Mount, after: Mount, elapsed_seconds: float) -> FlowTick | 
     """READ and WRITE calls of a superblock between two readings, payload bytes only."""
     if after.operations is before.operations:
         return _mount_at_rest(elapsed_seconds)
-    read = _Calls(before, after, READS)
-    write = _Calls(before, after, WRITES)
+    reads, _, _, _, received, read_queue, read_rtt, read_execute = _grown(before, after, READS)
+    writes, _, _, sent, _, write_queue, write_rtt, write_execute = _grown(before, after, WRITES)
     if len(after.bytes) > SERVER_WRITE and len(before.bytes) > SERVER_WRITE:
         read_bytes = after.bytes[SERVER_READ] - before.bytes[SERVER_READ]
         write_bytes = after.bytes[SERVER_WRITE] - before.bytes[SERVER_WRITE]
     else:
-        read_bytes, write_bytes = read.received, write.sent
+        read_bytes, write_bytes = received, sent
     t = elapsed_seconds
     return FlowTick(
         t,
-        read.operations / t,
-        write.operations / t,
+        reads / t,
+        writes / t,
         max(read_bytes, 0) / t,
         max(write_bytes, 0) / t,
-        read.mean(read.execute),
-        write.mean(write.execute),
+        read_execute / reads / 1000 if reads else None,
+        write_execute / writes / 1000 if writes else None,
         # Little's law over completed calls, the NFS counterpart of aqu-sz.
         # https://doi.org/10.1287/opre.9.3.383
-        (read.execute + write.execute) / t / 1000,
+        (read_execute + write_execute) / t / 1000,
         *UNKNOWN_ON_MOUNTS,
-        read.mean(read.rtt),
-        write.mean(write.rtt),
-        read.mean(read.queue),
-        write.mean(write.queue),
+        read_rtt / reads / 1000 if reads else None,
+        write_rtt / writes / 1000 if writes else None,
+        read_queue / reads / 1000 if reads else None,
+        write_queue / writes / 1000 if writes else None,
     )
 
 
@@ -123,28 +125,22 @@ def of_interface(
 UNKNOWN_ON_INTERFACES = (None, None, None, None, None, 0.0, 0.0, None, None, None, None)
 
 
-class _Calls:
-    """Growth of some operations between two readings, never below zero."""
-
-    __slots__ = ("execute", "operations", "queue", "received", "rtt", "sent")
-
-    def __init__(self, before: Mount, after: Mount, names: tuple[str, ...]) -> None:
-        self.operations = self.sent = self.received = self.queue = self.rtt = self.execute = 0
-        for name in names:
-            now = after.operations.get(name)
-            if now is not None:
-                self._add(before.operations.get(name, _NEVER), now)
-
-    def _add(self, was: Operation, now: Operation) -> None:
-        self.operations += max(now.operations - was.operations, 0)
-        self.sent += max(now.bytes_sent - was.bytes_sent, 0)
-        self.received += max(now.bytes_received - was.bytes_received, 0)
-        self.queue += max(now.queue_milliseconds - was.queue_milliseconds, 0)
-        self.rtt += max(now.rtt_milliseconds - was.rtt_milliseconds, 0)
-        self.execute += max(now.execute_milliseconds - was.execute_milliseconds, 0)
-
-    def mean(self, milliseconds: int) -> float | None:
-        return milliseconds / self.operations / 1000 if self.operations else None
+def _grown(before: Mount, after: Mount, names: tuple[str, ...]) -> Sequence[int]:
+    """By how much some operations grew together, in the columns of Operation but for errors; none
+    below zero.
+    """
+    total: list[int] = []
+    for name in names:
+        now = after.operations.get(name)
+        if now is None:
+            continue
+        grown = [*map(sub, now[:COLUMNS], before.operations.get(name, _NEVER)[:COLUMNS])]
+        if min(grown) < 0:
+            grown = [max(each, 0) for each in grown]
+        total = [*map(add, total, grown)] if total else grown
+    return total or _NOTHING
 
 
+COLUMNS = Operation._fields.index("errors")
 _NEVER = Operation(0, 0, 0, 0, 0, 0, 0, 0)
+_NOTHING = [0] * COLUMNS

@@ -22,20 +22,22 @@ TimedReadings: TypeAlias = tuple[tuple[float, C], ...]
 class Readings(Generic[C]):
     """The readings of one flow over the last `seconds`."""
 
-    __slots__ = ("_seconds", "timed")
+    __slots__ = ("_full", "timed")
 
     def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+        # Half a tick of grace: ticks jitter, and the window should hold whole intervals.
+        self._full = seconds - 1e-3
         self.timed: TimedReadings[C] = ()
 
     def push(self, at: float, value: C) -> None:
         """Add a reading whose counters continue the last one's."""
-        readings = self.timed
-        # Half a tick of grace: ticks jitter, and the window should hold whole intervals.
-        gone, most, full = 0, len(readings) - 2, self._seconds - 1e-3
-        while gone <= most and at - readings[gone + 1][0] >= full:
-            gone += 1
-        self.timed = (*readings[gone:], (at, value))
+        readings, full = self.timed, self._full
+        if len(readings) > 1 and at - readings[1][0] >= full:
+            gone, most = 1, len(readings) - 2
+            while gone <= most and at - readings[gone + 1][0] >= full:
+                gone += 1
+            readings = readings[gone:]
+        self.timed = (*readings, (at, value))
 
     def restart(self, at: float, value: C) -> None:
         """Begin anew: the counters were reset, or nobody watched for a while."""

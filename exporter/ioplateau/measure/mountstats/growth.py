@@ -145,15 +145,15 @@ def is_continuous(before: Mount, after: Mount) -> bool:
     Of the operations, READ and WRITE are looked at (they are at hand each tick); rates() looks
     at all.
     """
-    return (
-        before.device == after.device
-        and before.age_seconds <= after.age_seconds
-        and (before.bytes is after.bytes or all(map(le, before.bytes, after.bytes)))
-        and (
-            before.operations is after.operations
-            or all(_goes_on(before, after, name) for name in DATA)
-        )
-    )
+    if before.device != after.device or before.age_seconds > after.age_seconds:
+        return False
+    if before.bytes is not after.bytes and not all(map(le, before.bytes, after.bytes)):
+        return False
+    if before.operations is not after.operations:
+        for name in DATA:
+            if not _goes_on(before, after, name):
+                return False
+    return True
 
 
 def has_lost_data(before: Mount, after: Mount) -> bool:
@@ -173,7 +173,7 @@ def _is_lost(mount: Mount, name: str) -> bool:
 
 def _goes_on(before: Mount, after: Mount, name: str) -> bool:
     was, now = before.operations.get(name), after.operations.get(name)
-    if was is None or was is now:
+    if was is now or was is None:
         return True
     if now is None:
         return _is_unreadable(after, name)

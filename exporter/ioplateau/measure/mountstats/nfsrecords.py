@@ -114,11 +114,8 @@ class _Memo:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def find(self, position: int, text: bytes, at: int) -> _KnownRecord | None:
-        """What was kept of the record at `at`, which usually stands where it stood."""
-        known = self.records[position] if position < len(self.records) else None
-        if known is not None and text.startswith(known.head.text, at):
-            return known
+    def find(self, text: bytes, at: int) -> _KnownRecord | None:
+        """What was kept of the record at `at`, which stood elsewhere."""
         if self.by_header is None:
             self.by_header = {
                 nfsheads.header(k.head.text): k for k in self.records if k is not None
@@ -147,10 +144,13 @@ class _Parse:
 
     def read_from(self, at: int) -> None:
         """Take in every record from `at` on, where the first begins."""
-        text, records = self._text, self._memo.records
+        text, records, last = self._text, self._memo.records, self._last.records
         while at < len(text):
             at += len(_DEVICE)
-            known = self._last.find(len(records), text, at)
+            # It usually stands where it stood.
+            known = last[len(records)] if len(records) < len(last) else None
+            if known is None or not text.startswith(known.head.text, at):
+                known = self._last.find(text, at)
             end = self._repeat(at, known) if known is not None else -1
             if end < 0:
                 end = _next_record(text, at)
@@ -158,11 +158,12 @@ class _Parse:
             at = end
 
     def _repeat(self, at: int, known: _KnownRecord) -> int:
-        """Take in the record at `at` if it is `kept` but for its age and its connections, which
+        """Take in the record at `at` if it is `known` but for its age and its connections, which
         are those of the record before it, as on most mounts at most times. Where it ends; -1:
         something else changed.
         """
-        text, head, front, table = self._text, known.head, known.front, known.table
+        text = self._text
+        head, front, table = known
         age_start = end = at + len(head.text)
         if front is not None and table is not None:
             lines, connections = self._repeated

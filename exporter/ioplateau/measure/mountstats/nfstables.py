@@ -102,9 +102,7 @@ class Operations(Mapping[str, Operation]):
     def moved(self, text: bytes, lines: Sequence[bytes], is_other: Sequence[bool]) -> Operations:
         """These, with other plain numbers in the lines of which `is_other` says so."""
         places = self._places
-        known = {
-            name: value for name, value in self._known.items() if not is_other[places[name]]
-        }
+        known = {name: value for name, value in self._known.items() if not is_other[places[name]]}
         for name in DATA:
             place = places.get(name)
             if place is not None and is_other[place]:
