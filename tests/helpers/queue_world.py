@@ -198,7 +198,6 @@ def _witness(scene: Scene, done: float, on_wire: float, waited: float) -> Witnes
             slot_limit=scene.slots,
             backlog=max(0.0, waited - on_wire) if scene.slots else 0.0,
             on_wire=round(on_wire),
-            sends_per_second=done,
             receives_per_second=done,
         )
         return Witness(clients={MOUNT: client})

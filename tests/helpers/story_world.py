@@ -243,7 +243,7 @@ def _mount_tick(
 ) -> tuple[FlowTick, ClientWitness]:
     if load.stalled:
         return FlowTick(tick), ClientWitness(
-            1, on_wire=int(load.depth or 2), sends_per_second=0.0, receives_per_second=0.0
+            1, on_wire=int(load.depth or 2), receives_per_second=0.0
         )
     calls = _outstanding(device, load, rate, latency, tick)
     on_wire = min(calls, device.slots) if device.slots else calls
@@ -270,6 +270,5 @@ def _mount_tick(
         1,
         backlog=waiting,
         on_wire=round(on_wire),
-        sends_per_second=rate,
         receives_per_second=rate,
     )

@@ -255,7 +255,8 @@ class Accounts:
 
     def _limits(self, budget: Budget, verdict: Verdict) -> tuple[Limit, ...]:
         """The known limits, and those the judge found by itself: once met, they stay."""
-        self._learn(verdict)
+        if verdict.dimension is not None and verdict.limit:
+            self._learn(verdict, verdict.dimension, verdict.limit)
         learned = self._learned.get(budget.key)
         if not learned:
             return budget.limits
@@ -263,14 +264,12 @@ class Accounts:
         found = (limit for way, limit in learned.items() if way not in known)
         return (*budget.limits, *found)
 
-    def _learn(self, verdict: Verdict) -> None:
-        if verdict.dimension is None or not verdict.limit:
-            return
-        way = (verdict.dimension, verdict.direction or Direction.TOTAL)
+    def _learn(self, verdict: Verdict, dimension: Dimension, value: float) -> None:
+        way = (dimension, verdict.direction or Direction.TOTAL)
         before = self._learned.get(verdict.key, {}).get(way)
         if verdict.origin is Origin.LEARNED:
-            if before is None or before.value != verdict.limit:
-                self._learned.setdefault(verdict.key, {})[way] = _observed(*way, verdict.limit)
+            if before is None or before.value != value:
+                self._learned.setdefault(verdict.key, {})[way] = _observed(*way, value)
         elif before is not None and verdict.word is Word.THROTTLED:
             del self._learned[verdict.key][way]  # the known limit was met after all
 

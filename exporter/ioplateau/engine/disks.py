@@ -13,7 +13,7 @@ from ioplateau.limits.budgets import FlowKey
 from ioplateau.limits.stacks import is_remote_disk
 from ioplateau.measure import diskstats, multipath, sysblock
 from ioplateau.measure.asked import Asked
-from ioplateau.measure.delta import Readings, window
+from ioplateau.measure.delta import Readings, timed, window
 from ioplateau.measure.diskstats import DiskCounters, DiskTable
 from ioplateau.measure.snapshot import Static
 from ioplateau.measure.sysblock import BlockDevice
@@ -39,6 +39,7 @@ class Disks(Follower):
         self.devices: Mapping[str, BlockDevice] = {}
         self.names: tuple[str, ...] = ()
         self._flows: tuple[_Flow, ...] = ()  # of the names
+        self._shown: Mapping[str, Readings[DiskCounters]] = {}
         # Followed, since they draw on the VM like any other, and not shown.
         self.hidden: frozenset[str] = frozenset()
         self._static: Static | None = None
@@ -131,6 +132,7 @@ class Disks(Follower):
             )
             for name in names
         )
+        self._shown = {flow.name: flow.history for flow in self._flows if flow.is_shown}
         self._has_unknown = any(
             flow.is_shown and flow.name not in self.devices for flow in self._flows
         )
@@ -182,14 +184,14 @@ class Disks(Follower):
 
     def states(self) -> Mapping[str, DiskState]:
         """As of now, made when somebody asks."""
-        read = [(flow.name, flow.history.timed) for flow in self._flows if flow.is_shown]
+        names, read = self._shown, timed(self._shown.values())
         devices, is_blind = self.devices, self._is_blind
         return Asked(
             lambda: {
                 name: DiskState(
                     name, readings[-1][1], None if is_blind else window(readings), devices.get(name)
                 )
-                for name, readings in read
+                for name, readings in zip(names, read, strict=True)
                 if readings
             }
         )

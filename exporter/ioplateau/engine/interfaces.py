@@ -12,7 +12,7 @@ from ioplateau.judge.flows import FlowTick
 from ioplateau.limits.budgets import FlowKey
 from ioplateau.measure import interfaces
 from ioplateau.measure.asked import Asked
-from ioplateau.measure.delta import Readings, TimedReadings, window
+from ioplateau.measure.delta import Readings, TimedReadings, timed, window
 from ioplateau.measure.interfaces import InterfaceCounters, InterfaceTable
 from ioplateau.state import InterfaceState
 
@@ -52,12 +52,12 @@ class Interfaces(Follower):
         """As of now, made when somebody asks."""
         if isinstance(links, dict):
             self._links = links
-        read = [(key.name, history.timed) for key, history in self._flows]
+        flows, read = self._flows, timed([history for _, history in self._flows])
         told, is_blind = self._links, self._is_blind
         return Asked(
             lambda: {
-                name: _state(name, readings, told.get(name), is_blind=is_blind)
-                for name, readings in read
+                key.name: _state(key.name, readings, told.get(key.name), is_blind=is_blind)
+                for (key, _), readings in zip(flows, read, strict=True)
                 if readings
             }
         )

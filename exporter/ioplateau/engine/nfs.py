@@ -8,7 +8,8 @@ https://github.com/torvalds/linux/blob/v6.1/fs/nfs/super.c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from ioplateau.engine import nfslayout
@@ -22,7 +23,7 @@ from ioplateau.limits.budgets import FlowKey
 from ioplateau.limits.topology import NfsFlow
 from ioplateau.measure import mountinfo, mountstats
 from ioplateau.measure.asked import Asked
-from ioplateau.measure.delta import ReadingPair, TimedReadings, window
+from ioplateau.measure.delta import ReadingPair, Readings, TimedReadings, timed, window
 from ioplateau.measure.mountinfo import MountEntry
 from ioplateau.measure.mountstats import Mount, MountTable, NfsConnection
 from ioplateau.measure.snapshot import Snapshot
@@ -85,38 +86,31 @@ class Nfs(Follower):
         self.table = table
         mounts = table.mounts
         flows: dict[FlowKey, FlowTick | None] = {}
-        rest: tuple[float, FlowTick | None] = (0.0, None)  # of all that rest since the same time
         for superblock in self._now.superblocks.values():
-            history, now = superblock.history, mounts[superblock.record]
-            readings = history.timed
-            if readings and not gap and _rests(readings[-1][1], now):
-                elapsed = at - readings[-1][0]
-                if elapsed != rest[0]:
-                    tick = ticks.of_mount(readings[-1][1], now, elapsed) if elapsed > 0 else None
-                    rest = elapsed, tick
-                history.push(at, now)
-                flows[superblock.flow] = rest[1]
-            else:
-                flows[superblock.flow] = self._follow(at, superblock, now, gap=gap)
+            flows[superblock.flow] = self._follow(at, superblock, mounts[superblock.record], gap)
         for client in self._now.clients.values():
             _follow_client(at, client, mounts[client.record].connections, gap=gap)
         return Outcome(flows)
 
-    def _follow(
-        self, at: float, superblock: Superblock, now: Mount, *, gap: bool
-    ) -> FlowTick | None:
-        last = superblock.history.last
-        if last is not None and not gap and mountstats.has_lost_data(last[1], now):
-            # One torn reading costs itself: the next whole one goes on from the last whole one.
-            if now.unreadable and at - last[0] < TORN_INTERVALS * self.settings.interval_seconds:
+    def _follow(self, at: float, superblock: Superblock, now: Mount, gap: bool) -> FlowTick | None:
+        history = superblock.history
+        readings = history.timed
+        if gap or not readings:
+            history.restart(at, now)
+            return None
+        before_at, before = readings[-1]
+        if not _rests(before, now):
+            if mountstats.has_lost_data(before, now):
+                # One torn reading costs itself: the next whole one goes on from the last whole one.
+                patience = TORN_INTERVALS * self.settings.interval_seconds
+                if not now.unreadable or at - before_at >= patience:
+                    history.restart(at, now)
                 return None
-            superblock.history.restart(at, now)
-            return None
-        if last is None or gap or not mountstats.is_continuous(last[1], now):
-            superblock.history.restart(at, now)
-            return None
-        superblock.history.push(at, now)
-        return ticks.of_mount(last[1], now, at - last[0]) if at > last[0] else None
+            if not mountstats.is_continuous(before, now):
+                history.restart(at, now)
+                return None
+        history.push(at, now)
+        return ticks.of_mount(before, now, at - before_at) if at > before_at else None
 
     def _learn_layout(self, table: MountTable) -> None:
         """Group the records into superblocks and clients, when the set of mounts changed."""
@@ -194,8 +188,8 @@ class Nfs(Follower):
 
     def mount_states(self) -> Mapping[str, NfsMountState]:
         """As of now, made when somebody asks."""
-        read = [(each, each.history.timed) for each in self._now.superblocks.values()]
-        is_blind = self._is_blind
+        superblocks = self._now.superblocks.values()
+        read, is_blind = timed(map(_history, superblocks)), self._is_blind
         return Asked(
             lambda: {
                 superblock.label: NfsMountState(
@@ -206,7 +200,7 @@ class Nfs(Follower):
                     superblock.mount_points,
                     superblock.client,
                 )
-                for superblock, readings in read
+                for superblock, readings in zip(superblocks, read, strict=True)
                 if readings
             }
         )
@@ -237,7 +231,8 @@ class Nfs(Follower):
 
     def client_states(self, slot_limit: int | None) -> Mapping[ClientKey, NfsClientState]:
         """As of now, made when somebody asks."""
-        read = [(each, each.history.timed) for each in self._now.clients.values()]
+        clients = self._now.clients.values()
+        read = [*zip(clients, timed(map(_history, clients)), strict=True)]
         sockets, is_blind = self._sockets, self._is_blind
         return Asked(lambda: _client_states(read, sockets, slot_limit, is_blind=is_blind))
 
@@ -284,6 +279,9 @@ def _client_states(
         twin = found.get(client.key)
         found[client.key] = state if twin is None else _together(twin, state)
     return found
+
+
+_history: Callable[[Any], Readings[Any]] = attrgetter("history")
 
 
 def _rests(before: Mount, now: Mount) -> bool:

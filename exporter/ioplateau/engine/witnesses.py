@@ -71,19 +71,16 @@ class Witnesses:
         span = reading.tick
         if span is None:
             return ClientWitness(connections=len(reading.now), slot_limit=reading.slot_limit)
-        sends = _growth(span, attrgetter("sends"))
-        receives = _growth(span, attrgetter("receives"))
-        backlog = _growth(span, attrgetter("backlog_sum"))
-        idle = [one.idle_seconds for one in reading.now if one.idle_seconds is not None]
+        sends = _growth(span, _sends)
+        receives = _growth(span, _receives)
+        backlog = _growth(span, _backlog)
         held = [self._held[name] for name in map(_name, reading.sockets) if name in self._held]
         return ClientWitness(
             connections=len(reading.now),
             slot_limit=reading.slot_limit,
             backlog=max(backlog, 0) / sends if sends > 0 else None,
-            on_wire=max(sum([one.sends - one.receives for one in reading.now]), 0),
-            sends_per_second=max(sends, 0) / span.elapsed_seconds,
+            on_wire=max(sum(map(_sends, reading.now)) - sum(map(_receives, reading.now)), 0),
             receives_per_second=max(receives, 0) / span.elapsed_seconds,
-            idle_seconds=float(min(idle)) if idle else None,
             sender_limited_ratio=_mean(held),
         )
 
@@ -115,6 +112,11 @@ class Sockets(Follower):
 
 def _name(socket: TcpSocket) -> Name:
     return (socket.local_address, socket.local_port, socket.remote_address, socket.remote_port)
+
+
+_sends: Callable[[NfsConnection], int] = attrgetter("sends")
+_receives: Callable[[NfsConnection], int] = attrgetter("receives")
+_backlog: Callable[[NfsConnection], int] = attrgetter("backlog_sum")
 
 
 def _growth(

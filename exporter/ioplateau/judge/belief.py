@@ -20,6 +20,8 @@ class Belief:
 
     def weigh(self, gain: float, dt: float) -> None:
         """One block of `dt` seconds, each of which counts for `gain` seconds (below zero: against)."""
+        if gain <= 0 and not self.seconds:
+            return  # nothing is believed, and nothing speaks for it
         step = gain * min(dt, number.LONGEST_STEP_SECONDS)
         self.seconds = min(number.FULL_SECONDS, max(0.0, self.seconds + step))
         self.held = self.seconds >= number.ON_SECONDS or (

@@ -137,7 +137,7 @@ class DiskJudge:
             tick = flows.get(flow)
             if tick is None:
                 watched.miss()
-            elif not watched.sleeps_on(tick):
+            elif not (watched.asleep and watched.sleeps_on(tick)):
                 watched.look(tick, at, dt)
         awake, lasting = apart(self._disks)
         bound = self._bind_disks(at, dt, awake)
@@ -149,11 +149,10 @@ class DiskJudge:
         self._lane_held = held is not None and (claim is None or claim.direct)
         exceeded = instance_exceeded(witness.ebs.values())
         for key, case in self._disks.items():
-            ebs = witness.ebs.get(key.name)
-            if ebs is not None:
+            if witness.ebs and (ebs := witness.ebs.get(key.name)) is not None:
                 verdicts[key] = self._by_counters(at, dt, case, volume_exceeded(ebs))
-            elif key in lasting:
-                verdicts[key] = lasting[key]
+            elif (verdict := lasting.get(key)) is not None:
+                verdicts[key] = verdict
             else:
                 verdicts[key] = self._judge_disk(at, dt, case, bound.get(key), held, culprit)
         for key, case in self._stripes.items():

@@ -296,8 +296,15 @@ class Plateau:
                     return Evidence(1.0, dimension, level.mean)
         return None
 
+    @property
+    def _has_met(self) -> bool:
+        """Whether there was ever a ceiling, as most budgets have none."""
+        return any(self.ceilings.values())
+
     def standing(self, drawn: Drawn) -> tuple[Dimension, float] | None:
         """The trusted ceiling at which what is drawn stands now."""
+        if not self._has_met:
+            return None
         for dimension, rate in (
             (Dimension.IOPS, drawn.operations),
             (Dimension.THROUGHPUT, drawn.bytes),
@@ -483,6 +490,8 @@ class Plateau:
 
     def met(self) -> tuple[Met, ...]:
         """Every learned limit that is trusted, the longest met first."""
+        if not self._has_met:
+            return ()
         found = [
             Met(dimension, ceiling.value, ceiling.seconds)
             for dimension, ceilings in self.ceilings.items()

@@ -109,7 +109,7 @@ class MountJudge:
                     _look_at_interface(watched, tick)
                 continue
             is_silent = bool(silent) and self._clients.get(flow, "") in silent
-            if tick is not None and watched.sleeps_on(tick) and not is_silent:
+            if watched.asleep and tick is not None and watched.sleeps_on(tick) and not is_silent:
                 self._follow_usual(flow, 0.0, dt)
                 continue
             self._awake[flow] = watched
@@ -182,9 +182,10 @@ class MountJudge:
 
     def _follow_usual(self, flow: FlowKey, operations_per_second: float, dt: float) -> None:
         usual = self._usual.get(flow, 0.0)
-        self._usual[flow] = usual + min(1.0, dt / number.USUAL_SECONDS) * (
-            operations_per_second - usual
-        )
+        if usual or operations_per_second:
+            self._usual[flow] = usual + min(1.0, dt / number.USUAL_SECONDS) * (
+                operations_per_second - usual
+            )
 
     def _remember_wire(self, witness: Witness) -> None:
         self._on_wire = {name: client.on_wire or 0 for name, client in witness.clients.items()}

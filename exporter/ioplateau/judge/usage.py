@@ -211,8 +211,9 @@ class FlowClock:
     def observe(self, elapsed: float | None, verdicts: Mapping[BudgetKey, Verdict]) -> None:
         if elapsed is None:
             return
-        for verdict in verdicts.values():
-            if verdict.word is Word.THROTTLED and verdict.dimension is not None:
+        throttled = Word.THROTTLED
+        for verdict in [each for each in verdicts.values() if each.word is throttled]:
+            if verdict.dimension is not None:
                 for flow in verdict.sufferers:
                     key = (flow, verdict.key, verdict.dimension)
                     self.seconds[key] = self.seconds.get(key, 0.0) + elapsed

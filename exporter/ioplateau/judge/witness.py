@@ -24,9 +24,7 @@ class ClientWitness(NamedTuple):
     slot_limit: int | None = None
     backlog: float | None = None
     on_wire: int | None = None
-    sends_per_second: float | None = None
     receives_per_second: float | None = None
-    idle_seconds: float | None = None
     sender_limited_ratio: float | None = None
 
 

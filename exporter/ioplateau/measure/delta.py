@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 C = TypeVar("C")
 
@@ -51,6 +53,14 @@ class Readings(Generic[C]):
     def tick(self) -> ReadingPair[C] | None:
         """The last two readings."""
         return window(self.timed[-2:])
+
+
+def timed(histories: Iterable[Readings[C]]) -> list[TimedReadings[C]]:
+    """What each of them holds now."""
+    return [*map(_timed, histories)]
+
+
+_timed: Callable[[Readings[Any]], TimedReadings[Any]] = attrgetter("timed")
 
 
 def window(readings: TimedReadings[C]) -> ReadingPair[C] | None:
