@@ -245,7 +245,7 @@ def test_the_time_of_each_kind_survives_the_u32_wrap(kind):
 def test_a_column_that_fell_is_a_new_story(column):
     before, after = disk(**{column: 1000}), disk(**{column: 999})
 
-    assert not diskstats.is_continuous(before, after)
+    assert diskstats.grown(before, after) is None
     assert diskstats.rates(before, after, elapsed_seconds=1.0) is None
 
 
@@ -254,7 +254,7 @@ def test_another_device_number_under_the_same_name_is_a_new_story():
 
 
 def test_fewer_requests_in_flight_are_the_same_story():
-    assert diskstats.is_continuous(disk(in_flight=9), disk(in_flight=0))
+    assert diskstats.grown(disk(in_flight=9), disk(in_flight=0)) is not None
 
 
 @pytest.mark.parametrize("elapsed_seconds", [0.0, -1.0])

@@ -10,7 +10,7 @@ from ioplateau.judge.learned import Plateau
 from ioplateau.judge.memory import SavedCase, SavedLimit
 from ioplateau.judge.phases import Claim, Signs
 from ioplateau.judge.pool import Pool
-from ioplateau.judge.signals import Queue, WatchedFlow
+from ioplateau.judge.signals import STRONG, WEAK, Queue, WatchedFlow
 from ioplateau.judge.usage import rate_of
 from ioplateau.limits.budgets import (
     Budget,
@@ -118,7 +118,7 @@ class Case:
             )
         else:
             self.at_rest = False
-        queue = Queue.STRONG if sibling and drawn.queue < Queue.STRONG else drawn.queue
+        queue = STRONG if sibling and drawn.queue < STRONG else drawn.queue
         unit = self.budget.operation_bytes
         close = False
         binding: Claim | None = None
@@ -143,7 +143,7 @@ class Case:
     def _signs(self, queue: Queue, limit: Limit, *, elsewhere: bool) -> Signs:
         drawn = self.drawn
         level = latency = None
-        if limit.direction is Direction.TOTAL and (elsewhere or queue is Queue.WEAK):
+        if limit.direction is Direction.TOTAL and (elsewhere or queue is WEAK):
             level, latency = drawn.level_of(limit.dimension), drawn.flat_latency()
         if limit.dimension is Dimension.IOPS:
             hidden, doubtful = drawn.hidden_operations, drawn.doubtful_operations

@@ -23,7 +23,7 @@ from ioplateau.judge.pool import Member, Pool
 from ioplateau.judge.providers import instance_exceeded, volume_exceeded
 from ioplateau.judge.restart import SavedCases, saved_part
 from ioplateau.judge.rulings import Ruling, quiet, rule
-from ioplateau.judge.signals import Queue, WatchedFlow
+from ioplateau.judge.signals import STRONG, WatchedFlow
 from ioplateau.judge.witness import Witness
 from ioplateau.limits.budgets import Budget, BudgetKey, Dimension, FlowKey, Kind, Verdict, Word
 
@@ -191,9 +191,7 @@ class DiskJudge:
         found: set[str] = set()
         for case in self._stripes.values():
             watched_flows = [self._watched_flows.get(flow) for flow in case.budget.members]
-            if any(
-                watched is not None and watched.queue >= Queue.STRONG for watched in watched_flows
-            ):
+            if any(watched is not None and watched.queue >= STRONG for watched in watched_flows):
                 found.update(flow.name for flow in case.budget.members)
         return found
 
@@ -232,7 +230,7 @@ class DiskJudge:
 
     def _all_at_their_own(self, pool: Pool) -> bool:
         """Whether every disk that waits stands at a limit of its own."""
-        waiting = [m.name for m in pool.moving if m.watched.queue >= Queue.STRONG]
+        waiting = [m.name for m in pool.moving if m.watched.queue >= STRONG]
         cases = [self._disks.get(BudgetKey(Kind.DISK, name)) for name in waiting]
         return bool(cases) and all(case and _best_fit(case) <= number.BLOCK_ABOVE for case in cases)
 
@@ -257,10 +255,10 @@ class DiskJudge:
             if pool.is_cache and found and not is_slower(pool, self._uncached_pool()):
                 case.plateau.rest(dt)
                 continue
-            who = of_disks(pool) if pool.queue >= Queue.STRONG else Culprit.DISK
+            who = of_disks(pool) if pool.queue >= STRONG else Culprit.DISK
             if is_one_queue(case, self._disks):
                 shared |= in_one_queue(pool, self._disks)
-            if pool.queue >= Queue.STRONG and culprit is not Culprit.VM:
+            if pool.queue >= STRONG and culprit is not Culprit.VM:
                 culprit = who
             case.plateau.step(
                 pool,
@@ -271,7 +269,7 @@ class DiskJudge:
             if case.plateau.on and not lanes:
                 found[key] = None
         whole = self._uncached_pool()
-        waits = any(case.watched.queue >= Queue.STRONG for case in awake.values())
+        waits = any(case.watched.queue >= STRONG for case in awake.values())
         hints = ceilings_met(self._disks) if waits else []
         if waits:
             shared |= stripe_followers(self._stripes.values(), self._watched_flows)
@@ -334,13 +332,13 @@ class DiskJudge:
         if case.plateau.on:
             who = Culprit.EITHER if self._is_alone() else culprit
             return rule(case, at, Ruling.learned(case, who), sufferers=case.budget.members)
-        if held is not None and watched.queue >= Queue.STRONG:
+        if held is not None and watched.queue >= STRONG:
             return rule(case, at, Ruling.of(Word.AFFECTED, parent=held))
         return quiet(case, at, dt)
 
     def _is_alone(self) -> bool:
         """Whether one disk waits and no lane's limit is known: it may be the lane's as well."""
-        waiting = sum(case.watched.queue >= Queue.STRONG for case in self._disks.values())
+        waiting = sum(case.watched.queue >= STRONG for case in self._disks.values())
         return waiting <= 1 and not any(case.claims for case in self._lanes.values())
 
     def _judge_stripe(
@@ -363,15 +361,13 @@ class DiskJudge:
             return rule(
                 case, at, Ruling.by_member(hot), sufferers=(FlowKey("disk", case.budget.key.name),)
             )
-        if held is not None and case.drawn.queue >= Queue.STRONG:
+        if held is not None and case.drawn.queue >= STRONG:
             return rule(case, at, Ruling.of(Word.AFFECTED, parent=held))
         return quiet(case, at, dt)
 
     def _judge_lane(self, at: float, dt: float, case: Case, claim: Claim | None) -> Verdict:
         pool = case.pool
-        waiting = tuple(
-            FlowKey("disk", m.name) for m in pool.moving if m.watched.queue >= Queue.STRONG
-        )
+        waiting = tuple(FlowKey("disk", m.name) for m in pool.moving if m.watched.queue >= STRONG)
         if claim is not None:
             return rule(case, at, Ruling.known(case, claim), sufferers=waiting)
         if case.plateau.on:

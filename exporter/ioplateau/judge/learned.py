@@ -14,7 +14,7 @@ from ioplateau.judge import parameters as number
 from ioplateau.judge.belief import Belief
 from ioplateau.judge.memory import SavedCeiling, SavedNow, SavedPlateau, SavedStand
 from ioplateau.judge.phases import follows, weight_of
-from ioplateau.judge.signals import Queue
+from ioplateau.judge.signals import DEEP, NONE, STRONG, Queue
 from ioplateau.judge.window import Level, Recent, beats, echo, is_straight
 from ioplateau.limits.budgets import Dimension
 from ioplateau.measure.nothing import NO_ENTRIES
@@ -189,7 +189,7 @@ class Plateau:
         else:
             self._runs.clear()
         if not weight:
-            if drawn.queue is Queue.NONE and drawn.left < 1.0 and not drawn.is_held:
+            if drawn.queue is NONE and drawn.left < 1.0 and not drawn.is_held:
                 self._learn_free(drawn)
                 self.belief.drop()  # nothing is outstanding any more
             self.rest(dt)
@@ -203,7 +203,7 @@ class Plateau:
         may_learn = (
             allowed
             and settled
-            and drawn.queue >= Queue.STRONG
+            and drawn.queue >= STRONG
             and drawn.operations >= number.LEAST_OPERATIONS
         )
         evidence = self._recurrence(drawn, hints, weight) or (
@@ -338,7 +338,7 @@ class Plateau:
         dimension, level = self._flatter(drawn)
         count = min(level.count, drawn.queued)
         # Few at a time can not be many that wait: then it is the time they wait that tells.
-        deep = drawn.queue is Queue.DEEP or drawn.excess >= number.STEEP
+        deep = drawn.queue is DEEP or drawn.excess >= number.STEEP
         if drawn.is_locked and count >= number.POOL_BLOCKS and level.spread <= number.LOCKED_FLAT:
             return Evidence(1.0, dimension, level.mean)  # no application moves like that
         if count < number.LEVEL_LEAST or self.is_elsewhere(dimension, level.mean):
@@ -415,7 +415,7 @@ class Plateau:
             )
         highest = self._highest[dimension]
         if highest and level.mean < number.BELOW_FREE * highest:
-            flat = number.BELOW_DEEP_SPREAD if drawn.queue is Queue.DEEP else number.BELOW_SPREAD
+            flat = number.BELOW_DEEP_SPREAD if drawn.queue is DEEP else number.BELOW_SPREAD
             return drawn.queued < number.BELOW_BLOCKS or level.spread > flat
         return False
 

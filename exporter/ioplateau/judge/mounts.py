@@ -12,7 +12,7 @@ from ioplateau.judge.memory import SavedPart
 from ioplateau.judge.providers import allowance_exceeded
 from ioplateau.judge.restart import SavedCases, saved_part
 from ioplateau.judge.rulings import Ruling, quiet, rule
-from ioplateau.judge.signals import Queue, WatchedFlow
+from ioplateau.judge.signals import NONE, STRONG, WatchedFlow
 from ioplateau.judge.witness import ClientWitness, Witness
 from ioplateau.limits.budgets import (
     Budget,
@@ -140,7 +140,7 @@ class MountJudge:
             watched.unsettle()
 
     def _queued(self) -> tuple[FlowKey, ...]:
-        return tuple(flow for flow, watched in self._awake.items() if watched.queue >= Queue.STRONG)
+        return tuple(flow for flow, watched in self._awake.items() if watched.queue >= STRONG)
 
     # -- stalls
 
@@ -221,28 +221,28 @@ class MountJudge:
             watched.level_of(Dimension.THROUGHPUT).spread
             >= max(number.STILL, number.STILLER * whole)
             for flow, watched in self._awake.items()
-            if watched.queue >= Queue.STRONG
+            if watched.queue >= STRONG
         )
 
     def _lend_queue(self, nic: WatchedFlow) -> int:
         """Let the mounts that wait speak for the interface, if they carry most of it; how many."""
-        queue, read, write, waiting = Queue.NONE, 0.0, 0.0, 0
+        queue, read, write, waiting = NONE, 0.0, 0.0, 0
         short = {key.name for key, case in self._slots.items() if case.word is Word.THROTTLED}
         for flow, watched in self._awake.items():
-            if watched.queue > Queue.NONE:
+            if watched.queue > NONE:
                 queue = max(queue, watched.queue)
                 read += watched.read_bytes_per_second
                 write += watched.write_bytes_per_second
                 # Who waits for slots waits here, not on the wire.
-                waiting += watched.queue >= Queue.STRONG and self._clients.get(flow) not in short
+                waiting += watched.queue >= STRONG and self._clients.get(flow) not in short
                 nic.operations += watched.operations
                 nic.excess = max(nic.excess, watched.excess)
         carried = max(
             read / nic.read_bytes_per_second if nic.read_bytes_per_second else 0.0,
             write / nic.write_bytes_per_second if nic.write_bytes_per_second else 0.0,
         )
-        nic.queue = queue if carried >= 0.5 else Queue.NONE
-        nic.queued = nic.queued + 1 if nic.queue >= Queue.STRONG else 0
+        nic.queue = queue if carried >= 0.5 else NONE
+        nic.queued = nic.queued + 1 if nic.queue >= STRONG else 0
         nic.recent_operations.add(0.0)
         return waiting
 
@@ -346,7 +346,7 @@ class MountJudge:
             elif name in slots:
                 parent = BudgetKey(Kind.NFS_SLOTS, name)
                 verdicts[key] = rule(case, at, Ruling.of(Word.AFFECTED, parent=parent))
-            elif held is not None and watched.queue >= Queue.STRONG:
+            elif held is not None and watched.queue >= STRONG:
                 verdicts[key] = rule(case, at, Ruling.of(Word.AFFECTED, parent=held))
             else:
                 verdicts[key] = quiet(case, at, dt)

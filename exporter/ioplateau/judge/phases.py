@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from ioplateau.judge import parameters as number
 from ioplateau.judge.belief import Belief
 from ioplateau.judge.memory import SavedClaim
-from ioplateau.judge.signals import Queue
+from ioplateau.judge.signals import DEEP, STRONG, WEAK, Queue
 from ioplateau.judge.window import Level
 from ioplateau.limits.budgets import Limit
 
@@ -99,7 +99,7 @@ class Claim:
         self.smooth += (0.5 * dt if dt < 2.0 else 1.0) * (rate - self.smooth)
         value = self._nearest(rate, signs)
         self.direct = value is not None or (self.direct and signs.hidden == 0)
-        if value is None and signs.hidden > 0 and signs.queue is Queue.DEEP:
+        if value is None and signs.hidden > 0 and signs.queue is DEEP:
             value = self._with_misses(rate, signs.hidden)
         if value is not None:
             self.value = value
@@ -112,7 +112,7 @@ class Claim:
         if is_near:
             if weight:
                 return weight
-            if signs.queue is Queue.WEAK:
+            if signs.queue is WEAK:
                 return _locked(rate / self.value, signs)
             return -number.UNQUEUED_LOSS
         if signs.elsewhere or (not weight and signs.left < 1.0):
@@ -222,7 +222,7 @@ def weight_of(drawn: Waits, queue: Queue) -> float:
     ) >= number.DEEP_WAITING:
         return number.OVERWHELMING_WEIGHT
     is_queue = (
-        queue >= Queue.STRONG
+        queue >= STRONG
         or (waiting >= number.QUEUE_WAITING and excess >= number.QUEUE_EXCESS)
         or (waiting >= number.SHARE_WAITING and excess >= number.OVERWHELMING_EXCESS)
         or left >= number.LEFT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from ioplateau.judge import parameters as number
-from ioplateau.judge.signals import Queue, WatchedFlow
+from ioplateau.judge.signals import DEEP, NONE, STRONG, WEAK, Queue, WatchedFlow
 from ioplateau.judge.window import Level, Levels, Recent
 
 
@@ -97,7 +97,7 @@ class Pool(Levels):
         self.came = self.left = 0.0
         self.is_held = False  # some member waits, though its own limit may explain it
         self.own = False  # some member that waits has been faster
-        self.queue = Queue.NONE
+        self.queue = NONE
         self.waiting_members = self.active_members = 0
         self.operations_level: Level | None = None
         self.bytes_level: Level | None = None
@@ -147,7 +147,7 @@ class Pool(Levels):
             if operations < 1.0 or not watched.known:
                 continue
             self.active_members += 1
-            self.is_held = self.is_held or watched.queue >= Queue.STRONG
+            self.is_held = self.is_held or watched.queue >= STRONG
             if member.name in explained:
                 continue
             free += operations
@@ -156,11 +156,11 @@ class Pool(Levels):
             self.came += watched.came
             self.left += watched.left
             base += max(0.0, watched.outstanding - watched.waiting)
-            if watched.queue >= Queue.STRONG:
+            if watched.queue >= STRONG:
                 strong += operations
                 self.waiting_members += 1
                 self.own = self.own or watched.own
-            elif watched.queue is Queue.WEAK:
+            elif watched.queue is WEAK:
                 weak = True
         self.waiting = waiting
         self.excess = waiting / base if base > 0 else (inf if waiting > 0 else 0.0)
@@ -171,7 +171,7 @@ class Pool(Levels):
             self.alike = False
             self.median_delay = 0.0
         self.queue = self._queue(free, strong, weak=weak)
-        if self.queue >= Queue.STRONG:
+        if self.queue >= STRONG:
             self.queued += 1
             self.still = 0
         else:
@@ -190,12 +190,12 @@ class Pool(Levels):
         )
         if many or (strong > 0 and strong >= 0.5 * free):
             deep = self.excess >= number.OVERWHELMING_EXCESS and self.waiting >= number.DEEP_WAITING
-            return Queue.DEEP if deep else Queue.STRONG
+            return DEEP if deep else STRONG
         if not weak and not strong:
-            return Queue.NONE
+            return NONE
         if self.is_locked and self.waiting >= number.QUEUE_WAITING:
-            return Queue.STRONG
-        return Queue.WEAK
+            return STRONG
+        return WEAK
 
     @property
     def is_locked(self) -> bool:
@@ -239,7 +239,7 @@ class Pool(Levels):
         light = []
         for member in self.moving:
             watched = member.watched
-            if watched.queue >= Queue.STRONG:
+            if watched.queue >= STRONG:
                 by_group[member.group] = max(by_group.get(member.group, 0.0), watched.delay)
             elif watched.delay > 0:
                 light.append(member)
@@ -259,6 +259,6 @@ class Pool(Levels):
             ]
             self.alike = len(near) > 0.5 * len(others)
             return
-        whole = [m.watched.delay for m in self.moving if m.watched.queue >= Queue.STRONG]
+        whole = [m.watched.delay for m in self.moving if m.watched.queue >= STRONG]
         near = [d for d in whole if d >= median / number.NEAR_DELAY]
         self.alike = len(near) > 1 and len(near) >= number.ALIKE_SHARE * len(whole)

@@ -11,7 +11,7 @@ from ioplateau.judge.blame import Culprit
 from ioplateau.judge.case import Case
 from ioplateau.judge.phases import Claim
 from ioplateau.judge.pool import Pool
-from ioplateau.judge.signals import Queue, WatchedFlow
+from ioplateau.judge.signals import NONE, STRONG, WatchedFlow
 from ioplateau.judge.usage import rate_of
 from ioplateau.limits.budgets import (
     BudgetKey,
@@ -25,6 +25,7 @@ from ioplateau.limits.budgets import (
 )
 from ioplateau.measure.nothing import NO_ENTRIES
 
+THROTTLED = Word.THROTTLED  # asked of each verdict: see signals.STRONG
 UNHURRIED = frozenset({Word.HEALTHY, Word.APP_LIMITED, Word.LATENCY_BOUND})
 # Budgets whose members' own pace is a word about them; of slots or a network it is none.
 OWN_WORDS = frozenset({Kind.DISK, Kind.STRIPE, Kind.VOLUME})
@@ -108,6 +109,9 @@ class Ruling(NamedTuple):
         )  # fmt: skip
 
 
+_PLAIN = {word: Ruling(word) for word in Word}
+
+
 def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] = ()) -> Verdict:
     """The verdict for a ruling, with evidence from what was drawn."""
     before = case.verdict
@@ -132,30 +136,29 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
 
 def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentence: str) -> Verdict:
     drawn = case.drawn
+    operations, outstanding, waiting = drawn.operations, drawn.outstanding, drawn.waiting
     evidence: dict[str, float | str] = {
-        "operations_per_second": drawn.operations,
+        "operations_per_second": operations,
         "bytes_per_second": drawn.bytes,
-        "outstanding": drawn.outstanding,
-        "waiting": drawn.waiting,
+        "outstanding": outstanding,
+        "waiting": waiting,
         "excess_latency_ratio": min(drawn.excess, number.MOST_EXCESS),
     }
-    operations = drawn.operations
-    base = max(0.0, drawn.outstanding - drawn.waiting)
+    base = max(0.0, outstanding - waiting)
     if operations > 0 and isinstance(drawn, WatchedFlow):
         evidence["latency_seconds"] = drawn.latency
-        evidence["floor_seconds"] = base / operations
-        if drawn.floors.is_guess(base / operations):
+        evidence["floor_seconds"] = floor = base / operations
+        if drawn.floors.is_guess(floor):
             evidence["floor"] = "guess"
     share = demand = None
-    if ruling.word is Word.THROTTLED:
+    if ruling.word is THROTTLED:
         share = _throttled_evidence(case, ruling, evidence)
-        # Little's law backwards: what the same requests would do at the floor's latency.
-        # https://doi.org/10.1287/opre.9.3.383
-        demand = max(1.0, min(drawn.outstanding / base, number.MOST_EXCESS)) if base > 0 else None
+        if base > 0 and ruling.dimension is not Dimension.SLOTS:
+            # Little's law backwards: what the same requests would do at the floor's latency.
+            # https://doi.org/10.1287/opre.9.3.383
+            demand = max(1.0, min(outstanding / base, number.MOST_EXCESS))
     elif case.claims:
-        share = max(claim.reached for claim in case.claims)
-    if ruling.dimension is Dimension.SLOTS:
-        demand = None
+        share = max([claim.reached for claim in case.claims])
     return Verdict(
         case.budget.key, ruling.word, case.since, ruling.dimension, ruling.direction,
         ruling.limit, ruling.origin, share, demand, ruling.parent, evidence, sentence, sufferers,
@@ -212,25 +215,29 @@ def quiet(case: Case, at: float, dt: float) -> Verdict:
         and case.word in UNHURRIED
         and at < case.say_again
         and drawn.known
-        and drawn.queue < Queue.STRONG
+        and drawn.queue < STRONG
         and drawn.operations >= number.LEAST_OPERATIONS
     ):
         # The word and its sentence have patience; the figures are of now.
         case.saturated_seconds = 0.0
-        return rule(case, at, Ruling(case.word))
+        return rule(case, at, _PLAIN[case.word])
     word = _quiet_word(case, dt)
     if before is not None and word is case.word and _rests(case, before):
         case.is_told = True
         return before
-    return rule(case, at, Ruling(word))
+    return rule(case, at, _PLAIN[word])
 
 
 def _rests(case: Case, before: Verdict) -> bool:
     """Whether nothing is drawn or outstanding, now as then: what was told then is true of now."""
     drawn, then = case.drawn, before.evidence
-    now = drawn.operations, drawn.bytes, drawn.outstanding
-    return not any(now) and not (
-        then["operations_per_second"] or then["bytes_per_second"] or then["outstanding"]
+    return not (
+        drawn.operations
+        or drawn.bytes
+        or drawn.outstanding
+        or then["operations_per_second"]
+        or then["bytes_per_second"]
+        or then["outstanding"]
     )
 
 
@@ -242,9 +249,9 @@ def _quiet_word(case: Case, dt: float) -> Word:
         return Word.IDLE if drawn.operations < number.LEAST_OPERATIONS else Word.HEALTHY
     if drawn.stalled_seconds >= number.STALL_SECONDS:
         return Word.STALLED
-    if drawn.operations < number.LEAST_OPERATIONS and drawn.queue is Queue.NONE:
+    if drawn.operations < number.LEAST_OPERATIONS and drawn.queue is NONE:
         return Word.IDLE
-    waits = drawn.queue >= Queue.STRONG
+    waits = drawn.queue >= STRONG
     case.saturated_seconds = case.saturated_seconds + dt if waits else 0.0
     if case.saturated_seconds >= number.SATURATED_SECONDS:
         return Word.SATURATED

@@ -29,6 +29,10 @@ class Queue(IntEnum):
     DEEP = 3
 
 
+# Each flow asks at each tick, and an attribute of an enumeration is dear before Python 3.12.
+NONE, WEAK, STRONG, DEEP = Queue
+
+
 PRIORS = number.PRIOR_SECONDS, number.PRIOR_SECONDS
 
 
@@ -202,7 +206,7 @@ class WatchedFlow(Levels):
         self.came = self.left = 0.0
         self.own = False
         self.risen = 0.0  # latency over this flow's own history, a share
-        self.queue = Queue.NONE
+        self.queue = NONE
         self.queue_share = self.rtt_load = self.rtt_excess = 0.0
         self.operations_level: Level | None = None
         self.bytes_level: Level | None = None
@@ -355,11 +359,11 @@ class WatchedFlow(Levels):
         self._follow_steadiness(dt)
         weight = min(1.0, number.RATIO_WEIGHT * dt)
         self.ratio += weight * (ratio - self.ratio)
-        queue = Queue.NONE
+        queue = NONE
         if self.busy >= number.BUSY or min(self.came, self.left) >= number.LEFT:
             if self._is_strong():
                 deep = excess >= number.OVERWHELMING_EXCESS and waiting >= number.DEEP_WAITING
-                queue = Queue.DEEP if deep else Queue.STRONG
+                queue = DEEP if deep else STRONG
             else:
                 has_risen = (
                     self.typical > 0
@@ -367,21 +371,21 @@ class WatchedFlow(Levels):
                     and self.outstanding * (1 - self.typical / ratio) >= number.SHARE_WAITING
                 )
                 if has_risen or (excess >= number.QUEUE_EXCESS and waiting >= number.SHARE_WAITING):
-                    queue = Queue.WEAK
+                    queue = WEAK
                 if self.is_bounded:
                     # A device at its floor may be as steady; a limit shows above it.
-                    queue = Queue.STRONG if has_risen or self.risen >= number.RISEN else Queue.WEAK
+                    queue = STRONG if has_risen or self.risen >= number.RISEN else WEAK
         self.queue = queue
-        if queue >= Queue.STRONG or (
+        if queue >= STRONG or (
             excess >= number.OVERWHELMING_EXCESS and waiting >= number.LIGHT_WAITING
         ):
             # Also of one request at a time, which stands in a queue that others fill.
             delay = waiting / self.operations
-            weight = number.DELAY_WEIGHT if queue >= Queue.STRONG else number.LIGHT_DELAY_WEIGHT
+            weight = number.DELAY_WEIGHT if queue >= STRONG else number.LIGHT_DELAY_WEIGHT
             self.delay = self.delay + weight * (delay - self.delay) if self.delay else delay
         elif self.still and excess < number.OVERWHELMING_EXCESS:
             self.delay = 0.0
-        if queue >= Queue.STRONG:
+        if queue >= STRONG:
             self.queued += 1
             self.still = 0
         else:
