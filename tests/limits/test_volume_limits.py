@@ -45,7 +45,7 @@ def test_provisioned_operations_are_the_operators_word():
 
     assert found[Dimension.IOPS, WRITE].value == 50_000
     assert found[Dimension.IOPS, WRITE].origin is Origin.CONFIGURED
-    assert found[Dimension.THROUGHPUT, WRITE].value == 1000e6
+    assert found[Dimension.THROUGHPUT, WRITE].value == 1300e6
 
 
 def test_efs_is_limited_for_each_client_and_by_its_metering():

@@ -166,7 +166,42 @@ def test_fsx_for_ontap_of_512_mbps_and_2_tib():
     assert case("fsx-ontap:512:2TiB", MIB).bytes_per_second == 512e6
     assert case("fsx-ontap:512:2TiB", MIB, burst=True).bytes_per_second == 600e6
     assert case("fsx-ontap:512:2TiB", MIB, from_memory=True).bytes_per_second == 625e6
-    assert case("fsx-ontap:2048:9TiB", MIB, reads=0).bytes_per_second == 1000e6
+    assert case("fsx-ontap:2048:9TiB", MIB, reads=0).bytes_per_second == 1300e6
+
+
+# FSx for OpenZFS guide, "Single-AZ 2": baseline and burst, from memory and from the disks.
+@pytest.mark.parametrize(
+    ("words", "memory", "memory_burst", "disks", "disks_burst", "operations"),
+    [
+        ("fsx-openzfs:160:40TiB", 375, 3125, 160, 3125, 6250),
+        ("fsx-openzfs:1280:40TiB", 3125, 6250, 1280, 3125, 50_000),
+        ("fsx-openzfs:10240:iops=400000", 21_000, 21_000, 10_240, 10_240, 400_000),
+    ],
+)
+def test_fsx_for_openzfs_single_az_2(words, memory, memory_burst, disks, disks_burst, operations):
+    assert case(words, MIB, from_memory=True).bytes_per_second == memory * 1e6
+    assert case(words, MIB, from_memory=True, burst=True).bytes_per_second == memory_burst * 1e6
+    assert case(words, MIB).bytes_per_second == disks * 1e6
+    assert case(words, MIB, burst=True).bytes_per_second == disks_burst * 1e6
+    assert case(words, 512).operations_per_second == operations
+
+
+# FSx for ONTAP guide, second generation: a third of the capacity for writes, 6,144 apart.
+@pytest.mark.parametrize(
+    ("capacity", "network", "operations", "writes"),
+    [(384, 781, 12_500, 128), (3072, 6250, 100_000, 1024), (6144, 12_500, 200_000, 2048)],
+)
+def test_fsx_for_ontap_of_the_second_generation(capacity, network, operations, writes):
+    words = f"fsx-ontap:{capacity}:90TiB:iops=200000"
+
+    assert case(words, MIB, from_memory=True).bytes_per_second == network * 1e6
+    assert case(words, MIB).bytes_per_second == capacity * 1e6
+    assert case(words, 512).operations_per_second == operations
+    assert case(words, MIB, reads=0).bytes_per_second == writes * 1e6
+
+
+def test_a_write_to_fsx_for_ontap_takes_its_servers_network_twice():
+    assert case("fsx-ontap:128:9TiB", MIB, reads=0).bytes_per_second == 150e6 / 2
 
 
 def test_one_connection_of_an_ec2_instance_carries_5_gbit_each_way():

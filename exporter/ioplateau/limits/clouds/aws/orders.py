@@ -98,27 +98,45 @@ def _metered(order: VolumeOrder, level: str, figures: Figures) -> tuple[VolumeCe
 
 
 def openzfs(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
-    """FSx for OpenZFS (Single-AZ 1) by its throughput capacity: memory, network and disks."""
+    """FSx for OpenZFS by its throughput capacity, which tells Single-AZ 1 from 2: memory, network
+    and disks.
+    """
     figures = _by_capacity(order, catalogue, OPENZFS, "fsx-openzfs:512:2TiB")
+    kind = _kind(figures)
+    notices = [f"FSx for OpenZFS: the figures are those of {kind}"]
+    if kind != "Single-AZ 1":
+        notices.append("a Multi-AZ file system has the same in most large Regions, less in others")
     return SoldVolume(
         title=f"FSx for OpenZFS, {order.level} MB/s{_ssd_words(order)}",
         ceilings=(*_server(figures), *_ssd(order, figures)),
         connection=_flow(catalogue),
         most_connections=16,
         has_memory=True,
-        notices=("FSx for OpenZFS: the figures are those of Single-AZ 1",),
+        notices=tuple(notices),
     )
 
 
 def ontap(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
-    """FSx for NetApp ONTAP, first generation, by its throughput capacity."""
+    """FSx for NetApp ONTAP, one pair of servers, by its throughput capacity, which tells the
+    generations apart. A write is sent to the second server too.
+    """
     figures = _by_capacity(order, catalogue, ONTAP, "fsx-ontap:512:2TiB")
     by_default = order.iops is None and order.size_gib is not None
-    where = Figures(catalogue, ONTAP, "multi-az")
+    generation = _kind(figures)
+    single = figures.value("file system/single_az_write_mbps")
+    notices = [f"FSx for ONTAP: the figures are those of the {generation}, Multi-AZ"]
+    if generation == "first generation":
+        figures = Figures(catalogue, ONTAP, "multi-az", order.level)
+        single = Figures(catalogue, ONTAP, "single-az").value("file system/write_mbps")
+        notices.append("in N. Virginia, Ohio, Oregon and Ireland it bursts and writes more")
+    if single is not None:
+        notices.append(
+            f"a Single-AZ file system of FSx for ONTAP writes {single:,.0f} MB/s at most"
+        )
     return SoldVolume(
         title=f"FSx for ONTAP, {order.level} MB/s{_ssd_words(order)}",
         ceilings=(
-            *_server(figures),
+            *_server(figures, write=figures.value("replication/write_share") or 1.0),
             *_ssd(order, figures),
             *(
                 figures.ceiling(
@@ -130,16 +148,18 @@ def ontap(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
                 if by_default
                 else ()
             ),
-            *where.ceiling("file system", "file system/write_mbps", read=0.0),
+            *figures.ceiling("file system", "file system/write_mbps", read=0.0),
         ),
         connection=_flow(catalogue),
         most_connections=16,
         has_memory=True,
-        notices=(
-            "FSx for ONTAP: the figures are those of the first generation, Multi-AZ",
-            "a Single-AZ file system of FSx for ONTAP writes 750 MB/s at most",
-        ),
+        notices=tuple(notices),
     )
+
+
+def _kind(figures: Figures) -> str:
+    """Which kind of file system has this throughput capacity: its rows' notes begin with it."""
+    return figures.row("network/mbps").get("notes", "").partition(";")[0]
 
 
 def _by_capacity(order: VolumeOrder, catalogue: Catalogue, service: str, example: str) -> Figures:
@@ -152,9 +172,10 @@ def _by_capacity(order: VolumeOrder, catalogue: Catalogue, service: str, example
     return figures
 
 
-def _server(figures: Figures) -> tuple[VolumeCeiling, ...]:
+def _server(figures: Figures, write: float = 1.0) -> tuple[VolumeCeiling, ...]:
+    """write: how often a write takes the server's network."""
     return (
-        *figures.ceiling("server's network", "network/mbps"),
+        *figures.ceiling("server's network", "network/mbps", write=write),
         *figures.ceiling("server's disks", "disk/mbps", behind_memory=True),
         *figures.ceiling("server's disks", "disk/iops", behind_memory=True),
     )
