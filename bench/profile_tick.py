@@ -31,7 +31,7 @@ WARM_UP = 20  # ticks: until the rate window is full
 ACCEPT = "text/plain;version=0.0.4"
 
 
-class Bench:
+class HandBench:
     """One machine and one engine, moved by hand."""
 
     def __init__(self, root: Path, size: str) -> None:
@@ -57,7 +57,7 @@ class Bench:
         self.exposition.answer(state, ACCEPT, "gzip")
 
 
-def run(bench: Bench, ticks: int, charge: Callable[[], None], rest: Callable[[], None]) -> None:
+def run(bench: HandBench, ticks: int, charge: Callable[[], None], rest: Callable[[], None]) -> None:
     """Ticks and a scrape every fifteenth, with the clock or the profiler on for them only."""
     for number in range(ticks):
         snapshot = bench.snapshot()
@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--scrape", action="store_true", help="profile scrapes instead")
     given = parser.parse_args()
     with directory() as root:
-        bench = Bench(root, given.size)
+        bench = HandBench(root, given.size)
         run(bench, WARM_UP, lambda: None, lambda: None)
         timed(bench, given.ticks)
         profiler = cProfile.Profile()
@@ -88,7 +88,7 @@ def main() -> None:
         pstats.Stats(profiler).sort_stats(given.sort).print_stats(given.rows)
 
 
-def timed(bench: Bench, ticks: int) -> None:
+def timed(bench: HandBench, ticks: int) -> None:
     begun: list[float] = []
     took: list[float] = []
     run(
@@ -108,7 +108,7 @@ def timed(bench: Bench, ticks: int) -> None:
     print(f"scrape: {statistics.median(scrapes) * 1e3:.2f} ms, at most {max(scrapes) * 1e3:.2f} ms")
 
 
-def profile_scrapes(bench: Bench, profiler: cProfile.Profile, scrapes: int) -> None:
+def profile_scrapes(bench: HandBench, profiler: cProfile.Profile, scrapes: int) -> None:
     for _ in range(scrapes):
         for _ in range(15):
             state = bench.engine.observe(bench.snapshot())

@@ -29,7 +29,7 @@ def report(machine):
         host = settings.paths.host()
         return Sampler(host, clock, files(host), SamplerSettings())
 
-    findings = doctor.look(machine_of(settings, sampler_for=sampler_for))
+    findings = doctor.look(machine_of(settings, sampler_for=sampler_for), 0.01)
     return {finding.subject: finding for finding in findings}, doctor.render(findings)
 
 

@@ -60,13 +60,13 @@ WANTED = (
 )
 
 
-def look(machine: Machine) -> tuple[Finding, ...]:
-    """Two ticks of this machine, half a second apart, and what they show."""
+def look(machine: Machine, apart_seconds: float = 0.5) -> tuple[Finding, ...]:
+    """Two ticks of this machine, and what they show."""
     state, first = machine.tick()
     machine.background.add_sources(state, first, wait_seconds=5.0)
     unasked = machine.ask_cloud(first)
     machine.sampler.look_again()
-    time.sleep(0.5)
+    time.sleep(apart_seconds)
     state, snapshot = machine.tick()
     # What is read seldom was read by the first tick.
     seen = snapshot._replace(
