@@ -267,7 +267,7 @@ def test_the_time_in_each_tenth_of_a_limit_that_was_learned():
     ]
     pairs = zip(recorded.seconds, values, strict=True)
     assert_tenths(told[0], [(each, ["sda"], value) for each, found in pairs for value in found])
-    assert told[0]["limit"] == pytest.approx(500, rel=0.02)  # what the lab held it at
+    assert told[0]["limit"] == pytest.approx(500, rel=0.02)  # what it was held at
 
 
 @pytest.fixture(scope="module")
