@@ -34,7 +34,7 @@ def million(text):
 @pytest.mark.parametrize(
     ("table", "source", "count"),
     [
-        ("azure_vm_sizes", "azure_vm_sizes.csv", 1658),
+        ("azure_vm_sizes", "azure_vm_sizes.csv", 1670),
         ("azure_vm_sizes_nvme_controller", "azure_vm_sizes_nvme_controller.csv", 18),
         ("azure_disks", "azure_disks.csv", 104),
         ("aws_instances", "aws_instance_ebs.csv", 1399),
