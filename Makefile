@@ -35,8 +35,11 @@ types: $(BIN)/ioplateau
 contracts: $(BIN)/ioplateau
 	@$(BIN)/lint-imports --no-cache
 
+# Nothing of these folders is for `make check`, so it does not even read them.
+UNREAD := --ignore=tests/live --ignore=tests/alerts --ignore=tests/guests
+
 check: lint types contracts ## Under a minute: lint, types, contracts, unit and story tests
-	@$(BIN)/pytest -n auto --hypothesis-profile=quick -m "not live and not guest and not slow"
+	@$(BIN)/pytest -n auto --hypothesis-profile=quick -m "not live and not guest and not slow" $(UNREAD)
 
 # What fails in `make test` is run again at its end by itself, up to two times, each in a new process with
 # devices and daemons of its own: a machine that stands still for some seconds is no fault of ours, and
