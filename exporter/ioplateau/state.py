@@ -183,6 +183,7 @@ class State(NamedTuple):
     # What each flow did since the last tick; None: not known.
     flows: Mapping[FlowKey, FlowTick | None] = NO_ENTRIES
     budgets: Mapping[BudgetKey, BudgetState] = NO_ENTRIES
+    held: tuple[Verdict, ...] = ()  # of those budgets, what says throttled, saturated or stalled
     # Seconds in which a flow suffered from a budget's limit; a counter.
     flow_throttled_seconds: Mapping[tuple[FlowKey, BudgetKey, Dimension], float] = NO_ENTRIES
     sources: Mapping[str, SourceState] = NO_ENTRIES

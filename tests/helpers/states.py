@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ioplateau.limits.budgets import (
+    HELD,
     Budget,
     BudgetKey,
     Dimension,
@@ -45,7 +46,12 @@ WINDOW_SECONDS = 10.0
 def state(**parts: Any) -> State:
     """A state at 1000 s of the monotonic clock with the parts given and nothing else."""
     times = {"mono": 1000.0, "wall": 1_700_000_000.0, "interval_seconds": 1.0, "ticks": 100}
-    return State(**(times | parts))
+    return State(**(times | {"held": held(parts.get("budgets", {}))} | parts))
+
+
+def held(budgets: Mapping[BudgetKey, BudgetState]) -> tuple[Verdict, ...]:
+    """The verdicts of which an episode is made."""
+    return tuple(each.verdict for each in budgets.values() if each.verdict.word in HELD)
 
 
 def full() -> State:

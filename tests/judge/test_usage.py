@@ -124,8 +124,8 @@ def test_a_verdict_throttles_the_limit_it_names_and_no_other():
 def test_flows_suffer_for_as_long_as_their_budget_is_throttled():
     clock = FlowClock()
     verdict = Verdict(VM, Word.THROTTLED, 0.0, Dimension.IOPS, sufferers=(SDA,))
-    clock.observe(1.0, {VM: verdict})
-    clock.observe(None, {VM: verdict})
-    clock.observe(2.0, {VM: verdict})
+    clock.observe(1.0, [verdict])
+    clock.observe(None, [verdict])
+    clock.observe(2.0, [verdict])
 
     assert clock.seconds == {(SDA, VM, Dimension.IOPS): 3.0}

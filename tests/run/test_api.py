@@ -30,11 +30,13 @@ def tick(second, word=Word.THROTTLED):
     disk = states.budget(Kind.DISK, "sda", states.limit(Dimension.IOPS, value=500.0), word=word)
     disk = disk._replace(budget=disk.budget._replace(members=(SDA,)))
     odd = states.budget(Kind.VOLUME, "/mnt/\udcff", states.limit(Dimension.IOPS))
+    budgets = {**found.budgets, disk.budget.key: disk, odd.budget.key: odd}
     flow = FlowTick(1.0, 400.0, 0.0, 4e6, 0.0, 0.005, None, 2.0, 2)
     return found._replace(
         mono=1000.0 + second,
         wall=WALL + second,
-        budgets={**found.budgets, disk.budget.key: disk, odd.budget.key: odd},
+        budgets=budgets,
+        held=states.held(budgets),
         flows={SDA: flow},
         sources={**found.sources, "netdev": states.SourceState("netdev", False, "/x: Gone")},
         consumers={

@@ -5,7 +5,7 @@ What is counted here survives missed scrapes and, through `memory`, restarts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from ioplateau.judge.flows import FlowTick
@@ -130,9 +130,9 @@ class Accounts:
             f"credit of {key[0].kind} {key[0].name}: {words}" for key, words in self._words.items()
         )
 
-    def tick(self, elapsed: float | None, verdicts: Mapping[BudgetKey, Verdict]) -> None:
+    def tick(self, elapsed: float | None, held: Iterable[Verdict]) -> None:
         """Count this tick for every flow that suffers."""
-        self._clock.observe(elapsed, verdicts)
+        self._clock.observe(elapsed, held)
 
     def keep_only(self, budgets: Mapping[BudgetKey, Budget]) -> None:
         """Close the books of budgets that are no more.

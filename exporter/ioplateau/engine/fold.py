@@ -18,7 +18,7 @@ from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.judge import Judge
 from ioplateau.judge.memory import SavedJudge
 from ioplateau.limits import topology
-from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey, Kind, Verdict
+from ioplateau.limits.budgets import HELD, Budget, BudgetKey, FlowKey, Kind, Verdict
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.identity import Sold
 from ioplateau.limits.topology import Topology
@@ -160,8 +160,10 @@ class Engine:
     ) -> State:
         layout = self._topology
         assert layout is not None  # observe() asked for it
-        self._accounts.tick(elapsed, verdicts)
+        held = [verdict for verdict in verdicts.values() if verdict.word in HELD]
+        self._accounts.tick(elapsed, held)
         hidden = self._disks.hidden
+        budgets = self._budget_states(snapshot.mono, elapsed, flows, verdicts)
         return State(
             mono=snapshot.mono,
             wall=snapshot.wall,
@@ -178,7 +180,8 @@ class Engine:
             ),
             is_unfamiliar=self._disks.is_strange or self._nfs.is_strange,
             flows=flows,
-            budgets=self._budget_states(snapshot.mono, elapsed, flows, verdicts),
+            budgets=budgets,
+            held=tuple([verdict for verdict in held if verdict.key in budgets]),
             flow_throttled_seconds={
                 key: seconds
                 for key, seconds in self._accounts.flow_seconds.items()

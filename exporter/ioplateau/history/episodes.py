@@ -133,12 +133,7 @@ class Episodes:
         """One tick, dt seconds after the one before (0: a gap lies between)."""
         changes: list[Change] = []
         running = self._running
-        throttled, saturated, stalled = Word.THROTTLED, Word.SATURATED, Word.STALLED
-        held = [
-            each.verdict
-            for each in state.budgets.values()
-            if (word := each.verdict.word) is throttled or word is saturated or word is stalled
-        ]
+        held = state.held
         if not held and not running:
             return changes
         wall = state.wall

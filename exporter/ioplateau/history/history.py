@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Container, Iterable
+from operator import itemgetter
 from typing import TypeVar
 
 from ioplateau.history.episodes import Change, Episode, Episodes
@@ -12,7 +13,7 @@ from ioplateau.history.records import Block, HistoryPart, InForce
 from ioplateau.history.rings import CELLS, Rings
 from ioplateau.history.series import Series, Steps, series
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin
-from ioplateau.state import GAP_INTERVALS, BudgetState, State
+from ioplateau.state import GAP_INTERVALS, BudgetState, SourceState, State
 
 CLOCK_SECONDS = 1.0  # a wall clock that moved further than this was set, or the machine slept
 MOST_EVENTS = 400
@@ -186,6 +187,8 @@ class History:
         return dt
 
     def _watch_sources(self, state: State) -> None:
+        if not self._down and all(map(_is_up, state.sources.values())):
+            return
         for source in state.sources.values():
             name = source.name
             if source.up == (name not in self._down):
@@ -272,6 +275,9 @@ def _forget_gone(places: dict[Place, T], budgets: Container[BudgetKey]) -> None:
     gone = [place for place in places if place[0] not in budgets]
     for place in gone[:-MOST_GONE]:
         del places[place]
+
+
+_is_up: Callable[[SourceState], bool] = itemgetter(SourceState._fields.index("up"))
 
 
 def _last(noted: tuple[Place, Steps]) -> InForce:

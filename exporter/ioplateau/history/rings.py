@@ -180,10 +180,13 @@ class Rings:
         place = second - start
         chunk.seen[place] = 1
         at, rows, pack, moved = place * CELL_BYTES, chunk.rows, _CELL.pack_into, self.moved
+        resting: FlowTick | None = None  # what rests within a source is told by the same tick
         for key, tick in flows.items():
             if tick is None:
                 if key in moved and (row := chunk.row(key)) is not None:
                     pack(row, at, *NOT_KNOWN)
+            elif tick is resting:
+                continue
             elif tick[1] or tick[2] or tick[3] or tick[4] or tick[8]:
                 _, reads, writes, read_bytes, write_bytes, read_await, write_await, queue = tick[:8]
                 waiting = NAN
@@ -207,6 +210,8 @@ class Rings:
                 except OverflowError:
                     cell = Cell(reads, writes, read_bytes, write_bytes, queue, waiting)
                     pack(row, at, *_cut(cell))
+            else:
+                resting = tick
 
     def fold(self, number: int, second: int) -> None:
         """Make the cell of level `number` that begins at `second` of the finer level's cells."""

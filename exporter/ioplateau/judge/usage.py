@@ -6,7 +6,7 @@ Counters survive a missed scrape; the peak keeps what happened between two scrap
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import Protocol
 
@@ -208,12 +208,11 @@ class FlowClock:
     def __init__(self) -> None:
         self.seconds: dict[tuple[FlowKey, BudgetKey, Dimension], float] = {}
 
-    def observe(self, elapsed: float | None, verdicts: Mapping[BudgetKey, Verdict]) -> None:
+    def observe(self, elapsed: float | None, held: Iterable[Verdict]) -> None:
         if elapsed is None:
             return
-        throttled = Word.THROTTLED
-        for verdict in [each for each in verdicts.values() if each.word is throttled]:
-            if verdict.dimension is not None:
+        for verdict in held:
+            if verdict.word is Word.THROTTLED and verdict.dimension is not None:
                 for flow in verdict.sufferers:
                     key = (flow, verdict.key, verdict.dimension)
                     self.seconds[key] = self.seconds.get(key, 0.0) + elapsed

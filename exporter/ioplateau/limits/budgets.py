@@ -65,6 +65,10 @@ class Word(StrEnum):
     UNKNOWN = "unknown"
 
 
+# What makes an episode of a budget.
+HELD = frozenset({Word.THROTTLED, Word.SATURATED, Word.STALLED})
+
+
 class FlowKey(NamedTuple):
     """Names a flow: ("disk", "sda"), ("nfs", "/mnt/a"), ("nic", "eth0")."""
 
