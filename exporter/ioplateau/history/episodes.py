@@ -156,7 +156,8 @@ class Episodes:
                 )
             found.add(verdict, dt, before=was_held)
             found.name_consumers(state.consumers.get(verdict.key))
-        self._leave({verdict.key for verdict in held}, wall, changes)
+        if len(running) > len(held):
+            self._leave({verdict.key for verdict in held}, wall, changes)
         return changes
 
     def _begin(self, verdict: Verdict, state: State) -> _Running:
