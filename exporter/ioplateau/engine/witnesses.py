@@ -75,6 +75,7 @@ class Witnesses:
         receives = _growth(span, _receives)
         backlog = _growth(span, _backlog)
         held = [self._held[name] for name in map(_name, reading.sockets) if name in self._held]
+        trips = [one.min_rtt_microseconds for one in reading.sockets if one.min_rtt_microseconds]
         return ClientWitness(
             connections=len(reading.now),
             slot_limit=reading.slot_limit,
@@ -82,6 +83,7 @@ class Witnesses:
             on_wire=max(sum(map(_sends, reading.now)) - sum(map(_receives, reading.now)), 0),
             receives_per_second=max(receives, 0) / span.elapsed_seconds,
             sender_limited_ratio=_mean(held),
+            shortest_trip_seconds=min(trips) / 1e6 if trips else None,
         )
 
 

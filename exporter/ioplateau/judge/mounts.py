@@ -117,6 +117,9 @@ class MountJudge:
                 watched.miss()
             else:
                 stalled = watched.stalled_seconds
+                client = witness.clients.get(self._clients.get(flow, ""))
+                if client is not None and client.shortest_trip_seconds is not None:
+                    watched.take_way(client.shortest_trip_seconds)
                 watched.look(tick, at, dt)
                 self._notice_stall(flow, watched, tick, dt, stalled, is_silent=is_silent)
         self._remember_wire(witness)

@@ -40,13 +40,15 @@ class Floors:
     """Lowest latency by direction and half octave of request size.
 
     priors: seconds of a read and of a write that nobody has seen yet. Where they differ, a host's
-    cache answers one direction, which then says nothing of the other.
+    cache answers one direction, which then says nothing of the other. way: seconds that the way to
+    where requests are served takes there and back, 0 if nobody told; no prior is below it.
     """
 
-    __slots__ = ("_classes", "_priors")
+    __slots__ = ("_classes", "_priors", "way")
 
     def __init__(self, priors: tuple[float, float] = PRIORS) -> None:
         self._priors = priors
+        self.way = 0.0
         # class -> [floor seconds, monotonic seconds of that floor, blocks seen, bytes]
         self._classes: dict[int, list[float]] = {}
 
@@ -102,7 +104,7 @@ class Floors:
             bound = min(bound, guess)
         if is_seen and prior >= number.PRIOR_SECONDS:
             return bound  # what was seen, and no guess; a cache has two speeds
-        return min(prior + size / number.BYTES_PER_SECOND, bound)
+        return min(max(prior, self.way) + size / number.BYTES_PER_SECOND, bound)
 
     def is_guess(self, floor: float) -> bool:
         """Whether a floor that was told rests on the prior: nobody saw one request at a time, and
@@ -229,6 +231,13 @@ class WatchedFlow(Levels):
         return self.asleep and not (
             tick.read_operations_per_second or tick.write_operations_per_second or tick.in_flight
         )
+
+    def take_way(self, seconds: float) -> None:
+        """A round trip that was seen on the way to its server. A queue lengthens those that follow,
+        so the shortest of all is kept.
+        """
+        for floors in (self.floors, self.rtt_floors):
+            floors.way = min(floors.way or seconds, seconds)
 
     @property
     def is_settled(self) -> bool:

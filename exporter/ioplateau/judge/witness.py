@@ -17,7 +17,8 @@ class ClientWitness(NamedTuple):
     slot_limit: calls it may have outstanding, all connections together. backlog: mean calls
     that waited for a slot at each send (v3; v4.1 waits elsewhere and shows 0). on_wire: calls
     sent and not answered now. *_limited_ratio: share of the tick in which TCP was held back,
-    mean over the connections.
+    mean over the connections. shortest_trip_seconds: the shortest round trip that TCP of any of them has
+    seen in the last minutes.
     """
 
     connections: int | None = None
@@ -26,6 +27,7 @@ class ClientWitness(NamedTuple):
     on_wire: int | None = None
     receives_per_second: float | None = None
     sender_limited_ratio: float | None = None
+    shortest_trip_seconds: float | None = None
 
 
 class EbsWitness(NamedTuple):
