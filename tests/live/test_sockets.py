@@ -138,6 +138,8 @@ def test_known_connections_are_asked_again_and_new_ones_found_in_time(stack, clo
     first = server.connect()
     asked = diagnostics(stack, clock, server.port)
     before = asked.read()
+    clock.now += FIND_AGAIN_SECONDS
+    asked.read()
     first.sendall(b"z" * 1000)
     server.connect()
     between = asked.read()
@@ -147,6 +149,30 @@ def test_known_connections_are_asked_again_and_new_ones_found_in_time(stack, clo
     assert [entry["bytes_sent"] for entry in before] == [100_000]
     assert [entry["bytes_sent"] for entry in between] == [101_000]
     assert len(after) == 2
+
+
+def test_where_one_is_new_the_next_is_found_soon(stack, clock):
+    server = Server(stack)
+    server.connect()
+    asked = diagnostics(stack, clock, server.port)
+    asked.read()
+    server.connect()
+    clock.now += FIND_AGAIN_SECONDS
+
+    assert len(asked.read()) == 2
+
+
+def test_where_a_mount_is_new_its_connections_are_found_soon(stack, clock):
+    server = Server(stack)
+    asked = diagnostics(stack, clock, server.port)
+    before = asked.read()
+    server.connect()
+    clock.now += FIND_AGAIN_SECONDS
+    between = asked.read()
+    asked.find_soon()
+
+    assert before == between == []
+    assert len(asked.read()) == 1
 
 
 def test_a_closed_connection_is_gone_at_once_and_its_successor_found_soon(stack, clock):

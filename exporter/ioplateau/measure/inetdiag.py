@@ -25,7 +25,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 FIND_SECONDS = 30.0
-# A connection that went away comes back soon, perhaps from another port.
+# A connection that went away comes back soon, perhaps from another port; and where one is new others
+# follow, as a mount opens them one after the other.
 FIND_AGAIN_SECONDS = 2.0
 
 
@@ -41,7 +42,7 @@ class SocketDiagnostics:
         """Raises OSError where netlink is not allowed."""
         self._ports = tuple(server_ports)
         self._clock = clock
-        self._find_at = float("-inf")
+        self._find_at = self._found_at = float("-inf")
         self._known: tuple[_Question, ...] = ()
         self._netlink = _Netlink()
         self._diagnostics = _library().DiagSocket()
@@ -55,13 +56,19 @@ class SocketDiagnostics:
         """
         now = self._clock()
         if now >= self._find_at:
-            self._known = tuple(self._find())
-            self._find_at = now + FIND_SECONDS
+            before, self._known = self._known, tuple(self._find())
+            is_grown = not set(before).issuperset(self._known)
+            self._found_at = now
+            self._find_at = now + (FIND_AGAIN_SECONDS if is_grown else FIND_SECONDS)
         answers = [self._netlink.ask(some) for some in _batches(self._known)]
         found = [each for answer in answers for each in answer if each is not None]
         if len(found) < len(self._known):
             self._find_at = min(self._find_at, now + FIND_AGAIN_SECONDS)
         return found
+
+    def find_soon(self) -> None:
+        """There may be new ones."""
+        self._find_at = min(self._find_at, self._found_at + FIND_AGAIN_SECONDS)
 
     def close(self) -> None:
         self._diagnostics.close()

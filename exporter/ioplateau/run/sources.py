@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from ioplateau.measure import cgroups, interfaces
 from ioplateau.measure.host import Host
@@ -11,6 +12,9 @@ from ioplateau.measure.snapshot import MOUNTSTATS, Snapshot
 from ioplateau.run.clock import Clock, SystemClock
 from ioplateau.run.sampler import Sampler, SamplerSettings, Source, files
 from ioplateau.run.settings import ServeSettings
+
+if TYPE_CHECKING:
+    from ioplateau.measure.inetdiag import SocketDiagnostics
 
 # Walking the hierarchy costs some 20 us a group; limits are set by hand or by a scheduler.
 GROUPS_SECONDS = 30.0
@@ -57,9 +61,14 @@ class NfsSockets:
         self._sampler = sampler
         self._ports = ports
         self._is_begun = False
+        self._mount_table: bytes | None = None
+        self._is_changed = False
+        self._diagnostics: SocketDiagnostics | None = None
 
     def look(self, snapshot: Snapshot, wait_seconds: float = 0.0) -> None:
         """Look for an NFS mount, the only kind that tells statistics."""
+        if snapshot.static.mountinfo is not self._mount_table:
+            self._mount_table, self._is_changed = snapshot.static.mountinfo, True
         if not self._is_begun and b" statvers=" in snapshot.texts.get(MOUNTSTATS, b""):
             self._is_begun = True
             beside = threading.Thread(target=self._add, name="sockets", daemon=True)
@@ -72,17 +81,14 @@ class NfsSockets:
         # A refusal is the source's own to tell.
         with suppress(OSError):
             inetdiag.SocketDiagnostics(self._ports).close()
-        self._sampler.add(_sockets(self._ports))
+        self._sampler.add(Source("tcp", self._read))
 
+    def _read(self) -> object:
+        from ioplateau.measure.inetdiag import SocketDiagnostics
 
-def _sockets(ports: tuple[int, ...]) -> Source:
-    from ioplateau.measure.inetdiag import SocketDiagnostics
-
-    diagnostics: list[SocketDiagnostics] = []
-
-    def read() -> object:
-        if not diagnostics:
-            diagnostics.append(SocketDiagnostics(ports))  # belongs to the reader's thread
-        return diagnostics[0].read()
-
-    return Source("tcp", read)
+        if self._diagnostics is None:
+            self._diagnostics = SocketDiagnostics(self._ports)  # belongs to the reader's thread
+        if self._is_changed:
+            self._is_changed = False
+            self._diagnostics.find_soon()
+        return self._diagnostics.read()
