@@ -87,7 +87,7 @@ def test_the_heavy_one_of_two_is_named(tmp_path):
     assert budget["consumers"]["processes"][0]["label"].startswith("fio (pid ")
     assert episode["drew_most"] == heavy
     assert f"most I/O by {heavy}" in page
-    assert heavy in top
+    assert f"most I/O by {heavy} (" in top
     assert heavy in report
     assert len(drawn) <= 3
     assert max(drawn, key=drawn.get).endswith(disk.cgroup.name), drawn

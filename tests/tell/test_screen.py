@@ -61,6 +61,15 @@ def test_a_throttled_budget_has_its_nearest_limit_and_its_sentence():
     assert lines[lines.index(row) + 1].strip().startswith("held at 500 IOPS by its disk limit")
 
 
+def test_who_draws_most_stands_below_the_sentence():
+    told = view.of(budgets(throttled()))
+    drawn = [each._replace(drawn_by="most I/O by db.service (2.0 MB/s)") for each in told.budgets]
+    lines = [line.text for line in screen.lines(told._replace(budgets=tuple(drawn)))]
+    (sentence,) = (at for at, line in enumerate(lines) if "16 requests wait" in line)
+
+    assert lines[sentence + 1] == "    most I/O by db.service (2.0 MB/s)"
+
+
 def test_the_worst_comes_first_and_the_idle_are_one_line():
     healthy = states.budget(Kind.DISK, "sdb", word=Word.HEALTHY)
     idle = [states.budget(Kind.DISK, f"sd{letter}", word=Word.IDLE) for letter in "cdef"]

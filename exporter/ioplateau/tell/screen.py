@@ -81,11 +81,16 @@ def _budgets(view: View, width: int) -> Iterator[Line]:
         for budget, row in zip(budgets, table, strict=True):
             yield Line(row.text, summary.severity_of(budget.word))
             if budget.word in TOLD and budget.sentence:
-                for part in textwrap.wrap(plain.valid(budget.sentence), max(width - 4, 20)):
-                    yield Line(f"    {part}")
+                yield from _wrapped(budget.sentence, width)
+                yield from _wrapped(budget.drawn_by, width)
     quiet = len(view.budgets) - len(budgets)
     if quiet:
         yield Line(f"{quiet} more idle or not yet known", Severity.SOFT)
+
+
+def _wrapped(sentence: str, width: int) -> Iterator[Line]:
+    for part in textwrap.wrap(plain.valid(sentence), max(width - 4, 20)):
+        yield Line(f"    {part}")
 
 
 def _budget_row(budget: BudgetView) -> tuple[str, ...]:
