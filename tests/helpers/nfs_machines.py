@@ -3,7 +3,8 @@
 with running_machines(directory) as machines:
     machines.client.run("fio …")
     machines.scrape().verdict("volume", "/mnt/a4")
-    machines.scrape(TOLD).verdict("volume", "/mnt/a4")   # a second daemon, told its limit
+    machines.scrape(TOLD).verdict("volume", "/mnt/a4")   # a second daemon, told its limit, which
+                                                         # may see what each process does
 """
 
 import contextlib
@@ -13,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guests.guest import Guest, Link, booted
-from guests.install import installed
-from guests.nfs import mount_nfs, serve_nfs
+from guests.install import PROJECT, installed
+from guests.nfs import limit_bandwidth, mount_nfs, serve_nfs
 from live_daemon import Exposition, scrape
 
 UNTOLD, TOLD = 10049, 10050  # ports of the daemon without a configuration, and with one
@@ -34,10 +35,19 @@ CONNECTIONS = {"3": 2, "4.1": 4}
 WIRE_BYTES_PER_SECOND = 4_000_000
 VOLUME_BYTES_PER_SECOND = 3_760_000
 LIMITED = "/mnt/a4"
+# Mounts that nothing limits, told a limit that they never come near.
+FAR_V3, FAR_V41 = "/mnt/far3", "/mnt/far4"
+FAR_IOPS = 100_000
 CONFIGURATION = f"""
 [[limit]]
 mount = "{LIMITED}"
 bytes_per_second = {VOLUME_BYTES_PER_SECOND}
+[[limit]]
+mount = "{FAR_V3}"
+iops = {FAR_IOPS}
+[[limit]]
+mount = "{FAR_V41}"
+iops = {FAR_IOPS}
 """
 
 
@@ -46,8 +56,12 @@ class Machines:
     server: Guest
     client: Guest
 
+    def url(self, port: int = UNTOLD) -> str:
+        """Of the daemon that listens there, without a path."""
+        return f"http://127.0.0.1:{self.client.port(port)}"
+
     def scrape(self, port: int = UNTOLD) -> Exposition:
-        return scrape(f"http://127.0.0.1:{self.client.port(port)}/metrics")
+        return scrape(f"{self.url(port)}/metrics")
 
     def scrape_settled(self) -> Exposition:
         """What ticks say that began after everything that ended before this."""
@@ -81,6 +95,15 @@ class Machines:
         for port in (UNTOLD, TOLD):
             self._settle(port, sockets)
 
+    @contextlib.contextmanager
+    def limited_volume(self) -> Iterator[None]:
+        """It may do VOLUME_BYTES_PER_SECOND, reads and writes together."""
+        limit_bandwidth(self.server, WIRE_BYTES_PER_SECOND)
+        try:
+            yield
+        finally:
+            limit_bandwidth(self.server, None)
+
     def _settle(self, port: int, sockets: int) -> None:
         deadline = time.monotonic() + 90
         while time.monotonic() < deadline:
@@ -108,10 +131,18 @@ def running_machines(directory: Path) -> Iterator[Machines]:
         client.put(files, "/opt/ioplateau")
         client.run(f"echo '{CONFIGURATION}' >/etc/told.toml")
         _serve(client, "ioplateau", UNTOLD)
+        _let_see_processes(client, "ioplateau-told")
         _serve(client, "ioplateau-told", TOLD, "--config.file=/etc/told.toml")
         machines = Machines(server, client)
         machines.mount_all()
         yield machines
+
+
+def _let_see_processes(client: Guest, unit: str) -> None:
+    """With the drop-in that is shipped for it."""
+    drop_ins = f"/run/systemd/system/{unit}.service.d"
+    client.run(f"mkdir -p {drop_ins}")
+    client.put(PROJECT / "deploy" / "systemd" / "processes.conf", f"{drop_ins}/processes.conf")
 
 
 def _serve(client: Guest, unit: str, port: int, *flags: str) -> None:

@@ -12,14 +12,13 @@ from typing import Any, TypeVar
 
 import pytest
 
-from guests.nfs import delay_link, limit_bandwidth, limit_slots
+from guests.nfs import delay_link, limit_slots
 from live_daemon import Exposition
 from nfs_machines import (
     LIMITED,
     TOLD,
     UNTOLD,
     VOLUME_BYTES_PER_SECOND,
-    WIRE_BYTES_PER_SECOND,
     Machines,
 )
 
@@ -147,7 +146,7 @@ def writes(depth: int) -> str:
 def seen(machines: Machines) -> dict[str, Seen]:
     """Everything that is done to the client, one load after the other."""
     found = {"unlimited": under(machines, reads(DEPTH), seconds=5)}
-    with limited_volume(machines):
+    with machines.limited_volume():
         found["below"] = under(machines, reads(4, more="--rate=1900k"), seconds=12)
         found["reading"] = under(machines, reads(DEPTH), seconds=38)
         found["writing"] = under(machines, writes(DEPTH), seconds=28)
@@ -155,16 +154,6 @@ def seen(machines: Machines) -> dict[str, Seen]:
         found["as many as slots"] = under(machines, *both(SLOTS_V3), seconds=12)
         found["more than slots"] = under(machines, *both(DEPTH), seconds=27)
     return found
-
-
-@contextlib.contextmanager
-def limited_volume(machines: Machines) -> Iterator[None]:
-    """It may do VOLUME_BYTES_PER_SECOND, reads and writes together."""
-    limit_bandwidth(machines.server, WIRE_BYTES_PER_SECOND)
-    try:
-        yield
-    finally:
-        limit_bandwidth(machines.server, None)
 
 
 @contextlib.contextmanager
