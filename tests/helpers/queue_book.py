@@ -297,6 +297,61 @@ def starved_machine(r: random.Random) -> Scene:
     )
 
 
+def shingled(r: random.Random) -> Scene:
+    """A drive of shingled tracks: writes are quick until its cache is full, then each waits for cleaning."""
+    # Its cache takes writes as they come; once full, each waits for a band to be written again, seconds
+    # long: a tenth and less of before (Aghayev and Desnoyers, Skylight, FAST '15). Here within minutes.
+    alone, calm = r.uniform(0.004, 0.010), r.uniform(*CALM_SECONDS)
+    full, slower, band = r.uniform(15, 60), r.uniform(5, 20), r.uniform(0.5, 4.0)
+    quick = _wander(r, r.uniform(0.02, 0.08), r.uniform(0.5, 5))
+    cleaning = _jumps(r, lambda: r.uniform(0.6, 1.4), lambda: band * r.uniform(0.5, 1.5))
+    return Scene(
+        lambda at: _at_most(
+            1 / (alone * quick() * (slower * cleaning(at) if at >= calm + full else 1.0))
+        ),
+        _deepens(calm, r.randint(2, 32)),
+        size=r.choice([4, 8, 16, 64]) * KIB,
+        write_share=1.0,
+        scatter=r.uniform(0.2, 0.6),
+        erases_busy=r.random() < 0.5,
+        settled=calm,
+    )
+
+
+def commits(r: random.Random) -> Scene:
+    """A log on a hard disk: each commit is forced, and waits for the track to come round again."""
+    # One turn: 4 ms (15,000/min) to 11.1 ms (5,400/min). Now and then a seek to where data lies.
+    turn, calm = 60 / r.choice([5400, 7200, 10000, 15000]), r.uniform(*CALM_SECONDS)
+    seeks, lasts = r.uniform(0.0, 0.3), r.uniform(2, 20)
+    away = _jumps(r, lambda: r.choice([0.0, seeks, seeks * r.random()]), lambda: lasts)
+    return Scene(
+        lambda at: _at_most(1 / (turn * (1 + away(at)))),
+        _deepens(calm, r.randint(2, 16)),
+        size=r.choice([4, 8, 16]) * KIB,
+        write_share=1.0,
+        scatter=r.uniform(0.05, 0.3),
+        settled=calm,
+    )
+
+
+def encrypted(r: random.Random) -> Scene:
+    """A fast disk whose requests one CPU encrypts, which has other work too."""
+    # One thread encrypts at 0.2 to 1.2 GB/s, the disk behind it does several times that
+    # (https://blog.cloudflare.com/speeding-up-linux-disk-encryption/).
+    size, speed = r.choice([16, 64, 128, 256]) * KIB, r.uniform(0.2e9, 1.2e9)
+    alone, calm = r.uniform(0.0001, 0.001), r.uniform(*CALM_SECONDS)
+    other = _jumps(r, lambda: r.choice([0.0, r.uniform(0.0, 0.5)]), lambda: r.uniform(3, 30))
+    wanders = _wander(r, r.uniform(0.01, 0.05), r.uniform(0.5, 5))
+    return Scene(
+        lambda at: Place(alone + size / speed, speed * wanders() * (1 - other(at)) / size),
+        _deepens(calm, r.randint(8, 64)),
+        size=size,
+        write_share=r.choice([0.0, 0.5, 1.0]),
+        scatter=r.uniform(0.02, 0.2),
+        settled=calm,
+    )
+
+
 FREE_SCENES: Mapping[str, Drawn] = {
     "a far server at constant depth": far_server,
     "an old array whose service time moves": old_array,
@@ -312,10 +367,18 @@ FREE_SCENES: Mapping[str, Drawn] = {
     "an application's own rate, eight at a time": own_rate_eight,
     "a server that restarts": server_restart,
     "a machine without CPU": starved_machine,
+    "a drive of shingled tracks": shingled,
+    "commits to a turning disk": commits,
+    "an encrypted disk and one CPU": encrypted,
 }
 # Where a limit on top makes several requests wait for minutes, so that one nobody told can be found:
-# not in gusts of seconds, and not of one request at a time, which might as well be a slow device.
-FINDABLE = FREE_SCENES.keys() - {"gusts of writeback", "an application's own rate, one at a time"}
+# not in gusts of seconds, not of one request at a time, which might as well be a slow device, and not of
+# a drive that is slower than the limit from some second on.
+FINDABLE = FREE_SCENES.keys() - {
+    "gusts of writeback",
+    "an application's own rate, one at a time",
+    "a drive of shingled tracks",
+}
 
 
 def _deepens(calm: float, depth: float) -> Callable[[float, float], Asked]:

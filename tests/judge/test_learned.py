@@ -21,7 +21,7 @@ def told(
     *,
     allowed=True,
     allowed_from=0,
-    beside_known=False,
+    doubts=0,
     settled=True,
     hints=(),
     size=4096.0,
@@ -39,9 +39,7 @@ def told(
         )
         watched.look(tick, float(second), 1.0)
         may = allowed and second >= allowed_from
-        plateau.step(
-            watched, 1.0, beside_known=beside_known, allowed=may, settled=settled, hints=hints
-        )
+        plateau.step(watched, 1.0, doubts=doubts, allowed=may, settled=settled, hints=hints)
     return plateau
 
 

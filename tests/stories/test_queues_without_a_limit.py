@@ -16,21 +16,14 @@ SECONDS_TOLD, SECONDS_UNTOLD = 6, 30
 HELD = 0.9
 
 # What is called throttled today and is not, or the other way round: (scene, seed, told).
-ONE_SERVER = (
-    "a device that serves one after the other holds a level while a queue stands: no flatter"
-)
-ONE_SERVER += " than 1 to 4 %, and another one before and after"
+AS_FLAT = "one turn of a disk, or one CPU, holds a level within half a percent, as a limit does"
 ACKNOWLEDGED = (
     "calls that all wait 40 ms for an acknowledgement hold a level, as if they were limited"
 )
 FALSE_ALARMS = {
-    ("a hard disk in sequence", 22, True): ONE_SERVER,
-    ("a hard disk in sequence", 22, False): ONE_SERVER,
-    ("a hard disk in sequence", 23, False): ONE_SERVER,
-    ("a hard disk at random", 22, True): ONE_SERVER,
-    ("a hard disk at random", 22, False): ONE_SERVER,
-    ("an array that rebuilds", 22, True): ONE_SERVER,
-    ("an array that rebuilds", 22, False): ONE_SERVER,
+    ("commits to a turning disk", 21, False): AS_FLAT,
+    ("an encrypted disk and one CPU", 22, False): AS_FLAT,
+    ("an encrypted disk and one CPU", 23, False): AS_FLAT,
     ("delayed acknowledgements", 21, True): ACKNOWLEDGED,
     ("delayed acknowledgements", 21, False): ACKNOWLEDGED,
 }

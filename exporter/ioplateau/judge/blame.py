@@ -131,6 +131,14 @@ def waits_for_slots(watched: WatchedFlow, client: ClientWitness | None, load: fl
     )
 
 
+def waits_for_acknowledgements(watched: WatchedFlow) -> bool:
+    """Whether a call waits as long as a peer's TCP delays an acknowledgement of what is small."""
+    if not watched.active:
+        return False
+    wait = watched.waiting / watched.operations
+    return abs(wait / number.ACKNOWLEDGED_SECONDS - 1) <= number.OFF_LEVEL
+
+
 def is_connection_bound(client: ClientWitness | None) -> bool:
     """Whether TCP itself says that it could not send more.
 

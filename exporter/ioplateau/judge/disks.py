@@ -263,7 +263,7 @@ class DiskJudge:
             case.plateau.step(
                 pool,
                 dt,
-                beside_known=bool(case.claims),
+                doubts=bool(case.claims),
                 allowed=who is Culprit.VM and not lanes,
             )
             if case.plateau.on and not lanes:
@@ -292,7 +292,7 @@ class DiskJudge:
             case.plateau.step(
                 watched,
                 dt,
-                beside_known=bool(case.claims),
+                doubts=bool(case.claims),
                 allowed=allowed,
                 settled=watched.is_settled,
                 hints=hints if key not in bound and not lanes else (),

@@ -15,7 +15,7 @@ from ioplateau.judge.belief import Belief
 from ioplateau.judge.memory import SavedCeiling, SavedNow, SavedPlateau, SavedStand
 from ioplateau.judge.phases import follows, weight_of
 from ioplateau.judge.signals import DEEP, NONE, STRONG, Queue
-from ioplateau.judge.window import Level, Recent, beats, echo, is_straight
+from ioplateau.judge.window import Level, Recent, echo, is_straight, level, regime, stays_behind
 from ioplateau.limits.budgets import Dimension
 from ioplateau.measure.nothing import NO_ENTRIES
 
@@ -26,6 +26,7 @@ class Drawn(Protocol):
     operations: float
     bytes: float
     excess: float
+    outstanding: float
     waiting: float
     came: float
     left: float
@@ -173,13 +174,14 @@ class Plateau:
         drawn: Drawn,
         dt: float,
         *,
-        beside_known: bool,
+        doubts: int,
         allowed: bool,
         settled: bool = True,
         hints: Sequence[tuple[Dimension, float]] = (),
     ) -> None:
-        """One block in which requests may have waited. settled: it was watched for a while without
-        a gap or a stall, so that something new may be learned of it. hints: limits of budgets of
+        """One block in which requests may have waited. doubts: reasons from outside to ask for more
+        before something is learned. settled: it was watched for a while without a gap or a stall,
+        so that something new may be learned of it. hints: limits of budgets of
         the same kind, which may have been bought alike.
         """
         weight = weight_of(drawn, drawn.queue)
@@ -207,7 +209,7 @@ class Plateau:
             and drawn.operations >= number.LEAST_OPERATIONS
         )
         evidence = self._recurrence(drawn, hints, weight) or (
-            may_learn and self._flatness(drawn, beside_known)
+            may_learn and self._flatness(drawn, doubts)
         )
         if not evidence:
             rate = drawn.operations if self.dimension is Dimension.IOPS else drawn.bytes
@@ -227,8 +229,8 @@ class Plateau:
         self.belief.weigh(gain, dt)
         if gain > 0:
             self.dimension, self.value = evidence.dimension, evidence.value
-            if self.on:
-                self._remember(evidence.dimension, evidence.value, dt)
+        if self.on and gain >= 0:
+            self._remember(evidence.dimension, evidence.value, dt)
 
     def _stand(self, dt: float) -> None:
         """Where it stands while requests wait: gusts do not stand anywhere."""
@@ -333,66 +335,56 @@ class Plateau:
             found = self.ceilings[dimension]
             found[:] = [c for c in found if abs(rate / c.value - 1) > number.SAME_CEILING]
 
-    def _flatness(self, drawn: Drawn, beside_known: bool) -> Evidence | None:
+    def _flatness(self, drawn: Drawn, doubts: int) -> Evidence | None:
         """A level held under a queue that the application would not have held by itself."""
-        dimension, level = self._flatter(drawn)
-        count = min(level.count, drawn.queued)
+        if drawn.queued < number.LEVEL_LEAST:
+            return None
+        dimension, held = self._flatter(drawn)
+        count = min(held.count, drawn.queued)
         # Few at a time can not be many that wait: then it is the time they wait that tells.
         deep = drawn.queue is DEEP or drawn.excess >= number.STEEP
-        if drawn.is_locked and count >= number.POOL_BLOCKS and level.spread <= number.LOCKED_FLAT:
-            return Evidence(1.0, dimension, level.mean)  # no application moves like that
-        if count < number.LEVEL_LEAST or self.is_elsewhere(dimension, level.mean):
+        if drawn.is_locked and count >= number.POOL_BLOCKS and held.spread <= number.LOCKED_FLAT:
+            return Evidence(1.0, dimension, held.mean)  # no application moves like that
+        if count < number.LEVEL_LEAST or self.is_elsewhere(dimension, held.mean):
             return None
         # Of few operations one more or less is all that can be told.
         spread = max(
-            number.LEAST_RIPPLE, level.spread, number.COUNT_SPREAD / max(1.0, drawn.operations)
+            number.LEAST_RIPPLE, held.spread, number.COUNT_SPREAD / max(1.0, drawn.operations)
         )
-        found = (count - 1) * log(number.OTHERS_RIPPLE / spread)
+        # How much a device ripples is its own, and once known is no news in the next block: the less
+        # if by its floor it has about one request in service (utilization law), as a device has that
+        # serves one after the other and does all it can. https://doi.org/10.1287/opre.9.3.383
+        is_serial = 0.5 <= drawn.outstanding - drawn.waiting <= 2.0
+        most = number.SUM_BLOCKS - 1 if is_serial else number.RIPPLE_STEPS
+        found = min(count - 1, most) * log(number.OTHERS_RIPPLE / spread)
         asked = number.ASKED + number.TRY_WEIGHT * log(1.0 + self._looked / number.TRY_SECONDS)
-        if not drawn.own:
-            asked += number.ASKED_UNSEEN
-        if beside_known:
-            asked += number.ASKED_BESIDE
+        asked += number.ASKED_DOUBT * (doubts + (not drawn.own))
         if not deep:
             asked += number.ASKED_SHALLOW
-        asked += max(0.0, self._moved(dimension, level.mean))
-        is_steep = (
-            drawn.excess >= number.VERY_STEEP
-            and count >= number.STEEP_BLOCKS
-            and self._looked <= number.EARLY_SECONDS
-        )
-        is_steep = is_steep and max(level.spread, drawn.flat_latency().spread) <= number.STEEP_FLAT
-        slowly = found < asked and not is_steep
+        asked += max(0.0, self._moved(dimension, held.mean))
+        slowly = found < asked and not _is_steady(drawn, dimension, held)
         if slowly:
-            is_flat = (
-                deep and count >= number.RIPPLED_BLOCKS and _is_rippled(drawn, dimension, level)
-            )
-            mean = beats(drawn.values_of(dimension)) if drawn.queued >= number.BEAT_BLOCKS else None
-            if mean is not None and not is_flat:
-                is_flat, level = True, Level(mean, level.spread, number.BEAT_BLOCKS)
-            if (
-                not is_flat
-                and self._looked <= number.EARLY_SECONDS
-                and count >= number.STEADY_BLOCKS
-                and _is_steady(drawn, dimension, level)
-            ):
-                is_flat, slowly = True, False
-            if not is_flat:
+            if not deep or drawn.queued < number.KEEP_BLOCKS:
                 return None
-        if self._is_vetoed(drawn, dimension, level):
+            mean = stays_behind(drawn.values_of(dimension))
+            if mean is None:
+                return None
+            held = Level(mean, held.spread, number.KEEP_BLOCKS)
+        if self._is_vetoed(drawn, dimension, held):
             return None
         rate = drawn.operations if dimension is Dimension.IOPS else drawn.bytes
-        if rate > number.LEAVES * level.mean and not slowly:
+        if rate > number.LEAVES * held.mean and not slowly:
             return None  # what stands at a limit may dip below it, not rise above
         # By chance a device or an application does it too, but not for long.
-        return Evidence(
-            number.RIPPLED_WEIGHT if slowly else number.FLAT_WEIGHT, dimension, level.mean
-        )
+        weight = 0.5 if slowly else number.OVERWHELMING_WEIGHT
+        return Evidence(weight, dimension, held.mean)
 
     @staticmethod
     def _flatter(drawn: Drawn) -> tuple[Dimension, Level]:
-        operations = drawn.level_of(Dimension.IOPS)
-        volume = drawn.level_of(Dimension.THROUGHPUT)
+        operations, volume = (  # of the blocks in which requests waited
+            level(regime(drawn.values_of(dimension)[-drawn.queued :]))
+            for dimension in (Dimension.IOPS, Dimension.THROUGHPUT)
+        )
         if operations.spread < 0.5 * volume.spread:
             return Dimension.IOPS, operations
         if volume.spread < 0.5 * operations.spread:
@@ -534,29 +526,8 @@ def _is_steady(drawn: Drawn, dimension: Dimension, level: Level) -> bool:
     latency = drawn.flat_latency()
     return (
         drawn.excess >= number.STEEP
-        and latency.count >= number.STEADY_BLOCKS
-        and latency.spread <= number.RIPPLE
-        and level.spread <= number.STEADY_RATE
-        and echo(drawn.values_of(dimension)[-number.STEADY_BLOCKS :]) <= number.LATE_LOOK
-    )
-
-
-def _is_rippled(drawn: Drawn, dimension: Dimension, level: Level) -> bool:
-    """A coarse limiter seen from outside: the rate jumps from block to block, its mean does not.
-
-    What a device does by itself is slower: its means of four blocks move as its blocks do, and
-    a block resembles its neighbour.
-    """
-    slow = level.slow_spread
-    neighbours = echo(drawn.values_of(dimension)[-number.RIPPLED_BLOCKS :])
-    if drawn.excess >= number.VERY_STEEP and level.spread <= number.STILL and neighbours <= 0.0:
-        return True
-    if slow is None:
-        return False
-    if level.spread <= number.STILL:
-        return slow <= number.RIPPLE and neighbours <= number.RIPPLED_ECHO
-    return (
-        level.spread >= number.COARSE_SPREAD
-        and slow <= min(number.SAME_LEVEL, number.SLOW_OF_SPREAD * level.spread)
-        and neighbours <= number.COARSE_ECHO
+        and min(level.count, latency.count) >= number.RIPPLE_STEPS
+        and latency.spread <= number.SAME_LEVEL
+        and level.spread <= 2 * number.STILL
+        and echo(drawn.values_of(dimension)[-number.RIPPLE_STEPS :]) <= number.MAKES_UP
     )

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ioplateau.judge import parameters as number
-from ioplateau.judge.blame import Culprit, is_connection_bound, waits_for_slots
+from ioplateau.judge.blame import (
+    Culprit,
+    is_connection_bound,
+    waits_for_acknowledgements,
+    waits_for_slots,
+)
 from ioplateau.judge.case import Case
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.memory import SavedPart
@@ -204,7 +209,7 @@ class MountJudge:
             if self._learn:
                 # One mount that waits blames its own volume; several share what is between.
                 shared = waiting > 1 and not case.claims and self._is_steadier(nic)
-                case.plateau.step(nic, dt, beside_known=False, allowed=shared)
+                case.plateau.step(nic, dt, doubts=0, allowed=shared)
             if claim is not None:
                 bound[key] = Ruling.known(case, claim)
             elif case.plateau.on and case.plateau.dimension is Dimension.THROUGHPUT:
@@ -330,7 +335,8 @@ class MountJudge:
                 case.plateau.step(
                     watched,
                     dt,
-                    beside_known=bool(case.claims) and not is_connection_bound(client),
+                    doubts=(bool(case.claims) and not is_connection_bound(client))
+                    + waits_for_acknowledgements(watched),
                     allowed=claim is None
                     and held is None
                     and name not in slots

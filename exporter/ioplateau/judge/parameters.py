@@ -22,7 +22,8 @@ BLOCK_SECONDS, KEEP_BLOCKS = 0.45, 24
 FULL_SECONDS, ON_SECONDS, OFF_SECONDS = 3.0, 1.9, 0.5
 # Seconds one block may count for, before its weight: two blocks must agree. Fitted.
 LONGEST_STEP_SECONDS = 1.25
-# Seconds that one second of an overwhelming queue counts: one says what two marginal ones say.
+# Seconds that one second of an overwhelming queue counts, or of a flat level: one says what two
+# marginal ones say, and four of a coarse limiter.
 OVERWHELMING_WEIGHT = 2.0
 
 # -- a known limit
@@ -99,19 +100,21 @@ RIPPLE = 0.012
 SAME_LEVEL, SAME_CEILING = 0.015, 0.02
 # A change of this size, twice in a row, begins another level.
 STEP = 0.12
-# Blocks of one level, at most.
-LEVEL_BLOCKS = 16
 # Share by which a value is off a level: a limiter's dip or a late flush, of which there is one in so
 # many; another demand's step; what stands nowhere. Beyond what a limit's own ripple does.
 OFF_LEVEL, OUTLIERS_IN = 0.05, 7
-# Spread over some blocks up to which a rate stands still, and above which it moves: of a coarse
-# limiter, of what is held freely, of an application's own pace, of a sum, of what is told.
+# Spread over some blocks up to which a rate stands still, and above which it moves: of what is
+# held freely, of an application's own pace, of a sum, of what is told.
 STILL = 0.03
 # Values of which the upper part is looked at apart, where they ripple more than that; spreads of
 # normal values from the fourth decile to the second highest of sixteen.
 LEAST_FOR_UPPER_PART, UPPER_RIPPLE, UPPER_SPREADS = 10, 0.005, 1.55
-# A limiter's window sampled off beat: blocks, correlation of neighbours, drift and spreads of debt.
-BEAT_BLOCKS, BEAT, BEAT_DRIFT, MOST_DEBT, BEAT_LEAST = 20, -0.4, 0.04, 2.8, 0.4
+# Spreads by which the running sum of KEEP_BLOCKS blocks leaves its line, of a limiter's window sampled
+# off beat. Physics: a Brownian bridge over so many strays five, and less than this once in thirty;
+# six blocks in a row must say so.
+MOST_DEBT = 3.3
+# Correlation of neighbouring blocks of which one makes up for the other.
+MAKES_UP = -0.2
 
 # -- the floor
 
@@ -127,7 +130,7 @@ FLOOR_RISE_SECONDS = 14_400.0
 OTHER_DIRECTION, BYTES_PER_SECOND = 1.3, 200e6
 # Seconds of a request nobody has seen unloaded yet: of a remote disk or filer, of a host's cache.
 PRIOR_SECONDS, CACHED_PRIOR_SECONDS = 0.002, 0.0005
-# Blocks whose mean says something: of a class of requests, of a level held freely, of a coarse limiter.
+# Blocks whose mean says something: of a class of requests, of a level held freely.
 MEAN_BLOCKS = 4
 # Blocks after which a class below the guess needs no other's word; sizes from so many bytes on, in half
 # octaves; and how many classes, or levels, are kept.
@@ -135,19 +138,21 @@ LONG_BLOCKS, LEAST_BYTES, MOST_KEPT = 200, 512.0, 64
 
 # -- a level nobody told
 
-# Ripple of a limiter at least (what samples can tell), and of everything else, as shares.
-LEAST_RIPPLE, OTHERS_RIPPLE = 0.003, 0.05
+# Ripple of a limiter at least (what samples can tell), and of everything else, as shares; steps from
+# block to block after which the same ripple is no news: it is the device's own (SUM_BLOCKS less one, if that
+# serves one request after the other). Fitted on devices without a limit.
+LEAST_RIPPLE, OTHERS_RIPPLE, RIPPLE_STEPS = 0.003, 0.05, 11
 # Spread of a count known to one more or less. Physics: the root of a twelfth.
 COUNT_SPREAD = 0.29
-# Log-odds asked of flatness: of chance once in so many hours; more where only a guess says "slow",
-# beside known limits (which must be beaten), and where little waits. A sequential test's bounds:
-# https://doi.org/10.1214/aoms/1177731118
-ASKED, ASKED_UNSEEN, ASKED_BESIDE, ASKED_SHALLOW = 9.0, 6.0, 4.0, 3.0
+# Log-odds asked of flatness: of chance once in so many hours; more for each doubt (only a guess says
+# "slow"; there are known limits, which must be beaten; calls wait as long as an acknowledgement), and
+# where little waits. A sequential test's bounds: https://doi.org/10.1214/aoms/1177731118
+ASKED, ASKED_DOUBT, ASKED_SHALLOW = 9.0, 6.0, 2.0
 # Seconds of looking that make another try, and what the logarithm of tries adds. Fitted on slow
 # devices without a limit (none of them in 12 h called so, with two seeds).
 TRY_SECONDS, TRY_WEIGHT = 10.0, 1.5
-# Blocks of a stretch at least; seconds that a second of flatness counts, and of a coarse limiter's.
-LEVEL_LEAST, FLAT_WEIGHT, RIPPLED_WEIGHT = 3, 2.0, 0.34
+# Blocks of a stretch at least.
+LEVEL_LEAST = 3
 # A limit stands at one level: seconds after which a second of waiting counts half, levels that are
 # one (in steps of this share), how far another level may be to speak against it, what a second at
 # this level is worth against one elsewhere (which asks for log-odds of one more), and seconds more
@@ -155,14 +160,6 @@ LEVEL_LEAST, FLAT_WEIGHT, RIPPLED_WEIGHT = 3, 2.0, 0.34
 # (tests/helpers/wandering_devices.py) and on traces.
 STANDS_HALF_SECONDS, STANDS_STEP, STANDS_SAME, STANDS_FAR = 900.0, 0.005, 2.0, 2.0
 STANDS_HERE, STANDS_SECONDS = 0.25, 20.0
-# Within so many seconds of looking a level far above its floor may ripple more.
-EARLY_SECONDS = 40.0
-STEEP_BLOCKS, STEEP_FLAT = 11, 0.026
-STEADY_BLOCKS, STEADY_RATE, LATE_LOOK = 10, 0.06, -0.2
-# A coarse limiter: blocks, ripple, and how much stiller the means of four blocks are.
-RIPPLED_BLOCKS, RIPPLED_ECHO = 14, 0.05
-SLOW_OF_SPREAD, COARSE_ECHO, COARSE_SPREAD = 0.2, -0.3, 0.08
-SLOW_VALUES = 12
 # A latency that grows with demand and no device: blocks on a straight line.
 STRAIGHT_BLOCKS = 12
 # A rate above this share of the level in the newest block: what stands at a limit does not rise.
@@ -201,6 +198,8 @@ MANY_MEMBERS = 3
 # Share of a call's time before it is sent, and of the slots that must be in use; time on the wire
 # over its floor up to which it is at ease although there is a backlog.
 SLOT_QUEUE_SHARE, SLOT_USE, EASY_WIRE_WITH_BACKLOG = 0.2, 0.55, 1.2
+# Seconds for which Linux delays an acknowledgement. Document: TCP_DELACK_MIN, include/net/tcp.h.
+ACKNOWLEDGED_SECONDS = 0.04
 # A mount moves while the interface under it stands, so many times stiller.
 STILLER = 3.0
 # A stall that lets something through: share of what is usual, seconds a call takes; and seconds over

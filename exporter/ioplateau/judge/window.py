@@ -110,20 +110,19 @@ class Recent:
         self.values.clear()
 
 
-def regime(values: Sequence[float], most: int) -> Sequence[float]:
-    """The newest values, back to where the level was another; `most` at most."""
+def regime(values: Sequence[float]) -> Sequence[float]:
+    """The newest values, back to where the level was another."""
     count = len(values)
     if count < number.LEVEL_LEAST:
         return values
     a, b, c = values[-number.LEVEL_LEAST :]
     middle = max(min(a, b), min(max(a, b), c))  # of the last three
     low, high = middle * (1 - number.STEP), middle * (1 + number.STEP)
-    newest = values[-most:]
-    if low <= min(newest) and max(newest) <= high:
-        return newest
+    if low <= min(values) and max(values) <= high:
+        return values
     strangers = 0
     start = count
-    for index in range(count - 1, max(count - most, 0) - 1, -1):
+    for index in range(count - 1, -1, -1):
         if low <= values[index] <= high:
             strangers = 0
             start = index
@@ -137,19 +136,15 @@ def regime(values: Sequence[float], most: int) -> Sequence[float]:
 class Level:
     """How flat some values are, and where.
 
-    spread: standard deviation over mean, rare dips left out; slow_spread: of the means of four
-    (None: too few values). count: values that went in.
+    spread: standard deviation over mean, rare dips left out. count: values that went in.
     """
 
-    __slots__ = ("count", "mean", "slow_spread", "spread")
+    __slots__ = ("count", "mean", "spread")
 
-    def __init__(
-        self, mean: float, spread: float, count: int, slow_spread: float | None = None
-    ) -> None:
+    def __init__(self, mean: float, spread: float, count: int) -> None:
         self.mean = mean
         self.spread = spread
         self.count = count
-        self.slow_spread = slow_spread
 
 
 NOTHING = Level(0.0, 1.0, 0)
@@ -174,18 +169,13 @@ def level(values: Sequence[float]) -> Level:
     ):
         within = values
     mean, spread = _spread(within)
-    slow = None
-    if count >= number.SLOW_VALUES:
-        n = number.MEAN_BLOCKS
-        usable = values[count % n :]
-        slow = _spread([sum(usable[i : i + n]) / n for i in range(0, len(usable), n)])[1]
     if count >= number.LEAST_FOR_UPPER_PART and spread > number.UPPER_RIPPLE:
         low, high = ordered[2 * count // 5], ordered[-2]
         upper = (high - low) / high / number.UPPER_SPREADS if high > 0 else 1.0
         if upper < 0.5 * spread:
             upper_count = count - 2 * count // 5
             return Level(sum(ordered[-upper_count:]) / upper_count, upper, upper_count)
-    return Level(mean, spread, count, slow)
+    return Level(mean, spread, count)
 
 
 def _spread(values: Sequence[float]) -> tuple[float, float]:
@@ -196,35 +186,25 @@ def _spread(values: Sequence[float]) -> tuple[float, float]:
     return mean, sqrt(sum([(v - mean) ** 2 for v in values]) / (count - 1)) / mean
 
 
-def beats(values: Sequence[float]) -> float | None:
-    """The mean, if the newest values jump about it as a limiter's window sampled off beat does:
-    a block that caught one refill too many is followed by one that caught one too few.
+def stays_behind(values: Sequence[float]) -> float | None:
+    """The mean of KEEP_BLOCKS values, if what was done in all never strays far from its line, however
+    much they jump about it: a limiter's window sampled off beat owes one refill, which the next
+    block makes up for; chance alone wanders as the root of time, some five spreads in so many.
     """
-    if len(values) < number.BEAT_BLOCKS:
+    count = len(values)
+    mean = sum(values) / count if count else 0.0
+    if count < number.KEEP_BLOCKS or mean <= 0:
         return None
-    recent = values[-number.BEAT_BLOCKS :]
-    mean = sum(recent) / number.BEAT_BLOCKS
-    if mean <= 0 or min(recent) < number.BEAT_LEAST * mean:
-        return None
-    half = number.BEAT_BLOCKS // 2
-    if abs(sum(recent[:half]) - sum(recent[half:])) > number.BEAT_DRIFT * mean * half:
-        return None
-    return mean if echo(recent) <= number.BEAT and _stays_behind(recent, mean) else None
-
-
-def _stays_behind(values: Sequence[float], mean: float) -> bool:
-    """Whether what was done in all never strays far from the mean's line: chance alone wanders
-    as the root of time, some five spreads in twenty blocks; a limiter owes one refill.
-    """
     off = [value - mean for value in values]
     ahead = list(accumulate(off))
-    spread = sqrt(sum([x * x for x in off]) / len(off))
-    return max(ahead) - min(ahead) <= number.MOST_DEBT * spread
+    spread = sqrt(sum([x * x for x in off]) / count)
+    stays = max(ahead) - min(ahead) <= number.MOST_DEBT * spread
+    return mean if stays and echo(values) <= number.MAKES_UP else None
 
 
 def echo(values: Sequence[float]) -> float:
-    """Correlation of neighbours, -1 to 1: a device's own noise drifts (positive), a limiter
-    sampled off beat makes up in one block for the one before (negative).
+    """Correlation of neighbours, -1 to 1: a device's own noise drifts (positive), a limiter sampled
+    off beat, or a look that was late, makes up in one block for the one before (negative).
     """
     mean = sum(values) / len(values)
     off = [value - mean for value in values]
@@ -273,15 +253,13 @@ class Levels:
         """How flat the newest blocks are, computed once a block and only if somebody asks."""
         if dimension is Dimension.IOPS:
             if self.operations_level is None:
-                self.operations_level = level(
-                    regime(self.recent_operations.values, number.LEVEL_BLOCKS)
-                )
+                self.operations_level = level(regime(self.recent_operations.values))
             return self.operations_level
         if self.bytes_level is None:
-            self.bytes_level = level(regime(self.recent_bytes.values, number.LEVEL_BLOCKS))
+            self.bytes_level = level(regime(self.recent_bytes.values))
         return self.bytes_level
 
     def flat_latency(self) -> Level:
         if self.latency_level is None:
-            self.latency_level = level(regime(self.recent_latency.values, number.LEVEL_BLOCKS))
+            self.latency_level = level(regime(self.recent_latency.values))
         return self.latency_level
