@@ -207,6 +207,28 @@ def test_disks_that_a_vm_cap_holds_back_are_affected_by_it():
     assert set(moment.verdicts[VM].sufferers) == {FlowKey("disk", "sda"), FlowKey("disk", "sdb")}
 
 
+@pytest.mark.parametrize("wrong", [0.9, 1.1])
+def test_a_vm_limit_told_wrong_is_not_blamed_on_a_disk(wrong):
+    """The other disk has one request now and then, and no queue: one disk alone waits."""
+    limit = Limit(Dimension.IOPS, Direction.TOTAL, 1000.0 * wrong, Origin.CONFIGURED, "told")
+    other = FlowKey("disk", "sdb")
+    both = (DISK, other)
+    budgets = {
+        VM: Budget(VM, both, (limit,)),
+        SDA: Budget(SDA, (DISK,)),
+        BudgetKey(Kind.DISK, "sdb"): Budget(BudgetKey(Kind.DISK, "sdb"), (other,)),
+    }
+    judge = Judge()
+    for number in range(40):
+        busy = tick(100.0, 0.002) if number < 8 else tick(960.0, 16 / 960)
+        flows = {DISK: busy, other: tick(40.0, 0.002)}
+        verdicts = judge.observe(100.0 + number, 1.0, budgets, flows)
+
+    assert verdicts[VM].word is Word.THROTTLED
+    assert verdicts[VM].limit == pytest.approx(1000.0)
+    assert verdicts[SDA].word is Word.AFFECTED
+
+
 def test_a_stripe_is_as_slow_as_its_member():
     md0 = BudgetKey(Kind.STRIPE, "md0")
     budgets = {**BUDGETS, md0: Budget(md0, (DISK, FlowKey("disk", "sdb")))}

@@ -246,6 +246,7 @@ class DiskJudge:
         culprit = Culprit.DISK
         found: dict[BudgetKey, Claim | None] = {}
         shared: set[str] = set()
+        is_close = False
         if not self._learn:
             return culprit, found
         for key, case in self._lanes.items():
@@ -255,7 +256,12 @@ class DiskJudge:
             if pool.is_cache and found and not is_slower(pool, self._uncached_pool()):
                 case.plateau.rest(dt)
                 continue
-            who = of_disks(pool) if pool.queue >= STRONG else Culprit.DISK
+            who = Culprit.DISK
+            if pool.queue >= STRONG:
+                # What stands close to a told limit is likelier that limit, told wrong, than a disk's.
+                is_told_wrong = _best_fit(case) <= number.STEP
+                is_close = is_close or is_told_wrong
+                who = Culprit.VM if is_told_wrong else of_disks(pool)
             if is_one_queue(case, self._disks):
                 shared |= in_one_queue(pool, self._disks)
             if pool.queue >= STRONG and culprit is not Culprit.VM:
@@ -285,7 +291,11 @@ class DiskJudge:
                 case.plateau.rest(dt)
                 continue
             allowed = key not in bound and not lanes
-            if allowed and whole is not None and (whole.waiting_members > 1 or whole.alike):
+            if (
+                allowed
+                and whole is not None
+                and (is_close or whole.waiting_members > 1 or whole.alike)
+            ):
                 hits = at < self._hits_until.get(key.name, 0.0)
                 own = is_apart(watched, whole) if found else culprit is not Culprit.VM
                 allowed = hits or (own and not case.claims)
