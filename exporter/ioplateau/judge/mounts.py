@@ -264,11 +264,14 @@ class MountJudge:
                 verdicts[key] = lasting
                 continue
             client = witness.clients.get(key.name)
-            load = sum(self._watched_flows[flow].rtt_load for flow in case.budget.members)
-            waiting = tuple(
-                flow
+            moving_here = [
+                (flow, watched)
                 for flow in case.budget.members
-                if waits_for_slots(self._watched_flows[flow], client, load)
+                if (watched := self._watched_flows[flow]).active
+            ]
+            load = sum([watched.rtt_load for _, watched in moving_here])
+            waiting = tuple(
+                [flow for flow, watched in moving_here if waits_for_slots(watched, client, load)]
             )
             gain = 1.0 if waiting else -1.0
             case.belief.weigh(gain, dt)

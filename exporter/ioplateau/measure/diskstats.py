@@ -9,8 +9,9 @@ https://github.com/sysstat/sysstat/blob/master/iostat.c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from operator import sub
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from operator import ne, sub
 from typing import NamedTuple
 
 from ioplateau.measure.nothing import NO_ENTRIES
@@ -53,7 +54,7 @@ class DiskTable(NamedTuple):
     disks: Mapping[str, DiskCounters] = NO_ENTRIES
     rejects: tuple[str, ...] = ()
     # The parsed lines, so that the next parse can pass over those that did not change.
-    lines: Mapping[bytes, DiskCounters] = NO_ENTRIES
+    lines: Sequence[bytes] = ()
 
 
 class KindRates(NamedTuple):
@@ -206,13 +207,17 @@ class DiskRates(NamedTuple):
 
 def parse(text: bytes, last: DiskTable | None = None) -> DiskTable:
     """Every device of the file; lines that stand in `last` letter by letter are not parsed again."""
-    known = last.lines if last is not None else {}
-    disks: dict[str, DiskCounters] = {}
-    lines: dict[bytes, DiskCounters] = {}
-    rejects: list[str] = []
     # Every line ends in a newline, so what follows the last one is empty, or was cut off
     # somewhere, perhaps inside a number.
     *whole, cut = text.split(b"\n")
+    known: Mapping[bytes, DiskCounters] = {}
+    if last is not None and len(last.lines) == len(last.disks):  # no name stands there twice
+        if not cut and (moved := _moved(whole, last)) is not None:
+            return moved
+        known = dict(zip(last.lines, last.disks.values(), strict=True))
+    disks: dict[str, DiskCounters] = {}
+    lines: list[bytes] = []
+    rejects: list[str] = []
     for line in whole:
         disk = known.get(line)
         if disk is None:
@@ -224,11 +229,27 @@ def parse(text: bytes, last: DiskTable | None = None) -> DiskTable:
             except FormatError as error:
                 rejects.append(f"diskstats: {error}: {line[:120]!r}")
                 continue
-        lines[line] = disk
+        lines.append(line)
         disks[disk.name] = disk
     if cut:
         rejects.append(f"diskstats: cut off, want a newline at the end: {cut[:120]!r}")
     return DiskTable(disks, tuple(rejects), lines)
+
+
+def _moved(lines: Sequence[bytes], last: DiskTable) -> DiskTable | None:
+    """The table `last` with other numbers in some lines; None if more than that happened."""
+    if len(lines) != len(last.lines):
+        return None
+    disks = dict(last.disks)
+    is_other = [*map(ne, lines, last.lines)]
+    for name, line in zip(compress(last.disks, is_other), compress(lines, is_other), strict=True):
+        try:
+            disks[name] = disk = _device(line.split())
+        except FormatError:
+            return None
+        if disk.name != name:
+            return None
+    return DiskTable(disks, (), lines)
 
 
 def _device(words: list[bytes]) -> DiskCounters:

@@ -122,7 +122,6 @@ class _Shape(NamedTuple):
     beginnings: tuple[bytes, ...]  # up to the first number
     skeletons: tuple[bytes, ...]  # without digits
     numbers: tuple[int, ...]  # how many there are
-    fixed: tuple[bool, ...]  # may not change: nothing that moves, or it moves for the first time
 
 
 class OperationTable(NamedTuple):
@@ -184,8 +183,6 @@ def read_moved(text: bytes, last: OperationTable) -> OperationTable | None:
         return None
     shape = last.shape or _shape(before, last.used)
     is_other = [*map(ne, lines, before)]
-    if True in compress(shape.fixed, is_other):
-        return None
     changed = [*compress(lines, is_other)]
     joined = b"\n".join(changed)
     alike = joined.translate(_ALIKE)
@@ -200,6 +197,8 @@ def read_moved(text: bytes, last: OperationTable) -> OperationTable | None:
     return OperationTable(text, last.used.moved(text, lines, is_other), (), lines, shape)
 
 
+# Of a line that may not change, since it never moved or is not like others: it is no line's.
+_FIXED = b"\n"
 _DIGITS = b"0123456789"
 _ALIKE = bytes.maketrans(_DIGITS, b"0" * 10)
 _LONG = b"0" * 19
@@ -209,14 +208,15 @@ def _shape(lines: Sequence[bytes], used: Operations) -> _Shape:
     colons = [line.find(b":") for line in lines]
     return _Shape(
         tuple([line[: colon + 2] for line, colon in zip(lines, colons, strict=True)]),
-        tuple([line.translate(None, _DIGITS) for line in lines]),
-        tuple([line.translate(_ALIKE).count(b" 0") for line in lines]),
         tuple(
             [
-                _label(line[: colon + 1]) not in used or not _is_good(line, colon)
+                line.translate(None, _DIGITS)
+                if _label(line[: colon + 1]) in used and _is_good(line, colon)
+                else _FIXED
                 for line, colon in zip(lines, colons, strict=True)
             ]
         ),
+        tuple([line.translate(_ALIKE).count(b" 0") for line in lines]),
     )
 
 
