@@ -9,7 +9,7 @@ https://github.com/torvalds/linux/blob/v6.1/fs/nfs/super.c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter
+from operator import attrgetter, lt
 from typing import Any, TypeVar
 
 from ioplateau.engine import nfslayout
@@ -307,13 +307,13 @@ def _follow_client(
 def _places(mounts: Sequence[Mount]) -> tuple[object, ...]:
     """What a layout depends on: where each record is mounted, from where, over which ports."""
     # Most mounts share their connections with others.
-    ports: dict[int, tuple[int | None, ...]] = {}
-    for mount in mounts:
-        if id(mount.connections) not in ports:
-            ports[id(mount.connections)] = tuple([each.port for each in mount.connections])
-    return tuple(
-        [(m.mount_point, m.occurrence, m.device, ports[id(m.connections)]) for m in mounts]
-    )
+    connections = {id(mount.connections): mount.connections for mount in mounts}
+    ports = {name: tuple([one.port for one in each]) for name, each in connections.items()}
+    return tuple([(mount[:_NAMES], ports[id(mount.connections)]) for mount in mounts])
+
+
+# The device, the mount point, and the how-manieth there: the first fields of a record.
+_NAMES = Mount._fields.index("fstype")
 
 
 def _address(client: NfsClient) -> str:
@@ -345,10 +345,13 @@ def _went_back(before: tuple[NfsConnection, ...], now: tuple[NfsConnection, ...]
         return False
     if len(before) != len(now):
         return True
-    for old, new in zip(before, now, strict=True):
-        if new.sends < old.sends or new.receives < old.receives:
-            return True
-    return False
+    return any(map(lt, map(_sends, now), map(_sends, before))) or any(
+        map(lt, map(_receives, now), map(_receives, before))
+    )
+
+
+_sends: Callable[[NfsConnection], int] = attrgetter("sends")
+_receives: Callable[[NfsConnection], int] = attrgetter("receives")
 
 
 def _is_as_long(one: ReadingPair[T], other: ReadingPair[T]) -> bool:
