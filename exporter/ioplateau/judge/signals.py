@@ -159,7 +159,6 @@ class WatchedFlow(Levels):
         "rtt_excess",
         "rtt_floors",
         "rtt_load",
-        "size",
         "stalled_seconds",
         "standing_seconds",
         "still",
@@ -203,7 +202,7 @@ class WatchedFlow(Levels):
         self.operations = self.bytes = 0.0
         self.read_operations_per_second = self.write_operations_per_second = 0.0
         self.read_bytes_per_second = self.write_bytes_per_second = 0.0
-        self.latency = self.size = self.busy = 0.0
+        self.latency = self.busy = 0.0
         self.outstanding = self.waiting = self.excess = 0.0
         self.came = self.left = 0.0
         self.own = False
@@ -268,7 +267,6 @@ class WatchedFlow(Levels):
         self.read_bytes_per_second, self.write_bytes_per_second = read_bytes, write_bytes
         self.operations = operations
         self.bytes = total = read_bytes + write_bytes
-        self.size = total / operations
         self.busy = busy = 1.0 if busy_ratio is None else busy_ratio
         # Whether requests were served one at a time, or nearly so: by population while busy.
         population = reads * (read_await or 0.0) + writes * (write_await or 0.0)
