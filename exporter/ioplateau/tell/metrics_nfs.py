@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from ioplateau.measure import mountstats
-from ioplateau.measure.mountstats import MountRates, Operation, OperationRates
+from ioplateau.measure.mountstats import Mount, MountRates, Operation, OperationRates
 from ioplateau.state import NfsMountState
 from ioplateau.tell.rows import Labels, MetricTable, Scene, counter, gauge, info
 
@@ -150,6 +150,10 @@ def _nth(numbers: tuple[int, ...], position: int) -> int | None:
     return numbers[position] if position < len(numbers) else None
 
 
+def _event(mount: Mount, position: int) -> int | None:
+    return int(mount.events[position]) if position < len(mount.events) else None
+
+
 def _fault(operation: NfsOperation, number: int | None) -> int | None:
     # Of metadata calls only faults that ever happened: twenty quiet calls a mount add up.
     return number if number or operation.is_data else None
@@ -274,12 +278,12 @@ SUPERBLOCKS: MetricTable[NfsMount, NfsMount] = MetricTable(
         counter(
             "nfs_server_delays_total",
             "How often the server answered 'busy, come back later' (JUKEBOX, DELAY).",
-            lambda m: _nth(m.state.now.events, DELAY),
+            lambda m: _event(m.state.now, DELAY),
         ),
         counter(
             "nfs_congestion_waits_total",
             "How often a writer had to wait because too much was on its way to the server.",
-            lambda m: _nth(m.state.now.events, CONGESTION_WAIT),
+            lambda m: _event(m.state.now, CONGESTION_WAIT),
         ),
     ),
 )

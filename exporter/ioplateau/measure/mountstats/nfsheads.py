@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ioplateau.measure.escapes import decode
 from ioplateau.measure.mountstats import nfslines, nfstables
+from ioplateau.measure.mountstats.nfslines import Digits
 from ioplateau.measure.reading import FormatError
 
 # https://github.com/torvalds/linux/blob/v6.1/include/linux/nfs_iostat.h
@@ -52,7 +53,7 @@ class Front(NamedTuple):
     """What stands between the age and the connections."""
 
     text: bytes
-    events: tuple[int, ...] = ()
+    events: Digits = ()
     bytes: tuple[int, ...] = ()
     security: str = ""
     rpc_program: str = ""
@@ -113,7 +114,7 @@ def read_front(record: bytes, start: int) -> tuple[Front, list[str]]:
         ends = [record.find(mark, begin) + 1 for mark in (CONNECTION, TABLE)]
         end = min(filter(None, ends), default=len(record))
     text = record[start:end]
-    events: tuple[int, ...] = ()
+    events: Digits = ()
     octets: tuple[int, ...] = ()
     security = rpc_program = ""
     for line in record[begin:end].split(b"\n"):
@@ -121,7 +122,7 @@ def read_front(record: bytes, start: int) -> tuple[Front, list[str]]:
         try:
             if line.startswith(_EVENTS[1:]):
                 events = ()
-                events = tuple(nfslines.numbers(line.split()[1:])[:EVENTS])
+                events = nfslines.digits(line.split()[1:])[:EVENTS]
             elif line.startswith(_BYTES[1:]):
                 octets = ()
                 octets = tuple(nfslines.numbers(line.split()[1:])[:BYTES])
@@ -160,7 +161,7 @@ def read_front_moved(record: bytes, start: int, last: Front) -> Front | None:
     if not record.startswith(_BYTES, events_end) or not record.startswith(behind, bytes_end):
         return None
     try:
-        events = nfslines.numbers(record[events_start:events_end].split())
+        events = nfslines.digits(record[events_start:events_end].split())
         octets = nfslines.numbers(record[events_end + len(_BYTES) : bytes_end].split())
     except FormatError:
         return None
@@ -168,7 +169,7 @@ def read_front_moved(record: bytes, start: int, last: Front) -> Front | None:
         return None
     return Front(
         record[start : bytes_end + len(behind)],
-        tuple(events[:EVENTS]),
+        events[:EVENTS],
         tuple(octets[:BYTES]),
         last.security,
         last.rpc_program,

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import repeat
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ioplateau.measure.escapes import decode
 from ioplateau.measure.reading import FormatError
@@ -61,6 +61,18 @@ def numbers(words: Sequence[bytes]) -> list[int]:
     if values and max(values) >= 2**63:
         return [_signed(value) for value in values]
     return values
+
+
+Digits: TypeAlias = tuple[bytes, ...]
+
+
+def digits(words: Sequence[bytes]) -> Digits:
+    """The 64-bit numbers `words` are, as they stand: for who seldom reads them; FormatError as of
+    numbers().
+    """
+    if b"".join(words).isdigit() and max(map(len, words)) < 19:
+        return tuple(words)
+    return tuple([b"%d" % value for value in numbers(words)])
 
 
 def number(word: bytes) -> int:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ioplateau.measure.mountstats import nfsheads, nfslines, nfstables
 from ioplateau.measure.mountstats.nfsheads import AGE, CONNECTION, TABLE, Front, Head
-from ioplateau.measure.mountstats.nfslines import NfsConnection
+from ioplateau.measure.mountstats.nfslines import Digits, NfsConnection
 from ioplateau.measure.mountstats.nfstables import Operation, OperationTable
 from ioplateau.measure.reading import FormatError
 
@@ -35,7 +35,7 @@ class Mount(NamedTuple):
     fstype: str
     options: Mapping[str, str]  # "vers" -> "4.1"; flags map to ""
     age_seconds: int
-    events: tuple[int, ...]  # (): the line was missing or bad
+    events: Digits  # (): the line was missing or bad
     bytes: tuple[int, ...]  # normal r/w, direct r/w, server r/w, pages r/w; (): as above
     rpc_program: str  # "100003/4"
     connections: tuple[
