@@ -233,7 +233,7 @@ def parse(text: bytes, last: DiskTable | None = None) -> DiskTable:
         disks[disk.name] = disk
     if cut:
         rejects.append(f"diskstats: cut off, want a newline at the end: {cut[:120]!r}")
-    return DiskTable(disks, tuple(rejects), lines)
+    return DiskTable(disks, tuple(rejects), tuple(lines))
 
 
 def _moved(lines: Sequence[bytes], last: DiskTable) -> DiskTable | None:
@@ -249,7 +249,7 @@ def _moved(lines: Sequence[bytes], last: DiskTable) -> DiskTable | None:
             return None
         if disk.name != name:
             return None
-    return DiskTable(disks, (), lines)
+    return DiskTable(disks, (), tuple(lines))
 
 
 def _device(words: list[bytes]) -> DiskCounters:
