@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 
 import process
-from profile_tick import Bench
+from profile_tick import HandBench
 from sizes import SIZES, directory, print_rows
 
 TICKS = 20  # from the window being full on
@@ -58,7 +58,7 @@ def table(sizes: list[str], rungs: list[str], ticks: int = TICKS, keep: Path | N
 
 def written(root: Path, size: str, ticks: int) -> Path:
     """The snapshots, in a file; the machine's files stay as they are at the end."""
-    bench = Bench(root, size)
+    bench = HandBench(root, size)
     told = root / "told"
     snapshots = [bench.snapshot() for _ in range(ticks)]
     shape = {
