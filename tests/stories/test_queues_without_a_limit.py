@@ -21,6 +21,7 @@ ACKNOWLEDGED = (
     "calls that all wait 40 ms for an acknowledgement hold a level, as if they were limited"
 )
 FALSE_ALARMS = {
+    ("commits to a turning disk", 21, True): AS_FLAT,
     ("commits to a turning disk", 21, False): AS_FLAT,
     ("an encrypted disk and one CPU", 22, False): AS_FLAT,
     ("an encrypted disk and one CPU", 23, False): AS_FLAT,

@@ -381,10 +381,12 @@ class Plateau:
 
     @staticmethod
     def _flatter(drawn: Drawn) -> tuple[Dimension, Level]:
-        operations, volume = (  # of the blocks in which requests waited
-            level(regime(drawn.values_of(dimension)[-drawn.queued :]))
-            for dimension in (Dimension.IOPS, Dimension.THROUGHPUT)
-        )
+        operations, volume = drawn.level_of(Dimension.IOPS), drawn.level_of(Dimension.THROUGHPUT)
+        if drawn.queued < operations.count:  # of the blocks in which requests waited
+            operations, volume = (
+                level(regime(drawn.values_of(dimension)[-drawn.queued :]))
+                for dimension in (Dimension.IOPS, Dimension.THROUGHPUT)
+            )
         if operations.spread < 0.5 * volume.spread:
             return Dimension.IOPS, operations
         if volume.spread < 0.5 * operations.spread:

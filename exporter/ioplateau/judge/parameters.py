@@ -37,7 +37,7 @@ SUM_BELOW, SUM_ABOVE = 0.025, 0.04
 # sampling against it. Physics (network calculus: L t + burst); buckets of 10 ms to 1 s are sold.
 BURST_SECONDS, LONG_BURST_SECONDS = 0.5, 1.0
 # Blocks over which sums are held, which stand at a level, and which another limit's shadow asks
-# for. Fitted; more than 8 hardly matter.
+# for; a level is of twice as many. Fitted; more than 8 hardly matter.
 SUM_BLOCKS = 8
 # The gusts of a limit that binds: the least share of it in a block, and of a limit nobody told the
 # most. Fitted.

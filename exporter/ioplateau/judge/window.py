@@ -253,13 +253,15 @@ class Levels:
         """How flat the newest blocks are, computed once a block and only if somebody asks."""
         if dimension is Dimension.IOPS:
             if self.operations_level is None:
-                self.operations_level = level(regime(self.recent_operations.values))
+                self.operations_level = level(
+                    regime(self.recent_operations.values[-2 * number.SUM_BLOCKS :])
+                )
             return self.operations_level
         if self.bytes_level is None:
-            self.bytes_level = level(regime(self.recent_bytes.values))
+            self.bytes_level = level(regime(self.recent_bytes.values[-2 * number.SUM_BLOCKS :]))
         return self.bytes_level
 
     def flat_latency(self) -> Level:
         if self.latency_level is None:
-            self.latency_level = level(regime(self.recent_latency.values))
+            self.latency_level = level(regime(self.recent_latency.values[-2 * number.SUM_BLOCKS :]))
         return self.latency_level
