@@ -15,7 +15,7 @@ import re
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from itertools import chain, repeat
 from operator import is_
 from typing import Any, NamedTuple, TypeAlias
@@ -314,6 +314,5 @@ def _shape(names: Labels) -> tuple[str, tuple[int, ...]]:
     return ("{" + pairs + "}" if pairs else ""), order
 
 
-@lru_cache(8192)  # the same few values label most series, tick after tick
 def _escaped(value: str) -> str:
     return valid(value).replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
