@@ -126,9 +126,7 @@ def waits_for_slots(watched: WatchedFlow, client: ClientWitness | None, load: fl
         return False
     if (client.sender_limited_ratio or 0.0) > number.COUNTED:
         return False
-    return watched.rtt_excess < (
-        number.EASY_WIRE_WITH_BACKLOG if backlog > 1.0 else number.QUEUE_EXCESS
-    )
+    return watched.rtt_excess < (2 * number.QUEUE_EXCESS if backlog > 1.0 else number.QUEUE_EXCESS)
 
 
 def waits_for_acknowledgements(watched: WatchedFlow) -> bool:

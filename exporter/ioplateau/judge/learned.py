@@ -99,7 +99,7 @@ class Stands:
 
     def around(self, value: float) -> tuple[float, float]:
         """Seconds at this level, and at others that are not far from it."""
-        name, far = log(value) / number.STANDS_STEP, log(number.STANDS_FAR) / number.STANDS_STEP
+        name, far = log(value) / number.STANDS_STEP, log(2) / number.STANDS_STEP
         here = others = 0.0
         for each, seconds in self._bins.items():
             off = abs(each - name)
@@ -272,7 +272,7 @@ class Plateau:
         if drawn.queued < 2 and weight < number.OVERWHELMING_WEIGHT:
             return None
         is_deep = drawn.excess >= number.STEEP and drawn.waiting >= number.STRANGE_WAITING
-        burst = number.LONG_BURST_SECONDS if is_deep else number.BURST_SECONDS
+        burst = 2 * number.BURST_SECONDS if is_deep else number.BURST_SECONDS
         for dimension, rate in (
             (Dimension.IOPS, drawn.operations),
             (Dimension.THROUGHPUT, drawn.bytes),

@@ -169,7 +169,7 @@ class MountJudge:
             watched.active
             and watched.operations < number.TRICKLE_SHARE * usual
             and watched.latency >= number.TRICKLE_SECONDS
-            and watched.excess > number.VERY_STEEP
+            and watched.excess > 2 * number.STEEP
         )
         if (silent and usual > 0) or trickle:
             watched.unsettle()

@@ -30,12 +30,13 @@ OVERWHELMING_WEIGHT = 2.0
 
 # Share by which a rate may be below and above what is sold over one block. Document: enforced 0 to
 # 3 % above what is sold, and documentation rounds. Over several blocks sampling errors cancel, and
-# what is enforced remains.
+# what is enforced remains: less may be missing.
 BLOCK_BELOW, BLOCK_ABOVE = 0.04, 0.045
-SUM_BELOW, SUM_ABOVE = 0.025, 0.04
+SUM_BELOW = 0.025
 # Seconds at the limit by which a running sum may leave the limit's line: bucket or window, and the
-# sampling against it. Physics (network calculus: L t + burst); buckets of 10 ms to 1 s are sold.
-BURST_SECONDS, LONG_BURST_SECONDS = 0.5, 1.0
+# sampling against it. Physics (network calculus: L t + burst); buckets of 10 ms to 1 s are sold: twice
+# as many where a deep queue leaves no doubt.
+BURST_SECONDS = 0.5
 # Blocks over which sums are held, which stand at a level, and which another limit's shadow asks
 # for; a level is of twice as many. Fitted; more than 8 hardly matter.
 SUM_BLOCKS = 8
@@ -56,14 +57,14 @@ SERVER_CACHE = 0.10
 # request that waits most of its time.
 QUEUE_WAITING, QUEUE_EXCESS = 1.5, 0.6
 OVERWHELMING_WAITING, OVERWHELMING_EXCESS = 8.0, 3.0
-DEEP_WAITING = 6.0  # or are left at a sample, beyond what is in service
 SHARE_WAITING = 0.5
 # Outstanding at a sample beyond what is in service: a device of that rate has its mean in service,
 # by chance three times as many (physics: Poisson, for means of 2 and more).
 IN_SERVICE = 3.0
 LEFT = 2.0
-# A device alone does not stand this far above its floor for long; ten times no device does.
-STEEP, VERY_STEEP = 5.0, 10.0
+# A device alone does not stand this far above its floor for long; twice that far no
+# device does.
+STEEP = 5.0
 # Waiting requests, and their time over it, where only a guess or another class of requests says "slow".
 STRANGE_WAITING, STRANGE_EXCESS = 4.0, 1.5
 # Latency over what is usual, and over this flow's own history, that shows a queue of few. Fitted.
@@ -76,9 +77,10 @@ STANDING, STANDING_SECONDS = 0.005, 7.0
 # Share of busy time: io_ticks moves in jiffies. Document:
 # https://docs.kernel.org/admin-guide/iostats.html
 BUSY, ALWAYS_BUSY = 0.92, 0.98
-# Weights of a second in the means of latency over its floor, of steps, of what is usual, of delays.
+# Weights of a second in the means of latency over its floor, of steps, of what is usual, of delays (half,
+# of one request at a time).
 RATIO_WEIGHT, STEPS_WEIGHT, TYPICAL_WEIGHT = 0.22, 0.15, 0.01
-DELAY_WEIGHT, LIGHT_DELAY_WEIGHT = 0.4, 0.2
+DELAY_WEIGHT = 0.4
 # Latency over its floor above which nothing is usual.
 UNUSUAL = 1.5
 # Seconds of watching before something new may be learned.
@@ -154,11 +156,10 @@ TRY_SECONDS, TRY_WEIGHT = 10.0, 1.5
 # Blocks of a stretch at least.
 LEVEL_LEAST = 3
 # A limit stands at one level: seconds after which a second of waiting counts half, levels that are
-# one (in steps of this share), how far another level may be to speak against it, what a second at
-# this level is worth against one elsewhere (which asks for log-odds of one more), and seconds more
-# elsewhere at which a level is none. Fitted on devices whose pace wanders
-# (tests/helpers/wandering_devices.py) and on traces.
-STANDS_HALF_SECONDS, STANDS_STEP, STANDS_SAME, STANDS_FAR = 900.0, 0.005, 2.0, 2.0
+# one (in steps of this share), what a second at this level is worth against one elsewhere, up to half
+# or twice as high (which asks for log-odds of one more), and seconds more elsewhere at which a level is
+# none. Fitted on devices whose pace wanders (tests/helpers/wandering_devices.py) and on traces.
+STANDS_HALF_SECONDS, STANDS_STEP, STANDS_SAME = 900.0, 0.005, 2.0
 STANDS_HERE, STANDS_SECONDS = 0.25, 20.0
 # A latency that grows with demand and no device: blocks on a straight line.
 STRAIGHT_BLOCKS = 12
@@ -195,9 +196,8 @@ MANY_MEMBERS = 3
 
 # -- NFS
 
-# Share of a call's time before it is sent, and of the slots that must be in use; time on the wire
-# over its floor up to which it is at ease although there is a backlog.
-SLOT_QUEUE_SHARE, SLOT_USE, EASY_WIRE_WITH_BACKLOG = 0.2, 0.55, 1.2
+# Share of a call's time before it is sent, and of the slots that must be in use.
+SLOT_QUEUE_SHARE, SLOT_USE = 0.2, 0.55
 # Seconds for which Linux delays an acknowledgement. Document: TCP_DELACK_MIN, include/net/tcp.h.
 ACKNOWLEDGED_SECONDS = 0.04
 # A mount moves while the interface under it stands, so many times stiller.
@@ -227,7 +227,7 @@ SATURATED_SECONDS, STALL_SECONDS = 3.0, 0.9
 PACE_BLOCKS = 5
 # Bound by latency: busy, and requests outstanding.
 LATENCY_BUSY, LATENCY_LEAST = 0.75, 0.7
-# Seconds for which a sentence stands, where nobody waits and where somebody does.
-LONG_PATIENCE_SECONDS, PATIENCE_SECONDS = 10.0, 5.0
+# Seconds for which a sentence stands where somebody waits; twice as many where nobody does.
+PATIENCE_SECONDS = 5.0
 # The most an excess is told as.
 MOST_EXCESS = 1000.0

@@ -130,7 +130,7 @@ class Claim:
         amount, seconds = self._runs[-1]
         ahead = sum([done / self.value - dt for done, dt in self._runs])
         is_moving = amount >= number.GUST_LEAST * self.value * seconds
-        return is_moving and ahead <= number.LONG_BURST_SECONDS
+        return is_moving and ahead <= 2 * number.BURST_SECONDS
 
     def _nearest(self, rate: float, signs: Signs) -> float | None:
         """Base or burst, whichever this block or what was done in sum stands at."""
@@ -159,9 +159,9 @@ class Claim:
             and signs.waiting >= number.STRANGE_WAITING
             and not signs.elsewhere
         )
-        burst = number.LONG_BURST_SECONDS if is_deep else number.BURST_SECONDS
+        burst = 2 * number.BURST_SECONDS if is_deep else number.BURST_SECONDS
         slack = self.limit.tolerance
-        above = number.SUM_ABOVE + slack + signs.extra
+        above = number.BLOCK_ABOVE + slack + signs.extra
         below = number.SUM_BELOW + slack
         least = number.SUM_BLOCKS if signs.elsewhere else 2
         return follows(self._runs, value, burst, (below, above), slack, least)
@@ -219,7 +219,7 @@ def weight_of(drawn: Waits, queue: Queue) -> float:
     waiting, excess, left = drawn.waiting, drawn.excess, drawn.left
     if (waiting >= number.OVERWHELMING_WAITING and excess >= number.OVERWHELMING_EXCESS) or min(
         left, drawn.came
-    ) >= number.DEEP_WAITING:
+    ) >= number.OVERWHELMING_WAITING:
         return number.OVERWHELMING_WEIGHT
     is_queue = (
         queue >= STRONG

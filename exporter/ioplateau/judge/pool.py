@@ -189,7 +189,10 @@ class Pool(Levels):
             and (strong >= number.POOL_STRONG * free or weak)
         )
         if many or (strong > 0 and strong >= 0.5 * free):
-            deep = self.excess >= number.OVERWHELMING_EXCESS and self.waiting >= number.DEEP_WAITING
+            deep = (
+                self.excess >= number.OVERWHELMING_EXCESS
+                and self.waiting >= number.OVERWHELMING_WAITING
+            )
             return DEEP if deep else STRONG
         if not weak and not strong:
             return NONE

@@ -126,7 +126,7 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
     if changed or before is None or before.limit != verdict.limit or at >= case.say_again:
         # The words follow the numbers with a little patience; they are for people.
         patience = (
-            number.LONG_PATIENCE_SECONDS if ruling.word in UNHURRIED else number.PATIENCE_SECONDS
+            2 * number.PATIENCE_SECONDS if ruling.word in UNHURRIED else number.PATIENCE_SECONDS
         )
         case.say_again = at + patience
         verdict = verdict._replace(sentence=words.sentence(verdict, at, case.budget.lane))

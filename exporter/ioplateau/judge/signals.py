@@ -369,7 +369,9 @@ class WatchedFlow(Levels):
         queue = NONE
         if self.busy >= number.BUSY or min(self.came, self.left) >= number.LEFT:
             if self._is_strong():
-                deep = excess >= number.OVERWHELMING_EXCESS and waiting >= number.DEEP_WAITING
+                deep = (
+                    excess >= number.OVERWHELMING_EXCESS and waiting >= number.OVERWHELMING_WAITING
+                )
                 queue = DEEP if deep else STRONG
             else:
                 has_risen = (
@@ -388,7 +390,7 @@ class WatchedFlow(Levels):
         ):
             # Also of one request at a time, which stands in a queue that others fill.
             delay = waiting / self.operations
-            weight = number.DELAY_WEIGHT if queue >= STRONG else number.LIGHT_DELAY_WEIGHT
+            weight = number.DELAY_WEIGHT if queue >= STRONG else number.DELAY_WEIGHT / 2
             self.delay = self.delay + weight * (delay - self.delay) if self.delay else delay
         elif self.still and excess < number.OVERWHELMING_EXCESS:
             self.delay = 0.0
