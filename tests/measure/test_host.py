@@ -1,4 +1,5 @@
 import os
+import tracemalloc
 
 import pytest
 
@@ -150,3 +151,16 @@ def test_a_mount_table_read_just_now_has_not_changed():
 
     assert not host.mounts_changed("/proc/self/mountinfo")
     host.close()
+
+
+def test_a_read_of_a_small_file_asks_for_no_more_memory_than_it_needs(host, tmp_path):
+    (tmp_path / "proc" / "stat").write_bytes(b"text" * 100)
+    host.read("/proc/stat")
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    for read in (host.read, host.read_once):
+        read("/proc/stat")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert most - before < 8 << 10

@@ -11,7 +11,7 @@ import select
 import stat
 from pathlib import Path
 
-CHUNK = 1 << 18
+CHUNK = 1 << 16
 LIMIT = 256 << 20  # a file that never ends costs itself, not our memory
 
 
@@ -45,6 +45,10 @@ class Host:
             )
         self._descriptors: dict[str, int] = {}
         self._prompt: set[str] = set()
+        # Read into and used again: bytes made at this size for each read, and then cut to what came,
+        # leave free memory between them that no next read fits into. The heap grew by 0.1 MiB a
+        # minute. As many as reads at once; one that hangs keeps its own.
+        self._buffers: list[memoryview] = []
 
     def place(self, path: str) -> str:
         """Where `path` of the machine lies in our own file tree."""
@@ -66,7 +70,7 @@ class Host:
             if stat.S_ISREG(os.fstat(descriptor).st_mode):
                 self._prompt.add(path)
         try:
-            return _whole(descriptor)
+            return self._whole(descriptor)
         except OSError:
             self.forget(path)
             raise
@@ -75,7 +79,7 @@ class Host:
         """The whole file, opened for this call only: for what is read seldom."""
         descriptor = os.open(self.place(path), os.O_RDONLY | os.O_CLOEXEC)
         try:
-            return _whole(descriptor)
+            return self._whole(descriptor)
         finally:
             os.close(descriptor)
 
@@ -121,18 +125,24 @@ class Host:
         for path in tuple(self._descriptors):
             self.forget(path)
 
-
-def _whole(descriptor: int) -> bytes:
-    # A seq_file hands out about a page (or one record) per read, whatever the buffer:
-    # read on until it says there is no more.
-    first = os.pread(descriptor, CHUNK, 0)
-    if not first:
-        return first
-    parts = [first]
-    size = len(first)
-    while part := os.pread(descriptor, CHUNK, size):
-        parts.append(part)
-        size += len(part)
-        if size > LIMIT:
-            raise OSError(27, f"more than {LIMIT} bytes")
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    def _whole(self, descriptor: int) -> bytes:
+        try:
+            buffer = self._buffers.pop()
+        except IndexError:
+            buffer = memoryview(bytearray(CHUNK))
+        try:
+            # A seq_file hands out about a page (or one record) per read, whatever the buffer:
+            # read on until it says there is no more.
+            size = os.preadv(descriptor, (buffer,), 0)
+            first = bytes(buffer[:size])
+            if not size:
+                return first
+            parts = [first]
+            while length := os.preadv(descriptor, (buffer,), size):
+                parts.append(bytes(buffer[:length]))
+                size += length
+                if size > LIMIT:
+                    raise OSError(27, f"more than {LIMIT} bytes")
+            return first if len(parts) == 1 else b"".join(parts)
+        finally:
+            self._buffers.append(buffer)
