@@ -10,6 +10,7 @@ Needs tmux (Debian: tmux).
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import tempfile
@@ -84,6 +85,10 @@ class Tmux:
     def wait_for(self, words: str) -> None:
         """Until they are on the screen. Raises TimeoutError with it."""
         self._wait(lambda: words in self.text, words)
+
+    def wait_for_line(self, pattern: str) -> None:
+        """Until a line on the screen begins so, as a regular expression. Raises TimeoutError."""
+        self._wait(lambda: re.search(f"^{pattern}", self.text, re.MULTILINE), pattern)
 
     def wait_for_none_of(self, words: str) -> None:
         self._wait(lambda: words not in self.text, f"no {words}")

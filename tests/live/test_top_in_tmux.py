@@ -34,9 +34,7 @@ def test_in_tmux_it_shows_the_throttled_disk_and_follows_keys_and_sizes(tmp_path
             for name, (size, environ) in SESSIONS.items()
         }
         for name, top in shown.items():
-            top.wait_for("held at")
-            row = rf"^{disk.name} +throttled +\d+\w +\d+% 500 IOPS +\d"
-            assert re.search(row, top.text, re.MULTILINE), top.text
+            top.wait_for_line(rf"{disk.name} +throttled +\d+\w +\d+% 500 IOPS +\d")
             assert top.text.isascii() is ("C" in name), top.text
             assert ("LIMIT FROM" in top.text) is ("200x50" in name)
             is_red = re.search(r"\x1b\[[0-9;]*31m", top.coloured) is not None
