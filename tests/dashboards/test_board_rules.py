@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import boards_and_rules as ours
-from boards_and_rules import ALERTS, BOARDS, DETAIL, LABELS, LIFTS, METRICS, RECORDS, ROOT
-from ioplateau.limits.budgets import Kind
+from boards_and_rules import ALERTS, BOARDS, COLOURS, DETAIL, LABELS, LIFTS, METRICS, RECORDS, ROOT
+from ioplateau.limits.budgets import Kind, Word
 
 PANELS = [
     pytest.param(name, panel, id=f"{name}: {panel['title']}") for name, panel in ours.every_panel()
@@ -495,6 +495,10 @@ def test_every_alert_leads_to_a_board_and_its_variables(alert):
     known = {variable["name"] for variable in board["templating"]["list"]}
 
     assert set(re.findall(r"var-(\w+)=", rest)) <= known
+
+
+def test_every_verdict_has_a_colour():
+    assert set(COLOURS) == set(Word)
 
 
 @pytest.mark.parametrize("kind", Kind)

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "dashboards"))
 
 from boards.frame import text as board_text  # noqa: E402, F401 - for the tests
-from boards.shared import LIFTS  # noqa: E402, F401 - for the tests
+from boards.shared import COLOURS, LIFTS  # noqa: E402, F401 - for the tests
 
 from boards import disk, fleet, nfs, vm, volume  # noqa: E402
 from ioplateau.tell.prometheus import TABLES  # noqa: E402

@@ -67,6 +67,7 @@ def ask():
 
 def test_the_schema_is_one():
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert set(SCHEMA["$defs"]["verdict"]["enum"]) == set(Word)
 
 
 def test_the_state_holds_to_its_schema(ask):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ioplateau.limits.budgets import Dimension, Direction, Kind, Word
-from ioplateau.tell import plain
+from ioplateau.tell import plain, summary
 
 
 @pytest.mark.parametrize(
@@ -96,6 +96,7 @@ def test_a_limit_of_one_direction_says_which():
 def test_every_kind_and_every_verdict_has_words():
     assert set(plain.KINDS) == set(Kind)
     assert set(plain.WORDS) == set(Word)
+    assert set(summary.ORDER) == set(Word)
 
 
 def test_which_disks_a_vms_limit_is_of_is_said_where_it_is_known():
