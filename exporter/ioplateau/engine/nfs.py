@@ -25,7 +25,7 @@ from ioplateau.measure import mountinfo, mountstats
 from ioplateau.measure.asked import Asked
 from ioplateau.measure.delta import ReadingPair, Readings, TimedReadings, timed, window
 from ioplateau.measure.mountinfo import MountEntry
-from ioplateau.measure.mountstats import Mount, MountTable, NfsConnection
+from ioplateau.measure.mountstats import Mount, MountTable, NfsConnection, receives, sends
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.measure.sockets import TcpSocket
 from ioplateau.state import ClientKey, NfsClientState, NfsMountState
@@ -345,13 +345,9 @@ def _went_back(before: tuple[NfsConnection, ...], now: tuple[NfsConnection, ...]
         return False
     if len(before) != len(now):
         return True
-    return any(map(lt, map(_sends, now), map(_sends, before))) or any(
-        map(lt, map(_receives, now), map(_receives, before))
+    return any(map(lt, map(sends, now), map(sends, before))) or any(
+        map(lt, map(receives, now), map(receives, before))
     )
-
-
-_sends: Callable[[NfsConnection], int] = attrgetter("sends")
-_receives: Callable[[NfsConnection], int] = attrgetter("receives")
 
 
 def _is_as_long(one: ReadingPair[T], other: ReadingPair[T]) -> bool:

@@ -12,7 +12,7 @@ from ioplateau.judge.witness import CgroupWitness, ClientWitness, Witness
 from ioplateau.measure import sockets
 from ioplateau.measure.delta import ReadingPair
 from ioplateau.measure.meminfo import MemoryUse
-from ioplateau.measure.mountstats import NfsConnection
+from ioplateau.measure.mountstats import NfsConnection, receives, sends
 from ioplateau.measure.sockets import TcpSocket
 
 # A socket by its four words: local and remote address and port.
@@ -71,17 +71,16 @@ class Witnesses:
         span = reading.tick
         if span is None:
             return ClientWitness(connections=len(reading.now), slot_limit=reading.slot_limit)
-        sends = _growth(span, _sends)
-        receives = _growth(span, _receives)
+        sent, received = _growth(span, sends), _growth(span, receives)
         backlog = _growth(span, _backlog)
         held = [self._held[name] for name in map(_name, reading.sockets) if name in self._held]
         trips = [one.min_rtt_microseconds for one in reading.sockets if one.min_rtt_microseconds]
         return ClientWitness(
             connections=len(reading.now),
             slot_limit=reading.slot_limit,
-            backlog=max(backlog, 0) / sends if sends > 0 else None,
-            on_wire=max(sum(map(_sends, reading.now)) - sum(map(_receives, reading.now)), 0),
-            receives_per_second=max(receives, 0) / span.elapsed_seconds,
+            backlog=max(backlog, 0) / sent if sent > 0 else None,
+            on_wire=max(sum(map(sends, reading.now)) - sum(map(receives, reading.now)), 0),
+            receives_per_second=max(received, 0) / span.elapsed_seconds,
             sender_limited_ratio=_mean(held),
             shortest_trip_seconds=min(trips) / 1e6 if trips else None,
         )
@@ -116,8 +115,6 @@ def _name(socket: TcpSocket) -> Name:
     return (socket.local_address, socket.local_port, socket.remote_address, socket.remote_port)
 
 
-_sends: Callable[[NfsConnection], int] = attrgetter("sends")
-_receives: Callable[[NfsConnection], int] = attrgetter("receives")
 _backlog: Callable[[NfsConnection], int] = attrgetter("backlog_sum")
 
 

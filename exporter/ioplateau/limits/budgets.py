@@ -65,7 +65,7 @@ class Word(StrEnum):
     UNKNOWN = "unknown"
 
 
-# What makes an episode of a budget.
+# What makes an episode of a budget; the other verdicts are the ordinary day.
 HELD = frozenset({Word.THROTTLED, Word.SATURATED, Word.STALLED})
 
 

@@ -133,16 +133,13 @@ class Host:
         try:
             # A seq_file hands out about a page (or one record) per read, whatever the buffer:
             # read on until it says there is no more.
-            size = os.preadv(descriptor, (buffer,), 0)
-            first = bytes(buffer[:size])
-            if not size:
-                return first
-            parts = [first]
+            parts: list[bytes] = []
+            size = 0
             while length := os.preadv(descriptor, (buffer,), size):
                 parts.append(bytes(buffer[:length]))
                 size += length
                 if size > LIMIT:
                     raise OSError(27, f"more than {LIMIT} bytes")
-            return first if len(parts) == 1 else b"".join(parts)
+            return b"".join(parts)
         finally:
             self._buffers.append(buffer)

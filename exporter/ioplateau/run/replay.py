@@ -7,16 +7,13 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from ioplateau.engine import EngineSettings
-from ioplateau.limits.budgets import BudgetKey, Verdict, Word
+from ioplateau.limits.budgets import HELD, BudgetKey, Verdict, Word
 from ioplateau.run import provenance, recording
 from ioplateau.run.machine import engine
 from ioplateau.run.provenance import Provenance
 from ioplateau.run.statetext import UNSOUND
 from ioplateau.state import State
 from ioplateau.tell import plain, verdicts
-
-# Worth a line when they begin and end; the other verdicts are the ordinary day.
-NEWS = frozenset({Word.THROTTLED, Word.SATURATED, Word.STALLED})
 
 HEIGHT = 0.95  # share of its limit from which on a budget is at its height
 
@@ -138,7 +135,7 @@ class _EpisodePrinter:
                 continue
             if running is not None:
                 self._close(key, state.mono)
-            if verdict.word in NEWS:
+            if verdict.word in HELD:
                 self._open[key] = (state.mono, verdict)
 
     def end(self, state: State | None, count: int) -> None:

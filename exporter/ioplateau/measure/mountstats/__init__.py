@@ -15,7 +15,7 @@ from ioplateau.measure.mountstats.growth import (
     is_continuous,
     rates,
 )
-from ioplateau.measure.mountstats.nfslines import NfsConnection
+from ioplateau.measure.mountstats.nfslines import NfsConnection, receives, sends
 from ioplateau.measure.mountstats.nfsrecords import Mount, MountTable, parse
 from ioplateau.measure.mountstats.nfstables import DATA, Operation
 
@@ -34,4 +34,6 @@ __all__ = [
     "is_continuous",
     "parse",
     "rates",
+    "receives",
+    "sends",
 ]

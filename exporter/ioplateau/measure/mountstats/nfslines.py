@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import repeat
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from ioplateau.measure.escapes import decode
@@ -43,6 +44,11 @@ class NfsConnection(NamedTuple):
     max_slots: int | None  # high-water mark, never falls
     sending_sum: int | None
     pending_sum: int | None
+
+
+# Of many connections, with map().
+sends: Callable[[NfsConnection], int] = attrgetter("sends")
+receives: Callable[[NfsConnection], int] = attrgetter("receives")
 
 
 def numbers(words: Sequence[bytes]) -> list[int]:
