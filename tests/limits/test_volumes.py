@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ioplateau.limits import ownrows
 from ioplateau.limits.budgets import Dimension
 from ioplateau.limits.clouds import registry
 from ioplateau.limits.clouds.ask_volume import ask
+from ioplateau.limits.clouds.aws import orders as aws
 from ioplateau.limits.volumes import whatif
-from ioplateau.limits.volumes.ceiling import VolumeError
+from ioplateau.limits.volumes.ceiling import VolumeError, VolumeOrder
 from ioplateau.run.cataloguefiles import CatalogueFiles
 
 CATALOGUE = CatalogueFiles()
@@ -202,6 +204,26 @@ def test_fsx_for_ontap_of_the_second_generation(capacity, network, operations, w
 
 def test_a_write_to_fsx_for_ontap_takes_its_servers_network_twice():
     assert case("fsx-ontap:128:9TiB", MIB, reads=0).bytes_per_second == 150e6 / 2
+
+
+def test_which_kind_of_fsx_it_is_stands_in_a_column_that_a_users_own_note_leaves_alone():
+    rows = ownrows.read(
+        {
+            "file_services.csv": b"service,service_level,part,parameter,value,kind,notes\n"
+            b"fsx_ontap,2048,network,mbps,2000,,asked for\n"
+            b"fsx_openzfs,999,network,mbps,1500,,our own\n"
+        }
+    )
+    catalogue = ownrows.CatalogueWithOwnRows(CATALOGUE, rows)
+
+    def sold(service, level):
+        return aws.ORDERS[service](VolumeOrder(service, level, words=service), catalogue)
+
+    assert rows.complaints == ()
+    assert sold("fsx-ontap", "2048").notices[0].endswith("of the first generation, Multi-AZ")
+    assert sold("fsx-openzfs", "512").notices[0].endswith("of Single-AZ 1")
+    assert sold("fsx-openzfs", "640").notices[0].endswith("of Single-AZ 2")
+    assert sold("fsx-openzfs", "999").notices == ()
 
 
 def test_one_connection_of_an_ec2_instance_carries_5_gbit_each_way():

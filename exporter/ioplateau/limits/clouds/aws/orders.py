@@ -103,8 +103,8 @@ def openzfs(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
     """
     figures = _by_capacity(order, catalogue, OPENZFS, "fsx-openzfs:512:2TiB")
     kind = _kind(figures)
-    notices = [f"FSx for OpenZFS: the figures are those of {kind}"]
-    if kind != "Single-AZ 1":
+    notices = [f"FSx for OpenZFS: the figures are those of {kind}"] if kind else []
+    if kind == "Single-AZ 2":
         notices.append("a Multi-AZ file system has the same in most large Regions, less in others")
     return SoldVolume(
         title=f"FSx for OpenZFS, {order.level} MB/s{_ssd_words(order)}",
@@ -124,7 +124,9 @@ def ontap(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
     by_default = order.iops is None and order.size_gib is not None
     generation = _kind(figures)
     single = figures.value("file system/single_az_write_mbps")
-    notices = [f"FSx for ONTAP: the figures are those of the {generation}, Multi-AZ"]
+    notices = []
+    if generation:
+        notices.append(f"FSx for ONTAP: the figures are those of the {generation}, Multi-AZ")
     if generation == "first generation":
         figures = Figures(catalogue, ONTAP, "multi-az", order.level)
         single = Figures(catalogue, ONTAP, "single-az").value("file system/write_mbps")
@@ -158,8 +160,8 @@ def ontap(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
 
 
 def _kind(figures: Figures) -> str:
-    """Which kind of file system has this throughput capacity: its rows' notes begin with it."""
-    return figures.row("network/mbps").get("notes", "").partition(";")[0]
+    """Which kind of file system has this throughput capacity; empty: the row does not say."""
+    return figures.row("network/mbps").get("kind", "")
 
 
 def _by_capacity(order: VolumeOrder, catalogue: Catalogue, service: str, example: str) -> Figures:
