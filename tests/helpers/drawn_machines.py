@@ -183,7 +183,7 @@ def _write(file: Path, disk: str, done: threading.Event) -> None:
     size = Path(f"/sys/block/{disk}/size").read_text().strip()
     number = Path(f"/sys/block/{disk}/dev").read_text().strip()
     release = Path("/proc/sys/kernel/osrelease").read_text().strip()
-    static = Static(release, {disk: {"dev": number, "size": size, "queue/rotational": "0"}})
+    static = Static(release, {disk: {"dev": number, "size": size}})
     with file.open("wb") as output:
         writer = recording.Writer(output, 1.0)
         for snapshot in _snapshots(disk, static, done):

@@ -57,8 +57,7 @@ def known(name, **attributes):
 def test_a_scsi_disk_on_hyper_v_with_its_address_controller_and_page_80(machine):
     machine.add(
         f"{SCSI}/block/sda",
-        **{"removable": "0\n", "queue/scheduler": "none [mq-deadline] bfq\n"},
-        **{"queue/rotational": "1\n", "queue/max_sectors_kb": "512\n"},
+        **{"queue/scheduler": "none [mq-deadline] bfq\n", "queue/iostats": "1\n"},
     )
     machine.write(f"{SCSI}/model", "Virtual Disk    \n")
     machine.write(f"{SCSI}/vendor", "Msft    \n")
@@ -74,8 +73,7 @@ def test_a_scsi_disk_on_hyper_v_with_its_address_controller_and_page_80(machine)
     assert disk.controller == CONTROLLER
     assert (disk.vendor, disk.model, disk.serial) == ("Msft", "Virtual Disk", "6002248")
     assert disk.scheduler == "mq-deadline"
-    assert disk.rotational is True
-    assert disk.max_request_bytes == 512 * 1024
+    assert disk.counts_io is True
 
 
 def test_an_nvme_namespace(machine):
@@ -103,7 +101,7 @@ def test_a_partition_knows_its_disk(machine):
 
 
 def test_a_stack_knows_its_members_and_they_know_it(machine):
-    machine.add("devices/virtual/block/dm-0", **{"dm/name": "vg-data\n", "dm/uuid": "LVM-x\n"})
+    machine.add("devices/virtual/block/dm-0", **{"dm/name": "vg-data\n"})
     machine.add(f"{SCSI}/block/sda")
     (machine.sys / "devices/virtual/block/dm-0/slaves/sda").mkdir(parents=True)
     (machine.sys / SCSI / "block/sda/holders/dm-0").mkdir(parents=True)
@@ -201,10 +199,10 @@ def test_a_partition_known_only_as_such_has_its_kind_and_disk():
 
 
 def test_an_attribute_that_is_no_number_is_unknown():
-    device = known("sda", size="many", dev="8", diskseq="-1", queue__rotational="maybe")
+    device = known("sda", size="many", dev="8", diskseq="-1", queue__iostats="maybe")
 
     assert (device.size_bytes, device.device) == (None, None)
-    assert (device.diskseq, device.rotational) == (None, None)
+    assert (device.diskseq, device.counts_io) == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ class Static(NamedTuple):
 
     kernel: str = ""
     # Attributes of /sys/block/<dev>, by device and then by path below it ("size",
-    # "queue/rotational", "device/model", ...), stripped. Links end in their target:
+    # "queue/scheduler", "device/model", ...), stripped. Links end in their target:
     # "device" -> "../../../1:0:0:3". Absent attributes are absent.
     block: Mapping[str, Mapping[str, str]] = NO_ENTRIES
     slaves: Mapping[str, tuple[str, ...]] = NO_ENTRIES

@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 SECTOR_BYTES = 512  # of `size`, whatever the device's block size
 
 ATTRIBUTES = (
-    *("size", "dev", "removable", "diskseq", "ro", "wwid", "nsid", "partition", "hidden"),
-    *("queue/rotational", "queue/nr_requests", "queue/scheduler", "queue/max_sectors_kb"),
-    *("queue/logical_block_size", "queue/write_cache", "queue/iostats"),
-    *("device/model", "device/vendor", "device/serial", "device/queue_depth", "device/wwid"),
+    *("size", "dev", "diskseq", "wwid", "nsid", "partition", "hidden"),
+    *("queue/nr_requests", "queue/scheduler", "queue/iostats"),
+    *("device/model", "device/vendor", "device/serial", "device/wwid"),
     "device/transport",  # of an NVMe controller
-    *("md/level", "md/raid_disks", "dm/name", "dm/uuid", "loop/backing_file"),
+    *("md/level", "dm/name"),
 )
 # virtio_blk sends a request to the device for it, and that waits where all others wait.
 SERIAL = "serial"
@@ -60,10 +59,8 @@ class BlockDevice(NamedTuple):
     diskseq: int | None
     scsi_address: tuple[int, int, int, int] | None  # host, channel, target, lun
     nvme_namespace: int | None
-    rotational: bool | None
     scheduler: str
     nr_requests: int | None
-    max_request_bytes: int | None
     slaves: tuple[str, ...]
     holders: tuple[str, ...]
     partition_of: str  # whole disk, for partitions
@@ -86,7 +83,7 @@ def read(
 ) -> BlockTree:
     """What sysfs says of each of `names`, as diskstats has them. Raises nothing.
 
-    What cannot be read is absent, and so is a device that has gone. Some 0.3 ms a disk, and
+    What cannot be read is absent, and so is a device that has gone. Some 0.2 ms a disk, and
     virtio disks are asked for their serial number: as slow as the disk, so read off the tick.
     `last`, the last answer's `block`, saves that question for disks that are still the same.
     """
@@ -182,10 +179,8 @@ def _device(name: str, static: Static) -> BlockDevice:
         diskseq=_times(said.get("diskseq")),
         scsi_address=_scsi_address(said.get("device", "")),
         nvme_namespace=_times(said.get("nsid")),
-        rotational={"0": False, "1": True}.get(said.get("queue/rotational", "")),
         scheduler=chosen[1] if chosen else scheduler,
         nr_requests=_times(said.get("queue/nr_requests")),
-        max_request_bytes=_times(said.get("queue/max_sectors_kb"), 1024),
         slaves=_beside(files, "slaves") or static.slaves.get(name, ()),
         holders=_beside(files, "holders") or static.holders.get(name, ()),
         partition_of=static.partitions.get(name, ""),
@@ -218,7 +213,7 @@ KINDS = (
 def _kind(name: str, said: Mapping[str, str], static: Static) -> str:
     if name in static.partitions or "partition" in said:
         return "partition"
-    for folder in ("dm", "md", "loop"):
+    for folder in ("dm", "md"):
         if any(path.startswith(folder + "/") for path in said):
             return folder
     named = next((kind for pattern, kind in KINDS if pattern.fullmatch(name)), "")
