@@ -358,7 +358,8 @@ def test_what_is_not_documented_is_said():
     assert any("documented nowhere" in n for n in ask(CATALOGUE, "amlfs:125:16TiB").notices)
     assert any("iSCSI session" in n for n in ask(CATALOGUE, "elasticsan:6TiB").notices)
     assert any("inferred" in n for n in ask(CATALOGUE, "files:v2:1TiB").notices)
-    assert any("network" in n for n in ask(CATALOGUE, "filestore:zonal:2TiB", "n9-none").notices)
+    google = ask(CATALOGUE, "filestore:zonal:2TiB", "n2-standard-8")
+    assert any("network" in notice for notice in google.notices)
     lustre = ask(CATALOGUE, "amlfs:125:16TiB", "Standard_D8s_v5", 8)
     assert any("no effect" in notice for notice in lustre.notices)
     assert lustre.connections == 1

@@ -1,10 +1,15 @@
 """Documented worked cases: which limit binds first. Tolerance 5 %: the documents mix MB and MiB."""
 
+import json
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ioplateau.limits import ownrows
 from ioplateau.limits.budgets import Dimension, Kind
+from ioplateau.limits.clouds import registry
 from ioplateau.limits.clouds.ask import QuestionError, ask, request_bytes
 from ioplateau.limits.stretches import SMALLEST
 from ioplateau.limits.whatif import HITS, LARGEST, MISSES, NONE, answer, stretches
@@ -176,7 +181,68 @@ def test_a_size_whose_limits_depend_on_the_type_of_its_disks_tells_them_all():
 def test_a_size_of_which_no_type_of_disk_is_documented_says_so():
     question = ask(CATALOGUE, "e2-micro", [])
 
-    assert question.notices == ("e2-micro: no limit of its own is known, only its disks bind here",)
+    assert question.notices == (
+        "e2-micro: what it lets its disks do is documented nowhere that was found",
+    )
+
+
+def test_a_google_machine_type_of_other_vcpus_than_the_tables_is_told_which_these_have():
+    question = ask(CATALOGUE, "c3-standard-5", [])
+
+    assert question.notices[0].endswith("of c3 the table has 4, 8, 22, 44, 88, 176, 192 vCPUs")
+
+
+@pytest.mark.parametrize(
+    ("typed", "near"),
+    [
+        ("m5-large", "are m5.large, "),
+        ("c3-large", "are c3.large, "),
+        ("D8sv5", "are Standard_D8s_v5, "),
+        ("n2-standart-8", "is n2-standard-8"),
+        ("m3-ultamem-32", "is m3-ultramem-32"),
+        ("nope", ""),
+        ("Standard_Z9", ""),
+    ],
+)
+def test_a_mistyped_size_is_refused_with_what_any_cloud_has_near_it(typed, near):
+    with pytest.raises(QuestionError) as wrong:
+        ask(CATALOGUE, typed, [])
+
+    words = f"VM size {typed!r} is in no table"
+    assert str(wrong.value).startswith(f"{words}; near it {near}" if near else words)
+    assert near or str(wrong.value) == words
+
+
+def test_a_size_is_found_in_any_case():
+    for typed, name in {
+        "N2-Standard-8": "n2-standard-8",
+        "M7I.LARGE": "m7i.large",
+        "d8S_V5": "Standard_D8s_v5",
+        "X4-480-6t-metal": "x4-480-6t-metal",
+    }.items():
+        assert ask(CATALOGUE, typed, []).vm_size == name
+
+
+def test_a_size_in_a_table_is_found_whatever_other_clouds_names_it_looks_like():
+    rows = ownrows.read({"azure_vm_sizes.csv": b"name,uncached_iops\nx5-big-2,1234\n"})
+    question = ask(ownrows.CatalogueWithOwnRows(CATALOGUE, rows), "x5-big-2", ["P30"])
+
+    assert question.vm_size == "x5-big-2"
+    assert question.lanes[Kind.VM_UNCACHED][0].value == 1234
+
+
+def test_no_size_of_the_tables_looks_like_two_clouds():
+    names = {
+        "azure": ("azure_vm_sizes", "name"),
+        "aws": ("aws_instances", "instance_type"),
+        "gcp": ("gcp_machine_types", "machine"),
+    }
+    for owner, (table, column) in names.items():
+        for line in CATALOGUE.lines(table, ""):
+            name = json.loads(line).get(column, "custom-4-8192").replace("*", "standard-4")
+            for typed in (name, name.lower(), re.sub("^(Standard|Basic)_", "", name)):
+                sellers = [c.name for c in registry.every() if c.sells(typed, frozenset())]
+                assert sellers == [owner], typed
 
 
 def test_what_binds_first_changes_where_throughput_takes_over():

@@ -43,12 +43,10 @@ def ask(
     asked = [disk for text in disks for disk in _disks(text, wrong)]
     named = {f"disk{number}": disk for number, disk in enumerate(asked)}
     identity = Identity("", size, controller=controller or "", disks=named)
-    cloud = discover.likely(identity) or discover.likely(identity._replace(vm_size=""))
+    cloud = discover.seller(identity, catalogue)
     supposed = NOBODY if cloud is None else cloud.what_if(identity, catalogue)
     if size and not supposed.vm_size:
-        near = cloud.similar(size, catalogue) if cloud is not None else ()
-        nearest = f"; near it are {', '.join(near)}" if near else ""
-        wrong.insert(0, f"VM size {size!r} is in no table{nearest}")
+        wrong.insert(0, discover.in_no_table(size, cloud, catalogue))
     wrong.extend(supposed.wrong)
     if wrong:
         raise QuestionError("\n".join(wrong))

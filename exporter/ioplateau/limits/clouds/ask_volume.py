@@ -166,16 +166,15 @@ def _network(
 ) -> tuple[str, tuple[VolumeCeiling, ...]]:
     """The VM size as its table writes it, and what its network carries."""
     identity = Identity("", vm)
-    likely = discover.likely(identity)
-    if likely is not None and likely.name != cloud.name:
-        wrong.append(f"VM size {vm!r} is {likely.name}'s, and the volume is {cloud.name}'s")
-        return vm, ()
     supposed = cloud.what_if(identity, catalogue)
-    if not supposed.vm_size and cloud.similar(vm, catalogue):
-        wrong.append(
-            f"VM size {vm!r} is in no table; near it are {', '.join(cloud.similar(vm, catalogue))}"
-        )
-    name = supposed.vm_size or vm
+    name = supposed.vm_size
+    if not name:
+        seller = discover.seller(identity, catalogue)
+        if seller is not None and seller.name != cloud.name:
+            wrong.append(f"VM size {vm!r} is {seller.name}'s, and the volume is {cloud.name}'s")
+        else:
+            wrong.append(discover.in_no_table(vm, cloud, catalogue))
+        return vm, ()
     limits = supposed.sold.lanes.get(Kind.VM_NETWORK, ())
     if not limits:
         notices.append(f"{name}: what its network carries is documented nowhere that is known here")

@@ -15,6 +15,7 @@ from ioplateau.limits.clouds.identity import DATA, REMOTE, DiskIdentity, Identit
 from ioplateau.limits.clouds.protocol import Cloud, VolumeLimits
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import GIB
+from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.sysblock import NETWORK, BlockDevice
 
 if TYPE_CHECKING:
@@ -164,6 +165,35 @@ def likely(identity: Identity) -> Cloud | None:
     if not identity.vm_size and not skus:
         return None
     return next((c for c in registry.every() if c.sells(identity.vm_size, skus)), None)
+
+
+def seller(identity: Identity, catalogue: Catalogue) -> Cloud | None:
+    """Of a machine that is only described: the cloud that has its VM size in a table, or else
+    whose names the size or the disks look like.
+    """
+    first = likely(identity) or likely(identity._replace(vm_size=""))
+    if not identity.vm_size:
+        return first
+    return next(
+        (
+            cloud
+            for cloud in _first(first)
+            if cloud.what_if(identity._replace(disks=NO_ENTRIES), catalogue).vm_size
+        ),
+        first,
+    )
+
+
+def in_no_table(vm_size: str, cloud: Cloud | None, catalogue: Catalogue) -> str:
+    """That nobody sells it, with what is written nearly so, of this cloud before others."""
+    names = [name for each in _first(cloud) for name in each.similar(vm_size, catalogue)]
+    near = f"; near it {'are' if names[1:] else 'is'} {', '.join(names[:3])}" if names else ""
+    return f"VM size {vm_size!r} is in no table{near}"
+
+
+def _first(cloud: Cloud | None) -> Iterable[Cloud]:
+    """Every cloud, this one first."""
+    return sorted(registry.every(), key=lambda each: each is not cloud)
 
 
 def service_levels(service: str) -> tuple[str, ...]:

@@ -16,10 +16,9 @@ def similar(
 
     field = f'"{column}":"'.encode()
     by_lower = {
-        found.lower(): found
+        found.lower().removeprefix(prefix): found
         for line in catalogue.lines(table, prefix)
         if (found := line.partition(field)[2].partition(b'"')[0].decode()) and "*" not in found
     }
-    wanted = name.lower()
-    wanted = wanted if wanted.startswith(prefix) else prefix + wanted
+    wanted = name.lower().removeprefix(prefix)
     return tuple(by_lower[key] for key in get_close_matches(wanted, by_lower, n=3, cutoff=0.75))

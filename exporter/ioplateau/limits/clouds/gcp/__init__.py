@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from ioplateau.limits.volumes.ceiling import SoldVolume, VolumeOrder
     from ioplateau.measure.metadata import Document
 
-# n2-standard-4, c3-highmem-22-lssd, e2-micro, custom-4-8192.
-_SIZE = r"(?:[a-z]+\d+[a-z]*-)?(?:[a-z]+-)*[a-z]+(?:-\d+[a-z]*)*(?:-[a-z]+)*"
+# n2-standard-4, c3-highmem-22-lssd, e2-micro, custom-4-8192; x4-480-6t-metal.
+_SIZE = (
+    r"(?:[a-z]+\d+[a-z]*-)?(?:[a-z]+-)*[a-z]+(?:-\d+[a-z]*)*(?:-[a-z]+)*"
+    r"|[a-z]\d+[a-z]*-\d+-\d+t(?:-[a-z]+)*"
+)
 
 
 class Gcp(Cloud):
@@ -60,7 +63,7 @@ class Gcp(Cloud):
 
     def sells(self, vm_size: str, skus: frozenset[str]) -> bool:
         if vm_size:
-            return "-" in vm_size and re.fullmatch(_SIZE, vm_size) is not None
+            return "-" in vm_size and re.fullmatch(_SIZE, vm_size.lower()) is not None
         return any(sku.startswith(("pd-", "hyperdisk-", "local-ssd")) for sku in skus)
 
     def what_if(self, identity: Identity, catalogue: Catalogue) -> Supposed:
@@ -69,9 +72,9 @@ class Gcp(Cloud):
         return whatif.what_if(identity, catalogue)
 
     def similar(self, vm_size: str, catalogue: Catalogue) -> tuple[str, ...]:
-        from ioplateau.limits.clouds.similar import similar
+        from ioplateau.limits.clouds.gcp import whatif
 
-        return similar(catalogue, "gcp_machine_types", "machine", vm_size)
+        return whatif.similar(vm_size, catalogue)
 
     def volume_limits(self, fact: VolumeFact, catalogue: Catalogue) -> VolumeLimits:
         from ioplateau.limits.clouds.gcp.orders import ORDERS

@@ -182,7 +182,7 @@ def _lanes(
     caps = {sku: figure for sku, figure in found.items() if figure is not None}
     is_known = is_series(catalogue, machine_name(machine).series)
     reasons = tuple(
-        f"{machine}: what it lets {sku} do is {_unknown(sku)}"
+        f"{machine}: what it lets {sku} do is {unknown(sku)}"
         for sku in remote
         if sku not in caps and is_known
     )
@@ -204,7 +204,7 @@ def _lanes(
     return ({Kind.VM_UNCACHED: tuple(largest.values())} if largest else {}), reasons
 
 
-def _unknown(sku: str) -> str:
+def unknown(sku: str) -> str:
     """That the catalogue lacks it; where to find it and where to put it, if that is known."""
     if sku.startswith("hyperdisk"):
         return f"not known here; {PAGE} tells, and limits.catalogue takes a row of yours"

@@ -17,8 +17,15 @@ from ioplateau.limits.units import mebibytes
 
 # n2-standard-8, n2-custom-6-8192-ext, c3-standard-22-lssd, a2-highgpu-1g, e2-medium.
 _NAME = re.compile(
-    r"(?:(?P<series>[a-z]\d+[a-z]*)-)?(?P<kind>[a-z]+)(?:-(?P<number>\d+)(?![a-z0-9]))?.*"
+    r"(?:(?P<series>[a-z]\d+[a-z]*)-)?(?P<kind>[a-z]+)(?:-(?P<number>\d+)(?![a-z0-9]))?(?:-.*)?"
 )
+# x4-480-6t-metal: vCPUs and memory, as the types of X4 are named since 2025-12-12.
+_NAME_BY_MEMORY = re.compile(r"(?P<series>[a-z]\d+[a-z]*)-(?P<number>\d+)-\d+t(?:-.*)?")
+GENERAL = frozenset(("standard", "highcpu", "highmem", "custom"))
+KINDS = GENERAL | {
+    *("megamem", "ultramem", "hypermem", "highgpu", "megagpu", "ultragpu", "edgegpu", "maxgpu"),
+    *("micro", "small", "medium"),
+}
 SHARED_CORE = {"e2-micro": 2, "e2-small": 2, "e2-medium": 2, "f1-micro": 1, "g1-small": 1}
 
 
@@ -61,11 +68,15 @@ class MachineName(NamedTuple):
 
 def machine_name(machine_type: str) -> MachineName:
     """Series and vCPUs; a custom type without a series ("custom-4-8192") is an N1."""
-    found = _NAME.fullmatch(machine_type)
-    if found is None:
+    name = machine_type.lower()
+    found = _NAME_BY_MEMORY.fullmatch(name)
+    if found is not None:
+        return MachineName(found["series"], int(found["number"]))
+    found = _NAME.fullmatch(name)
+    if found is None or not (found["series"] or found["kind"] == "custom"):
         return MachineName("", None)
     number = found["number"]
-    vcpus = SHARED_CORE.get(machine_type) if number is None else int(number)
+    vcpus = SHARED_CORE.get(name) if number is None else int(number)
     return MachineName(found["series"] or "n1", vcpus)
 
 
@@ -83,12 +94,55 @@ def is_series(catalogue: Catalogue, series: str) -> bool:
     return bool(series) and bool(catalogue.lines("gcp_machine_types", f"{series}/"))
 
 
+def kind_of(machine_type: str) -> str:
+    """Which kind a name says: standard, of n2-standard-8; empty: none."""
+    name = machine_type.lower()
+    found = None if _NAME_BY_MEMORY.fullmatch(name) else _NAME.fullmatch(name)
+    return "" if found is None else found["kind"]
+
+
+def may_be_sold(catalogue: Catalogue, machine_type: str) -> bool:
+    """Whether it is written like a machine type of a series of the table, or a row names it."""
+    series = machine_name(machine_type).series
+    if not is_series(catalogue, series):
+        return False
+    return kind_of(machine_type) in {"", *KINDS} or machine_type.lower() in {
+        row.get("machine") for row in _rows(catalogue, f"{series}/")
+    }
+
+
+def _rows(catalogue: Catalogue, prefix: str) -> list[Mapping[str, Any]]:
+    # A row without a figure says that the series is sold, and hides no row that has one.
+    rows = map(json.loads, catalogue.lines("gcp_machine_types", prefix))
+    return [row for row in rows if not _FIGURES.isdisjoint(row)]
+
+
+def vcpus_of(catalogue: Catalogue, series: str) -> tuple[int, ...]:
+    """The vCPU counts that rows with figures of this series are of, where these are no ranges."""
+    rows = [row for row in _rows(catalogue, f"{series}/") if "vcpus_min" in row]
+    if any(row["vcpus_min"] != row.get("vcpus_max") for row in rows):
+        return ()
+    return tuple(sorted({row["vcpus_min"] for row in rows}))
+
+
+def has_hyperdisks(catalogue: Catalogue, series: str) -> bool:
+    """Whether machine types of this series take Hyperdisks, by any row."""
+    lines = catalogue.lines("gcp_machine_types", f"{series}/hyperdisk")
+    return bool(series) and bool(lines)
+
+
+def kinds_of(catalogue: Catalogue, series: str) -> frozenset[str]:
+    """The kinds of machine types that rows of this series name; of vCPUs alone: the general ones."""
+    rows = _rows(catalogue, f"{series}/")
+    named = {kind_of(row["machine"]) for row in rows if "machine" in row}
+    return frozenset(named) | (GENERAL if any("machine" not in row for row in rows) else set())
+
+
 def cap(catalogue: Catalogue, machine_type: str, name: str) -> Cap | None:
     """What `machine_type` lets disks of this type do; a row of its own before its vCPUs' row."""
+    machine_type = machine_type.lower()
     series, vcpus = machine_name(machine_type)
-    lines = catalogue.lines("gcp_machine_types", f"{series}/{name}/")
-    # A row without a figure says that the series is sold, and hides no row that has one.
-    rows = [row for row in map(json.loads, lines) if not _FIGURES.isdisjoint(row)]
+    rows = _rows(catalogue, f"{series}/{name}/")
     by_name = (row for row in rows if fnmatchcase(machine_type, row.get("machine", "")))
     by_vcpus = (
         row

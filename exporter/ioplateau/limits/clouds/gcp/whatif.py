@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 from ioplateau.limits.budgets import Dimension
 from ioplateau.limits.ceilings import Ceiling
-from ioplateau.limits.clouds.gcp.sold import sold
-from ioplateau.limits.clouds.gcp.tables import caps, disk_type, is_series, machine_name
+from ioplateau.limits.clouds.gcp.sold import sold, unknown
+from ioplateau.limits.clouds.gcp.tables import (
+    caps,
+    disk_type,
+    has_hyperdisks,
+    kind_of,
+    kinds_of,
+    machine_name,
+    may_be_sold,
+    vcpus_of,
+)
 from ioplateau.limits.clouds.identity import LOCAL, Identity
 from ioplateau.limits.clouds.protocol import Supposed
 from ioplateau.limits.tables import Catalogue
@@ -19,6 +29,7 @@ LOCAL_SSD_GIB = 375.0
 
 def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
     """The limits of a VM of this machine type with these disks."""
+    identity = identity._replace(vm_size=identity.vm_size.lower())
     disks = {}
     wrong: list[str] = []
     for name, ordered in identity.disks.items():
@@ -31,12 +42,12 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
             wrong.append(f"{disk.sku}: no disk here has a host cache to set")
         disks[name] = disk
     found = sold(identity._replace(disks=disks, reasons=()), catalogue)
-    is_known = is_series(catalogue, machine_name(identity.vm_size).series)
-    unknown = [
+    is_known = may_be_sold(catalogue, identity.vm_size)
+    missing = [
         f"{disk.sku}: {_missing(disk.sku, catalogue)}"
         for disk in (one.identity for one in found.disks.values() if not one.limits)
     ]
-    wrong = list(dict.fromkeys((*wrong, *unknown)))
+    wrong = list(dict.fromkeys((*wrong, *missing)))
     doubts = [] if wrong else [words for words in found.reasons if "is in no table" not in words]
     has_remote = any(disk.role != LOCAL for disk in disks.values())
     allows = () if has_remote else tuple(_allowed(identity.vm_size, catalogue))
@@ -47,10 +58,23 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
 
 def _allowed(machine: str, catalogue: Catalogue) -> Iterable[str]:
     """What the machine type lets all disks of each type do; together: reads and writes."""
-    for name, found in caps(catalogue, machine).items():
+    allowed = caps(catalogue, machine)
+    if not allowed:
+        disks = "hyperdisk" if has_hyperdisks(catalogue, machine_name(machine).series) else ""
+        known = _sizes(machine, catalogue)
+        yield f"{machine}: what it lets its disks do is {unknown(disks)}{known}"
+    for name, found in allowed.items():
         ways = {"reads": found.read, "writes": found.write, "together": found.total}
         words = [f"{way} {_figures(one)}" for way, one in ways.items() if one]
         yield f"{machine} with {name}: {'; '.join(words)}"
+
+
+def _sizes(machine: str, catalogue: Catalogue) -> str:
+    series, vcpus = machine_name(machine)
+    known = vcpus_of(catalogue, series)
+    if vcpus is None or not known:
+        return ""
+    return f"; of {series} the table has {', '.join(map(str, known))} vCPUs"
 
 
 def _figures(found: Ceiling) -> str:
@@ -61,5 +85,15 @@ def _figures(found: Ceiling) -> str:
 def _missing(sku: str, catalogue: Catalogue) -> str:
     kind = disk_type(catalogue, sku)
     if kind is None:
-        return "no disk type of the table"
+        names = (json.loads(line)["disk_type"] for line in catalogue.lines("gcp_disks", ""))
+        return f"no disk type of the table, want one of {', '.join(names)}"
     return "say iops= or mibps=" if kind.is_provisioned else "say its size (size=<GiB>)"
+
+
+def similar(machine: str, catalogue: Catalogue) -> tuple[str, ...]:
+    """Machine types of the same series whose kind is written nearly so."""
+    from difflib import get_close_matches  # only who has made a mistake needs it
+
+    kind, series = kind_of(machine), machine_name(machine).series
+    near = get_close_matches(kind, sorted(kinds_of(catalogue, series)), n=3, cutoff=0.7)
+    return tuple(machine.lower().replace(f"-{kind}", f"-{one}", 1) for one in near if one != kind)
