@@ -350,7 +350,7 @@ def _limits(options: argparse.Namespace, settings: Settings) -> int:
             file=sys.stderr,
         )
         return WRONG
-    if of_volume or of_disks or options.vm_size or options.request_size:
+    if of_volume or of_disks or options.vm_size is not None or options.request_size:
         return _what_if(options, settings)
     from ioplateau.run.limits import look
     from ioplateau.run.machine import machine
@@ -363,16 +363,21 @@ def _limits(options: argparse.Namespace, settings: Settings) -> int:
         )
     else:
         print(
-            limits.budgets_text(found.budgets, found.notices, found.unseen) + _edition_words(),
+            limits.budgets_text(found.budgets, found.notices, found.unseen)
+            + _edition_words(settings),
             end="",
         )
     return GOOD
 
 
-def _edition_words() -> str:
+def _edition_words(settings: Settings) -> str:
     from ioplateau.run.cataloguefiles import edition
+    from ioplateau.run.owncatalogue import read_directory
 
-    return f"catalogue of {edition().day[:7] or 'an unknown date'}\n"
+    own = read_directory(settings.catalogue_directory).total
+    rows = f"{own:,} row{'s' if own > 1 else ''}"
+    mine = f", over it {rows} of {settings.catalogue_directory}" if own else ""
+    return f"catalogue of {edition().day[:7] or 'an unknown date'}{mine}\n"
 
 
 def _edition_json() -> dict[str, object]:
@@ -405,7 +410,7 @@ def _what_if(options: argparse.Namespace, settings: Settings) -> int:
     if options.json:
         _print_json(value | _edition_json())
     else:
-        print(text + _edition_words(), end="")
+        print(text + _edition_words(settings), end="")
     return GOOD
 
 

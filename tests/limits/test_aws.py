@@ -225,6 +225,9 @@ def test_an_unknown_volume_or_instance_type_is_named():
 
     assert sold.lanes == {}
     assert set(sold.reasons) == {
-        "nvme0n1: 'gp9' is no EBS volume type",
+        (
+            "nvme0n1: 'gp9' is no EBS volume type, want one of "
+            "gp2, gp3, io1, io2, io2_block_express, sc1, st1, standard"
+        ),
         "instance type 'zz9.huge' is in no table: its limits are unknown",
     }

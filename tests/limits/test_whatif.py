@@ -245,6 +245,23 @@ def test_no_size_of_the_tables_looks_like_two_clouds():
                 assert sellers == [owner], typed
 
 
+@pytest.mark.parametrize(
+    ("size", "disk", "words"),
+    [
+        ("Standard_D8s_v5", "gp3", "gp3: 'gp3' is no tier and no SKU of the table"),
+        ("Standard_D8s_v5", "Premium_LRS", "Premium_LRS without a size"),
+        ("Standard_D8s_v5", "Premum_LRS:size=10", "did you mean Premium_LRS?"),
+        ("m7i.large", "P30", "'P30' is no EBS volume type, want one of gp2, gp3, "),
+        ("n2-standard-8", "gp3", "no disk type of the table, want one of hyperdisk-balanced, "),
+    ],
+)
+def test_a_disk_that_the_cloud_does_not_sell_is_told_what_it_does(size, disk, words):
+    with pytest.raises(QuestionError) as wrong:
+        ask(CATALOGUE, size, [disk])
+
+    assert words in str(wrong.value)
+
+
 def test_what_binds_first_changes_where_throughput_takes_over():
     first, then = stretches(ask(CATALOGUE, "Standard_DS14", ["P30"]), NONE)
 

@@ -276,3 +276,21 @@ def test_in_words_each_budget_is_a_line(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "VM, uncached disks vm" in done.stdout
     assert "not 12,800 IOPS (burst 16,000 IOPS): catalogue says 12,800" in done.stdout
+
+
+def test_an_empty_size_is_no_question_about_this_machine():
+    done = run("--vm-size", "")
+
+    assert done.returncode == 2
+    assert "no VM size: name one" in done.stderr
+
+
+def test_the_last_line_says_how_many_rows_are_ones_own(tmp_path):
+    (tmp_path / "own.toml").write_text(f'[limits]\ncatalogue = "{tmp_path}"\n')
+    (tmp_path / "gcp_machine_types.csv").write_text(
+        "series,vcpus_min,vcpus_max,disk_type,iops,mibps\nn4,8,8,hyperdisk-balanced,50000,800\n"
+    )
+    done = run("--config.file", str(tmp_path / "own.toml"), "--vm-size", "n4-standard-8")
+
+    assert "together 50,000 IOPS, 838.9 MB/s" in done.stdout
+    assert done.stdout.splitlines()[-1].endswith(f", over it 1 row of {tmp_path}")

@@ -125,3 +125,10 @@ def test_a_cached_disk_is_answered_with_hits_and_with_misses():
     assert "reads, all answered by the host's cache, first to bind:" in text
     assert "reads that miss the host's cache, and writes through it, first to bind:" in text
     assert "in burst: IOPS" in text
+
+
+def test_a_host_cache_of_which_nothing_is_documented_is_what_is_not_known():
+    text = limits.render(limits.whatif(CATALOGUE, "Standard_D8s_v5", ["P30:ReadOnly"], ["8k"]))
+
+    assert "the host cache, of which no limit is known" in text
+    assert "a disk, of which no limit is known" not in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ioplateau.limits.budgets import Budget, Dimension, Direction, Limit
+from ioplateau.limits.budgets import Budget, Dimension, Direction, Kind, Limit
 from ioplateau.limits.clouds.ask import QuestionError, ask, request_bytes
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.whatif import (
@@ -179,18 +179,20 @@ def _bound(bindings: Sequence[Binding]) -> str:
 def _table(found: WhatIfAnswer, cache_outcome: str) -> list[str]:
     rows = [("request", "IOPS", "MB/s", "bound by", "in burst: IOPS", "MB/s", "bound by")]
     bursts = {c.request_bytes: c for c in found.cases if c.cache == cache_outcome and c.burst}
+    is_cache = cache_outcome == HITS and Kind.VM_CACHED not in found.question.lanes
+    unknown = f"{'the host cache' if is_cache else 'a disk'}, of which no limit is known"
     for case in found.cases:
         if case.cache == cache_outcome and not case.burst:
             burst = bursts.get(case.request_bytes)
-            more = _cells(burst) if burst is not None else ("", "", "")
-            rows.append((size_text(case.request_bytes), *_cells(case), *more))
+            more = _cells(burst, unknown) if burst is not None else ("", "", "")
+            rows.append((size_text(case.request_bytes), *_cells(case, unknown), *more))
     shown = 7 if bursts else 4
     return cells.aligned([row[:shown] for row in rows], {1, 2, 4, 5})
 
 
-def _cells(case: WhatIfCase) -> tuple[str, str, str]:
+def _cells(case: WhatIfCase, unknown: str) -> tuple[str, str, str]:
     if case.operations_per_second is None or case.bytes_per_second is None:
-        return "?", "?", "a disk of which no limit is known"
+        return "?", "?", unknown
     operations, data = case.operations_per_second, case.bytes_per_second / MB
     return f"{operations:,.0f}", f"{data:,.1f}", _bound(case.bindings)
 

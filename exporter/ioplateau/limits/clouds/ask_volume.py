@@ -74,9 +74,10 @@ def ask(
 
 def _order(words: str, wrong: list[str]) -> tuple[Cloud | None, VolumeOrder]:
     name, *parts = (part.strip() for part in words.split(":"))
-    order = VolumeOrder(name.lower(), words=words)
+    # [[volume]] service writes fsx_openzfs.
+    order = VolumeOrder(name.lower().replace("_", "-"), words=words)
     clouds = {word: cloud for cloud in registry.every() for word in cloud.orders}
-    cloud = clouds.get(name.lower())
+    cloud = clouds.get(order.service)
     if cloud is None:
         wrong.append(f"volume {words!r}: service {name!r}, want one of {', '.join(clouds)}")
         return None, order

@@ -11,6 +11,7 @@ from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import MIB
 from ioplateau.limits.volumes.ceiling import (
     GIB_PER_TIB,
+    TABLE,
     Figures,
     SoldVolume,
     VolumeCeiling,
@@ -169,9 +170,15 @@ def _by_capacity(order: VolumeOrder, catalogue: Catalogue, service: str, example
     if not figures.has("network"):
         raise VolumeError(
             f"volume {order.words!r}: throughput capacity {order.level!r} is in no table, want "
-            f"the MB/s that are provisioned, as in {example}"
+            f"one of {_capacities(catalogue, service)} MB/s, as in {example}"
         )
     return figures
+
+
+def _capacities(catalogue: Catalogue, service: str) -> str:
+    keys = (key for key, _ in catalogue.pairs(TABLE, f"{service}/"))
+    levels = {level for level in (key.split("/")[1] for key in keys) if level.isdecimal()}
+    return ", ".join(sorted(levels, key=int))
 
 
 def _server(figures: Figures, write: float = 1.0) -> tuple[VolumeCeiling, ...]:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from ioplateau.limits.budgets import Direction, Kind, Limit, Origin
 from ioplateau.limits.ceilings import NOTHING, Ceiling, limits_of
+from ioplateau.limits.clouds.aws import VOLUME_TYPES
 from ioplateau.limits.clouds.aws.tables import (
     Instance,
     VolumeType,
@@ -88,7 +89,8 @@ def sold_disk(disk: DiskIdentity, catalogue: Catalogue) -> tuple[SoldDisk, tuple
     kind = volume_type(catalogue, disk.sku)
     what = disk.device or disk.name or disk.sku
     if kind is None:
-        return SoldDisk(disk, draws, info=info), (f"{what}: {disk.sku!r} is no EBS volume type",)
+        words = f"{disk.sku!r} is no EBS volume type, want one of {', '.join(sorted(VOLUME_TYPES))}"
+        return SoldDisk(disk, draws, info=info), (f"{what}: {words}",)
     ceiling = volume_ceiling(kind.name, disk.size_gib, disk.iops, disk.bytes_per_second)
     wanted = disk.iops is not None or disk.bytes_per_second is not None
     origin = Origin.CATALOGUE

@@ -67,11 +67,18 @@ def managed(
     if is_uncacheable(disk.sku):
         return (), (f"{what}: {disk.sku} is provisioned, and nobody tells with what: unknown",)
     if tier is None:
-        sku = disk.sku or "no SKU"
-        gib = "no size" if disk.size_gib is None else f"{disk.size_gib:g} GiB"
-        return (), (f"{what}: {sku} of {gib} is in no table: limits unknown{_meant(sku)}",)
+        return (), (f"{what}: {_in_no_table(disk)}: limits unknown{_meant(disk.sku)}",)
     own = tier if not disk.tier else of_size(disk, catalogue)
     return _of_tier(disk, tier, size), tuple(_contradictions(what, disk, tier, own))
+
+
+def _in_no_table(disk: DiskIdentity) -> str:
+    sku = disk.sku or "no SKU"
+    if disk.size_gib is not None:
+        return f"{sku} of {disk.size_gib:g} GiB is in no table"
+    if not disk.sku or disk.sku in SKUS:
+        return f"{sku} without a size"
+    return f"{sku!r} is no tier and no SKU of the table, as P30 and Premium_LRS are"
 
 
 def _meant(sku: str) -> str:
