@@ -250,7 +250,12 @@ def test_no_size_of_the_tables_looks_like_two_clouds():
     [
         ("Standard_D8s_v5", "gp3", "gp3: 'gp3' is no tier and no SKU of the table"),
         ("Standard_D8s_v5", "Premium_LRS", "Premium_LRS without a size"),
+        ("Standard_D8s_v5", "premium_lrs", "premium_lrs without a size"),
         ("Standard_D8s_v5", "Premum_LRS:size=10", "did you mean Premium_LRS?"),
+        ("Standard_D8s_v5", "P30:tier=Q9", "'Q9' is no tier of the table: limits unknown"),
+        ("Standard_D8s_v5", "Premium_LRS:size=128:tier=Q9", "'Q9' is no tier of the table: taken"),
+        ("m7i.large", "gp2", "gp2 without a size"),
+        ("m7i.large", "io2", "io2 without its provisioned figures"),
         ("m7i.large", "P30", "'P30' is no EBS volume type, want one of gp2, gp3, "),
         ("n2-standard-8", "gp3", "no disk type of the table, want one of hyperdisk-balanced, "),
     ],
@@ -260,6 +265,34 @@ def test_a_disk_that_the_cloud_does_not_sell_is_told_what_it_does(size, disk, wo
         ask(CATALOGUE, size, [disk])
 
     assert words in str(wrong.value)
+
+
+@pytest.mark.parametrize(
+    ("size", "disk", "notice"),
+    [
+        ("m7i.large", "gp3:iops=90000", "gp3: 90,000 IOPS is more than gp3 can be set to"),
+        (
+            "Standard_D8s_v6",
+            "PremiumV2_LRS:size=1024:iops=90000",
+            "PremiumV2_LRS: 90,000 IOPS is more than PremiumV2_LRS of 1024 GiB can be set to",
+        ),
+        (
+            "c4d-standard-8",
+            "hyperdisk-balanced:iops=900000",
+            "hyperdisk-balanced: 900,000 IOPS is more than hyperdisk-balanced can be set to",
+        ),
+    ],
+)
+def test_more_than_the_tables_know_is_believed_with_a_word_since_tables_age(size, disk, notice):
+    assert any(words.startswith(notice) for words in ask(CATALOGUE, size, [disk]).notices)
+
+
+def test_throughput_that_was_not_said_is_told_as_assumed():
+    words = "hyperdisk-balanced with 6,000 IOPS: throughput taken as the most it can be"
+
+    assert words in ask(CATALOGUE, "c4d-standard-8", ["hyperdisk-balanced:iops=6000"]).notices
+    said = ask(CATALOGUE, "c4d-standard-8", ["hyperdisk-balanced:iops=6000:mibps=300"])
+    assert words not in said.notices
 
 
 def test_what_binds_first_changes_where_throughput_takes_over():

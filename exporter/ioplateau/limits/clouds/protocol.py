@@ -27,6 +27,10 @@ Attachment = tuple[str, int]  # role and LUN
 VolumeLimits = tuple[tuple[Limit, ...], tuple[str, ...]]  # and what is wrong with the fact
 
 
+# The end of what is said of provisioned figures that are more than the tables allow: these age.
+BELIEVED = "believed"
+
+
 class Supposed(NamedTuple):
     """What a machine that somebody describes would be sold with.
 

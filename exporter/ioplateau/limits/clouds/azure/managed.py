@@ -74,9 +74,11 @@ def managed(
 
 def _in_no_table(disk: DiskIdentity) -> str:
     sku = disk.sku or "no SKU"
+    if disk.tier:
+        return f"{disk.tier!r} is no tier of the table"
     if disk.size_gib is not None:
         return f"{sku} of {disk.size_gib:g} GiB is in no table"
-    if not disk.sku or disk.sku in SKUS:
+    if not disk.sku or disk.sku.lower() in map(str.lower, SKUS):
         return f"{sku} without a size"
     return f"{sku!r} is no tier and no SKU of the table, as P30 and Premium_LRS are"
 
@@ -104,6 +106,8 @@ def _contradictions(
     what: str, disk: DiskIdentity, tier: DiskTier, own: DiskTier | None
 ) -> Iterator[str]:
     """What Azure does not let be; it is taken as it is said nevertheless."""
+    if disk.tier and disk.tier.lower() != tier.tier.lower():
+        yield f"{what}: {disk.tier!r} is no tier of the table: taken as {tier.tier}"
     if own is not None and not _can_be_raised(own.tier, tier.tier):
         yield f"{what}: its size makes it {own.tier}, which cannot be set to {tier.tier}"
     if disk.on_demand_burst and not tier.on_demand:
@@ -134,7 +138,7 @@ def _excess(disk: DiskIdentity, tier: DiskTier | None) -> tuple[str, ...]:
         ("bytes per second", disk.bytes_per_second, most.bytes_per_second),
     )
     return tuple(
-        f"{disk.device or disk.name}: {provisioned:,.0f} {unit} is more than {tier.sku} of "
+        f"{disk.device or disk.name or disk.sku}: {provisioned:,.0f} {unit} is more than {tier.sku} of "
         f"{disk.size_gib:g} GiB can be set to ({ceiling:,.0f}): believed"
         for unit, provisioned, ceiling in pairs
         if provisioned is not None

@@ -36,7 +36,7 @@ def filestore(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
     figures = Figures(catalogue, FILESTORE, _row(tier, tib))
     suffix, times = ("", 1.0) if tier.startswith("basic") else ("_per_tib", tib)
     return SoldVolume(
-        title=f"Filestore {tier}, {tib:g} TiB",
+        title=f"Filestore {tier}, {round(tib, 2):g} TiB",
         ceilings=(
             *_operations(order, figures, suffix, times),
             *figures.ceiling("instance", f"instance/read_mibps{suffix}", times=times, write=0.0),
@@ -70,7 +70,9 @@ def _outside(tier: str, tib: float, figures: Figures) -> tuple[str, ...]:
     low, high = figures.value("instance/size_min_tib"), figures.value("instance/size_max_tib")
     if (low is None or tib >= low) and (high is None or tib <= high):
         return ()
-    return (f"Filestore {tier} is documented from {low:g} to {high:g} TiB, not for {tib:g}",)
+    return (
+        f"Filestore {tier} is documented from {low:g} to {high:g} TiB, not for {round(tib, 2):g}",
+    )
 
 
 ORDERS = {"filestore": filestore}

@@ -32,12 +32,21 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
     identity = identity._replace(vm_size=identity.vm_size.lower())
     disks = {}
     wrong: list[str] = []
+    most: list[str] = []
     for name, ordered in identity.disks.items():
         disk = ordered._replace(sku=ordered.sku.lower())
         if disk.sku == "local-ssd":
             disk = disk._replace(sku="local-ssd-nvme")
         if disk.sku.startswith("local-ssd"):
             disk = disk._replace(role=LOCAL, size_gib=disk.size_gib or LOCAL_SSD_GIB)
+        if (
+            disk.sku.startswith("hyperdisk-balanced")
+            and disk.bytes_per_second is None
+            and disk.iops
+        ):
+            most.append(
+                f"{disk.sku} with {disk.iops:,.0f} IOPS: throughput taken as the most it can be"
+            )
         if disk.caching:
             wrong.append(f"{disk.sku}: no disk here has a host cache to set")
         disks[name] = disk
@@ -52,7 +61,11 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
     has_remote = any(disk.role != LOCAL for disk in disks.values())
     allows = () if has_remote else tuple(_allowed(identity.vm_size, catalogue))
     return Supposed(
-        identity.vm_size if is_known else "", found, tuple(wrong), tuple(doubts), allows
+        identity.vm_size if is_known else "",
+        found,
+        tuple(wrong),
+        tuple(dict.fromkeys((*doubts, *most))),
+        allows,
     )
 
 
