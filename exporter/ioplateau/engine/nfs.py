@@ -25,7 +25,7 @@ from ioplateau.measure import mountinfo, mountstats
 from ioplateau.measure.asked import Asked
 from ioplateau.measure.delta import ReadingPair, Readings, TimedReadings, timed, window
 from ioplateau.measure.mountinfo import MountEntry
-from ioplateau.measure.mountstats import Mount, MountTable, NfsConnection, receives, sends
+from ioplateau.measure.mountstats import Connections, Mount, MountTable
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.measure.sockets import TcpSocket
 from ioplateau.state import ClientKey, NfsClientState, NfsMountState
@@ -257,7 +257,7 @@ class MountPoints(Follower):
 
 
 def _client_states(
-    read: Iterable[tuple[NfsClient, TimedReadings[tuple[NfsConnection, ...]]]],
+    read: Iterable[tuple[NfsClient, TimedReadings[Connections]]],
     sockets: Mapping[str, tuple[TcpSocket, ...] | None],
     slot_limit: int | None,
     *,
@@ -267,11 +267,12 @@ def _client_states(
     for client, readings in read:
         if not readings:
             continue
+        span = None if is_blind else window(readings)
         state = NfsClientState(
             client.key,
             client.address,
-            readings[-1][1],
-            None if is_blind else window(readings),
+            tuple(readings[-1][1]),
+            span and ReadingPair(tuple(span.before), tuple(span.after), span.elapsed_seconds),
             tuple(client.mounts),
             sockets.get(client.mounts[0]),
             slot_limit if _has_slots(client.key) else None,
@@ -294,9 +295,7 @@ def _rests(before: Mount, now: Mount) -> bool:
     )
 
 
-def _follow_client(
-    at: float, client: NfsClient, now: tuple[NfsConnection, ...], *, gap: bool
-) -> None:
+def _follow_client(at: float, client: NfsClient, now: Connections, *, gap: bool) -> None:
     readings = client.history.timed
     if gap or not readings or _went_back(readings[-1][1], now):
         client.history.restart(at, now)
@@ -306,10 +305,7 @@ def _follow_client(
 
 def _places(mounts: Sequence[Mount]) -> tuple[object, ...]:
     """What a layout depends on: where each record is mounted, from where, over which ports."""
-    # Most mounts share their connections with others.
-    connections = {id(mount.connections): mount.connections for mount in mounts}
-    ports = {name: tuple([one.port for one in each]) for name, each in connections.items()}
-    return tuple([(mount[:_NAMES], ports[id(mount.connections)]) for mount in mounts])
+    return tuple([(mount[:_NAMES], mount.connections.ports) for mount in mounts])
 
 
 # The device, the mount point, and the how-manieth there: the first fields of a record.
@@ -323,7 +319,7 @@ def _address(client: NfsClient) -> str:
 def _ports(client: NfsClient) -> set[int]:
     """Local ports the kernel names; empty for v4.1 and newer."""
     last = client.history.last
-    return set() if last is None else {one.port for one in last[1] if one.port}
+    return set() if last is None else {port for port in last[1].ports if port}
 
 
 def _slots(client: NfsClient, slot_limit: int | None) -> int | None:
@@ -339,15 +335,13 @@ def _has_slots(key: ClientKey) -> bool:
     return key.version in {"3", "4.0"} and key.protocol.startswith("tcp")
 
 
-def _went_back(before: tuple[NfsConnection, ...], now: tuple[NfsConnection, ...]) -> bool:
+def _went_back(before: Connections, now: Connections) -> bool:
     """Whether these are not the same connections, further on."""
     if before is now:
         return False
     if len(before) != len(now):
         return True
-    return any(map(lt, map(sends, now), map(sends, before))) or any(
-        map(lt, map(receives, now), map(receives, before))
-    )
+    return any(map(lt, now.sends, before.sends)) or any(map(lt, now.receives, before.receives))
 
 
 def _is_as_long(one: ReadingPair[T], other: ReadingPair[T]) -> bool:

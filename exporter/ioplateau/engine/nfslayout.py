@@ -14,7 +14,7 @@ from ioplateau.limits.budgets import FlowKey
 from ioplateau.measure import mountstats
 from ioplateau.measure.delta import Readings
 from ioplateau.measure.mountinfo import MountEntry
-from ioplateau.measure.mountstats import Mount, NfsConnection
+from ioplateau.measure.mountstats import Connections, Mount
 from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.state import ClientKey
 
@@ -58,7 +58,7 @@ class NfsClient(NamedTuple):
     address: str
     record: int
     mounts: list[str]
-    history: Readings[tuple[NfsConnection, ...]]
+    history: Readings[Connections]
     records: list[int]  # of each of its superblocks the first
 
     def is_guessed(self, mounts: Sequence[Mount]) -> bool:
@@ -66,7 +66,7 @@ class NfsClient(NamedTuple):
         v4.1 and newer and RDMA show no ports.
         """
         connections = mounts[self.record].connections
-        return len(self.records) > 1 and not any(one.port for one in connections)
+        return len(self.records) > 1 and not any(connections.ports)
 
 
 class Layout(NamedTuple):
@@ -118,9 +118,9 @@ def place(mount: Mount) -> Place:
 
 
 def have_parted(
-    before: Sequence[NfsConnection],
-    earlier: Sequence[NfsConnection],
-    later: Sequence[NfsConnection],
+    before: Connections,
+    earlier: Connections,
+    later: Connections,
 ) -> bool:
     """Whether two records of one reading tell of other connections: the later one cannot be ahead
     by more calls than the earlier one made since the reading `before`.
@@ -131,8 +131,8 @@ def have_parted(
     )
 
 
-def _calls(connections: Iterable[NfsConnection]) -> list[int]:
-    return [count for one in connections for count in (one.sends, one.receives)]
+def _calls(connections: Connections) -> list[int]:
+    return [*connections.sends, *connections.receives]
 
 
 def _may_be_one(earlier: Iterable[int], later: Iterable[int]) -> bool:
@@ -293,7 +293,7 @@ class _Clients:
         address = (
             self._own[index] or options.get("mountaddr", "") or self._addresses.get(server, "")
         )
-        ports = tuple(connection.port for connection in mount.connections)
+        ports = mount.connections.ports
         identity: tuple[object, ...] = (address or server, key.version, key.protocol, ports)
         while (client := self.found.get(identity)) is not None and self._is_other(client, mount):
             identity = (*identity, "another")
@@ -313,7 +313,7 @@ class _Clients:
         other = self._mounts[client.record]
         if other.connections is mount.connections:
             return frozenset((place(other), place(mount))) in self._apart
-        if any(one.port for one in mount.connections):
+        if any(mount.connections.ports):
             return False
         return frozenset((place(other), place(mount))) in self._apart or not _may_be_one(
             _calls(other.connections), _calls(mount.connections)
@@ -321,7 +321,7 @@ class _Clients:
 
     def _history(
         self, identity: object, key: ClientKey, label: str, ports: tuple[int | None, ...]
-    ) -> Readings[tuple[NfsConnection, ...]]:
+    ) -> Readings[Connections]:
         predecessors = [self._before.clients.get(identity)]
         # A connection made anew may have another port and goes on counting. Without ports the
         # identity rests on the order of the records, which may be another one now.

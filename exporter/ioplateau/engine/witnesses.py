@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ioplateau.engine.follower import NOTHING, Follower, Moment, Outcome
@@ -12,7 +11,7 @@ from ioplateau.judge.witness import CgroupWitness, ClientWitness, Witness
 from ioplateau.measure import sockets
 from ioplateau.measure.delta import ReadingPair
 from ioplateau.measure.meminfo import MemoryUse
-from ioplateau.measure.mountstats import NfsConnection, receives, sends
+from ioplateau.measure.mountstats import Connections
 from ioplateau.measure.sockets import TcpSocket
 
 # A socket by its four words: local and remote address and port.
@@ -22,8 +21,8 @@ Name = tuple[str, int, str, int]
 class ClientReading(NamedTuple):
     """One NFS client at this tick. tick: its connections over the tick; None: they began anew."""
 
-    now: tuple[NfsConnection, ...]
-    tick: ReadingPair[tuple[NfsConnection, ...]] | None
+    now: Connections
+    tick: ReadingPair[Connections] | None
     slot_limit: int | None  # of all its connections together; None: the kernel does not tell
     sockets: tuple[TcpSocket, ...]
 
@@ -71,15 +70,17 @@ class Witnesses:
         span = reading.tick
         if span is None:
             return ClientWitness(connections=len(reading.now), slot_limit=reading.slot_limit)
-        sent, received = _growth(span, sends), _growth(span, receives)
-        backlog = _growth(span, _backlog)
+        before, now = span.before, span.after
+        sends, receives = sum(now.sends), sum(now.receives)
+        sent, received = sends - sum(before.sends), receives - sum(before.receives)
+        backlog = sum(now.backlog_sums) - sum(before.backlog_sums)
         held = [self._held[name] for name in map(_name, reading.sockets) if name in self._held]
         trips = [one.min_rtt_microseconds for one in reading.sockets if one.min_rtt_microseconds]
         return ClientWitness(
             connections=len(reading.now),
             slot_limit=reading.slot_limit,
             backlog=max(backlog, 0) / sent if sent > 0 else None,
-            on_wire=max(sum(map(sends, reading.now)) - sum(map(receives, reading.now)), 0),
+            on_wire=max(sends - receives, 0),
             receives_per_second=max(received, 0) / span.elapsed_seconds,
             sender_limited_ratio=_mean(held),
             shortest_trip_seconds=min(trips) / 1e6 if trips else None,
@@ -113,15 +114,6 @@ class Sockets(Follower):
 
 def _name(socket: TcpSocket) -> Name:
     return (socket.local_address, socket.local_port, socket.remote_address, socket.remote_port)
-
-
-_backlog: Callable[[NfsConnection], int] = attrgetter("backlog_sum")
-
-
-def _growth(
-    span: ReadingPair[tuple[NfsConnection, ...]], value: Callable[[NfsConnection], int]
-) -> int:
-    return sum(map(value, span.after)) - sum(map(value, span.before))
 
 
 def _share(before: int | None, after: int | None, elapsed_seconds: float) -> float:

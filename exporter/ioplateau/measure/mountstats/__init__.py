@@ -15,7 +15,7 @@ from ioplateau.measure.mountstats.growth import (
     is_continuous,
     rates,
 )
-from ioplateau.measure.mountstats.nfslines import NfsConnection, receives, sends
+from ioplateau.measure.mountstats.nfslines import Connections, NfsConnection
 from ioplateau.measure.mountstats.nfsrecords import Mount, MountTable, parse
 from ioplateau.measure.mountstats.nfstables import DATA, Operation
 
@@ -23,6 +23,7 @@ __all__ = [
     "DATA",
     "ClientRates",
     "ConnectionRates",
+    "Connections",
     "Mount",
     "MountRates",
     "MountTable",
@@ -34,6 +35,4 @@ __all__ = [
     "is_continuous",
     "parse",
     "rates",
-    "receives",
-    "sends",
 ]

@@ -7,7 +7,7 @@ https://git.linux-nfs.org/?p=steved/nfs-utils.git;a=blob;f=tools/nfs-iostat/nfs-
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from operator import le
 from typing import NamedTuple
 
@@ -265,7 +265,7 @@ def _sum(each: Iterable[Operation]) -> Operation:
 
 
 def client_rates(
-    before: tuple[NfsConnection, ...], after: tuple[NfsConnection, ...], elapsed_seconds: float
+    before: Sequence[NfsConnection], after: Sequence[NfsConnection], elapsed_seconds: float
 ) -> ClientRates | None:
     """Rates over all connections of a client, matched by position; None if they are not the
     same connections, or there are none.

@@ -13,11 +13,9 @@ https://github.com/torvalds/linux/blob/v6.1/net/sunrpc/xprtrdma/transport.c
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
-from itertools import repeat
-from operator import attrgetter
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias, overload
 
 from ioplateau.measure.escapes import decode
 from ioplateau.measure.reading import FormatError
@@ -46,11 +44,6 @@ class NfsConnection(NamedTuple):
     pending_sum: int | None
 
 
-# Of many connections, with map().
-sends: Callable[[NfsConnection], int] = attrgetter("sends")
-receives: Callable[[NfsConnection], int] = attrgetter("receives")
-
-
 def numbers(words: Sequence[bytes]) -> list[int]:
     """The 64-bit numbers `words` are; FormatError if one is none.
 
@@ -68,6 +61,11 @@ def numbers(words: Sequence[bytes]) -> list[int]:
         return [_signed(value) for value in values]
     return values
 
+
+DIGITS = b"0123456789"
+# With all digits alike, a number that may be one of more than 64 bits.
+ALIKE = bytes.maketrans(DIGITS, b"0" * 10)
+LONG = b"0" * 19
 
 Digits: TypeAlias = tuple[bytes, ...]
 
@@ -122,7 +120,65 @@ def connection(line: bytes) -> NfsConnection:
 _TCP = b"\txprt:\ttcp "
 
 
-def tcp_connections(text: bytes) -> tuple[NfsConnection, ...] | None:
+class Connections(Sequence[NfsConnection]):
+    """The connections of one client. What every tick asks of each is there, in their order; all
+    else stays text until a scrape or a person asks for it.
+    """
+
+    __slots__ = ("_made", "_text", "backlog_sums", "ports", "receives", "sends")
+
+    def __init__(
+        self,
+        columns: Iterable[tuple[int, ...]],
+        text: bytes = b"",
+        made: tuple[NfsConnection, ...] | None = None,
+    ) -> None:
+        """columns: those of COLUMNS; text: good lines, a connection each, unless all is made."""
+        self.ports, self.sends, self.receives, self.backlog_sums = columns
+        self._text = text
+        self._made = made
+
+    @classmethod
+    def of(cls, *made: NfsConnection) -> Connections:
+        """These connections."""
+        columns = (tuple([getattr(one, name) for one in made]) for name in COLUMNS)
+        return cls(columns, made=made)
+
+    def _all(self) -> tuple[NfsConnection, ...]:
+        if self._made is None:
+            self._made = tuple(map(connection, self._text.split(b"\n")[:-1]))
+        return self._made
+
+    @overload
+    def __getitem__(self, at: int) -> NfsConnection: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[NfsConnection, ...]: ...
+    def __getitem__(self, at: int | slice) -> NfsConnection | tuple[NfsConnection, ...]:
+        return self._all()[at]
+
+    def __iter__(self) -> Iterator[NfsConnection]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self.sends)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Connections) and self._all() == other._all()
+
+    def __hash__(self) -> int:
+        return hash((self.ports, self.sends))
+
+    def __repr__(self) -> str:
+        return f"Connections.of{self._all()!r}"
+
+
+COLUMNS = ("port", "sends", "receives", "backlog_sum")
+# Where they stand in a line of tcp, behind its kind.
+_PLACES = tuple(NfsConnection._fields.index(name) - 1 for name in COLUMNS)
+NO_CONNECTIONS = Connections.of()
+
+
+def tcp_connections(text: bytes) -> Connections | None:
     """Every connection of `text`, if each is a line of tcp with thirteen plain numbers: then one look
     at all of them is enough. None: some line is another, and each is to be read by itself.
     """
@@ -137,14 +193,9 @@ def tcp_connections(text: bytes) -> tuple[NfsConnection, ...] | None:
         return None
     # Where a line has more words than another, its neighbour's name is among the numbers.
     del words[::15], words[::14]
-    if not b"".join(words).isdigit() or max(map(len, words)) > 18:
+    if not b"".join(words).isdigit() or LONG in text.translate(ALIKE):
         return None
-    values = map(int, words)
-    return tuple(map(_tcp_connection, zip(repeat("tcp"), *[values] * 13)))
-
-
-# Of thousands at each tick: what the class's own call does, without it.
-_tcp_connection = partial(tuple.__new__, NfsConnection)
+    return Connections([tuple(map(int, words[place::13])) for place in _PLACES], text)
 
 
 @lru_cache(32)

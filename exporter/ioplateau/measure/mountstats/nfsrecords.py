@@ -13,7 +13,12 @@ from typing import NamedTuple
 
 from ioplateau.measure.mountstats import nfsheads, nfslines, nfstables
 from ioplateau.measure.mountstats.nfsheads import AGE, CONNECTION, TABLE, Front, Head
-from ioplateau.measure.mountstats.nfslines import Digits, NfsConnection
+from ioplateau.measure.mountstats.nfslines import (
+    NO_CONNECTIONS,
+    Connections,
+    Digits,
+    NfsConnection,
+)
 from ioplateau.measure.mountstats.nfstables import Operation, OperationTable
 from ioplateau.measure.reading import FormatError
 
@@ -38,9 +43,7 @@ class Mount(NamedTuple):
     events: Digits  # (): the line was missing or bad
     bytes: tuple[int, ...]  # normal r/w, direct r/w, server r/w, pages r/w; (): as above
     rpc_program: str  # "100003/4"
-    connections: tuple[
-        NfsConnection, ...
-    ]  # the same object in every mount that shows the same lines
+    connections: Connections  # the same object in every mount that shows the same lines
     operations: Mapping[str, Operation]  # only those ever used, in the kernel's order
     security: str = ""  # the `sec:` line: "flavor=1,pseudoflavor=1"
     # Operations whose line was bad, so that they are not taken for never used. "": lines are
@@ -106,7 +109,7 @@ class _Memo:
         # One entry a record. None: something in it was bad, so that it is read anew and its
         # reason is given anew.
         self.records: list[_KnownRecord | None] = []
-        self.connections: dict[bytes, tuple[NfsConnection, ...]] = {}
+        self.connections: dict[bytes, Connections] = {}
         self.by_header: dict[bytes, _KnownRecord] | None = None
 
     def __eq__(self, other: object) -> bool:
@@ -137,7 +140,7 @@ class _Parse:
         # A superblock mounted in several places repeats its table.
         self._tables: dict[bytes, OperationTable] = {}
         # The lines of connections that were read last, which the next mount often repeats.
-        self._repeated: tuple[bytes, tuple[NfsConnection, ...]] = (b"", ())
+        self._repeated: tuple[bytes, Connections] = (b"", NO_CONNECTIONS)
 
     def table(self) -> MountTable:
         return MountTable(tuple(self._mounts), tuple(self.rejects), self._memo)
@@ -251,7 +254,7 @@ class _Parse:
         head: Head,
         front: Front,
         table: OperationTable,
-        connections: tuple[NfsConnection, ...],
+        connections: Connections,
         age_seconds: int,
         occurrence: int,
     ) -> None:
@@ -291,11 +294,13 @@ class _Parse:
         last = record.rfind(CONNECTION, start - 1)
         return start if last < 0 else record.find(b"\n", last + 1) + 1
 
-    def _connections(self, text: bytes, head: Head) -> tuple[NfsConnection, ...]:
+    def _connections(self, text: bytes, head: Head) -> Connections:
         found = self._memo.connections.get(text) or self._last.connections.get(text)
         if found is None:
             rejected = len(self.rejects)
-            found = nfslines.tcp_connections(text) or tuple(self._each_connection(text, head))
+            found = nfslines.tcp_connections(text) or Connections.of(
+                *self._each_connection(text, head)
+            )
             if len(self.rejects) > rejected:
                 return found
         self._memo.connections[text] = found

@@ -16,6 +16,7 @@ from operator import ne
 from typing import NamedTuple, TypeVar, overload
 
 from ioplateau.measure.mountstats import nfslines
+from ioplateau.measure.mountstats.nfslines import ALIKE, DIGITS, LONG
 from ioplateau.measure.reading import FormatError
 
 TITLE = b"\tper-op statistics"
@@ -185,12 +186,12 @@ def read_moved(text: bytes, last: OperationTable) -> OperationTable | None:
     is_other = [*map(ne, lines, before)]
     changed = [*compress(lines, is_other)]
     joined = b"\n".join(changed)
-    alike = joined.translate(_ALIKE)
+    alike = joined.translate(ALIKE)
     if (
-        joined.translate(None, _DIGITS) != b"\n".join(compress(shape.skeletons, is_other))
+        joined.translate(None, DIGITS) != b"\n".join(compress(shape.skeletons, is_other))
         or False in map(bytes.startswith, changed, compress(shape.beginnings, is_other))
         or alike.count(b" 0") != sum(compress(shape.numbers, is_other))
-        or _LONG in alike
+        or LONG in alike
         or b": 0" in joined
     ):
         return None
@@ -199,9 +200,6 @@ def read_moved(text: bytes, last: OperationTable) -> OperationTable | None:
 
 # Of a line that may not change, since it never moved or is not like others: it is no line's.
 _FIXED = b"\n"
-_DIGITS = b"0123456789"
-_ALIKE = bytes.maketrans(_DIGITS, b"0" * 10)
-_LONG = b"0" * 19
 
 
 def _shape(lines: Sequence[bytes], used: Operations) -> _Shape:
@@ -210,13 +208,13 @@ def _shape(lines: Sequence[bytes], used: Operations) -> _Shape:
         tuple([line[: colon + 2] for line, colon in zip(lines, colons, strict=True)]),
         tuple(
             [
-                line.translate(None, _DIGITS)
+                line.translate(None, DIGITS)
                 if _label(line[: colon + 1]) in used and _is_good(line, colon)
                 else _FIXED
                 for line, colon in zip(lines, colons, strict=True)
             ]
         ),
-        tuple([line.translate(_ALIKE).count(b" 0") for line in lines]),
+        tuple([line.translate(ALIKE).count(b" 0") for line in lines]),
     )
 
 
