@@ -29,10 +29,13 @@ def of_disks(pool: Pool) -> Culprit:
         return Culprit.VM
     if pool.alike:
         return Culprit.VM
-    if pool.waiting_members >= number.MANY_MEMBERS:
+    if pool.waiting_members > 2:
         level = pool.level_of(Dimension.IOPS)
         volume = pool.level_of(Dimension.THROUGHPUT)
-        if min(level.spread, volume.spread) <= number.STILL and level.count >= number.POOL_BLOCKS:
+        if (
+            min(level.spread, volume.spread) <= number.STILL
+            and level.count >= 2 * number.LEVEL_LEAST
+        ):
             return Culprit.VM
     return Culprit.DISK
 
@@ -120,9 +123,13 @@ def waits_for_slots(watched: WatchedFlow, client: ClientWitness | None, load: fl
     if watched.outstanding - watched.rtt_load < 1.0:
         return False
     limit = client.slot_limit
-    if limit is not None and load < number.SLOT_USE * limit:
+    if limit is not None and load < 0.5 * limit:
         return False
-    if limit is None and backlog < 1.0 and watched.outstanding - watched.rtt_load < number.LEFT:
+    if (
+        limit is None
+        and backlog < 1.0
+        and watched.outstanding - watched.rtt_load < number.QUEUE_WAITING
+    ):
         return False
     if (client.sender_limited_ratio or 0.0) > number.COUNTED:
         return False

@@ -178,7 +178,9 @@ class DiskJudge:
                 dt, sibling=key.name in siblings, elsewhere=self._lane_held and not siblings
             )
             if key.name in self._cached:
-                if any(c.smooth > number.HITS * max(c.value, _burst(c)) for c in case.claims):
+                if any(
+                    c.smooth > (1 + number.OFF_LEVEL) * max(c.value, _burst(c)) for c in case.claims
+                ):
                     self._hits_until[key.name] = at + number.HITS_SECONDS
                 if at < self._hits_until.get(key.name, 0.0):
                     claim = None
@@ -210,13 +212,13 @@ class DiskJudge:
                 if _misfit(claim) <= fit + number.SAME_LEVEL
             }
             # What a disk was thought to have learned explains nothing at the lane's known limit.
-            if fit > number.BLOCK_ABOVE and not is_one_queue(case, self._disks):
+            if fit > number.OFF_LIMIT and not is_one_queue(case, self._disks):
                 explained.update(disk.name for disk, own in awake.items() if own.plateau.on)
             pool.weigh(dt, explained)
             claim = case.weigh_claims(
                 dt,
                 elsewhere=(pool.is_cache and bool(lanes))
-                or (fit > number.BLOCK_ABOVE and self._all_at_their_own(pool)),
+                or (fit > number.OFF_LIMIT and self._all_at_their_own(pool)),
             )
             if pool.near:
                 for member in pool.members:
@@ -232,7 +234,7 @@ class DiskJudge:
         """Whether every disk that waits stands at a limit of its own."""
         waiting = [m.name for m in pool.moving if m.watched.queue >= STRONG]
         cases = [self._disks.get(BudgetKey(Kind.DISK, name)) for name in waiting]
-        return bool(cases) and all(case and _best_fit(case) <= number.BLOCK_ABOVE for case in cases)
+        return bool(cases) and all(case and _best_fit(case) <= number.OFF_LIMIT for case in cases)
 
     def _find_unknown(
         self,

@@ -79,15 +79,13 @@ class GroupJudge:
             rate = drawn(budget, flows, limit.dimension, limit.direction)
             share = rate / limit.value if rate is not None else 0.0
             mean = self._means.get((key, limit), share)
-            mean = self._means[key, limit] = mean + min(number.GROUP_WEIGHT * seconds, 1.0) * (
-                share - mean
-            )
+            mean = self._means[key, limit] = mean + min(0.5 * seconds, 1.0) * (share - mean)
             is_near = (
-                1 - number.BLOCK_BELOW <= share <= number.GROUP_ABOVE
-                or 1 - number.BLOCK_BELOW <= mean <= number.GROUP_ABOVE
+                1 - number.OFF_LIMIT <= share <= number.GROUP_ABOVE
+                or 1 - number.OFF_LIMIT <= mean <= number.GROUP_ABOVE
             )
             belief = self._beliefs.setdefault((key, limit), Belief())
-            belief.weigh(number.GROUP_GAIN if is_near else -number.GROUP_LOSS, seconds)
+            belief.weigh(number.GROUP_GAIN if is_near else -1.0, seconds)
             if belief.held and (binding is None or share > binding[1]):
                 binding = limit, share
         return binding

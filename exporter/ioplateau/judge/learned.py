@@ -64,7 +64,7 @@ class Met(NamedTuple):
 
     @property
     def confidence(self) -> float:
-        return self.seconds / (self.seconds + number.HALF_SURE_SECONDS)
+        return self.seconds / (self.seconds + number.TRUSTED_SECONDS)
 
 
 class Evidence(NamedTuple):
@@ -83,11 +83,11 @@ class Stands:
     __slots__ = ("_bins", "_scale")
 
     def __init__(self) -> None:
-        self._bins: dict[int, float] = {}  # by level, in steps of SAME_LEVEL
+        self._bins: dict[int, float] = {}  # by level, in steps of STANDING
         self._scale = 1.0  # what a second counts now; old ones stay as they were
 
     def add(self, value: float, seconds: float) -> None:
-        name = round(log(value) / number.STANDS_STEP)
+        name = round(log(value) / number.STANDING)
         self._bins[name] = self._bins.get(name, 0.0) + seconds * self._scale
         if len(self._bins) > number.MOST_KEPT:
             del self._bins[min(self._bins, key=self._bins.__getitem__)]
@@ -99,11 +99,11 @@ class Stands:
 
     def around(self, value: float) -> tuple[float, float]:
         """Seconds at this level, and at others that are not far from it."""
-        name, far = log(value) / number.STANDS_STEP, log(2) / number.STANDS_STEP
+        name, far = log(value) / number.STANDING, log(2) / number.STANDING
         here = others = 0.0
         for each, seconds in self._bins.items():
             off = abs(each - name)
-            if off <= number.STANDS_SAME:
+            if off <= number.FREE_ALIKE / number.STANDING:
                 here += seconds
             elif off <= far:
                 others += seconds
@@ -115,14 +115,14 @@ class Stands:
     def memory(self) -> tuple[SavedStand, ...]:
         """Levels, and seconds at each."""
         return tuple(
-            SavedStand(exp(name * number.STANDS_STEP), seconds / self._scale)
+            SavedStand(exp(name * number.STANDING), seconds / self._scale)
             for name, seconds in self._bins.items()
         )
 
     def restore(self, saved: Sequence[SavedStand]) -> None:
         """Take up what was saved."""
         for value, seconds in saved[-number.MOST_KEPT :]:
-            self._bins[round(log(value) / number.STANDS_STEP)] = seconds
+            self._bins[round(log(value) / number.STANDING)] = seconds
 
 
 class Plateau:
@@ -214,11 +214,11 @@ class Plateau:
         if not evidence:
             rate = drawn.operations if self.dimension is Dimension.IOPS else drawn.bytes
             share = rate / self.value if allowed and self.value else 0.0
-            gusts = drawn.excess >= number.STEEP and number.GUST_LEAST < share < number.GUST_MOST
+            gusts = drawn.excess >= number.STEEP and number.AFAR < share < number.LEAVES
             gain = (
                 0.0
-                if abs(share - 1) <= number.BLOCK_BELOW
-                else -number.GUST_LOSS
+                if abs(share - 1) <= 2 * number.SAME_CEILING
+                else -number.UNSURE_LOSS
                 if gusts
                 else -1.0
             )
@@ -261,7 +261,7 @@ class Plateau:
         found = {}
         if value > 0 and self._stands[dimension]:
             found["elsewhere_seconds"] = self._stands[dimension].around(value)[1]
-        if self._highest[dimension] > number.OUTGROWN * value:
+        if self._highest[dimension] > (1 + number.OFF_LEVEL) * value:
             found["free_level"] = self._highest[dimension]
         return found or NO_ENTRIES
 
@@ -343,7 +343,7 @@ class Plateau:
         count = min(held.count, drawn.queued)
         # Few at a time can not be many that wait: then it is the time they wait that tells.
         deep = drawn.queue is DEEP or drawn.excess >= number.STEEP
-        if drawn.is_locked and count >= number.POOL_BLOCKS and held.spread <= number.LOCKED_FLAT:
+        if drawn.is_locked and count >= 2 * number.LEVEL_LEAST and held.spread <= number.OFF_LEVEL:
             return Evidence(1.0, dimension, held.mean)  # no application moves like that
         if count < number.LEVEL_LEAST or self.is_elsewhere(dimension, held.mean):
             return None
@@ -402,14 +402,14 @@ class Plateau:
             return True
         if any(abs(operations / free - 1) <= number.SAME_CEILING for free in self._free):
             latency = drawn.flat_latency()
-            if latency.count >= number.STRAIGHT_BLOCKS and latency.spread <= number.RIPPLE:
+            if latency.count >= number.RIPPLE_STEPS and latency.spread <= number.RIPPLE:
                 return False
             return not is_straight(
-                drawn.recent_latency.values[-number.STRAIGHT_BLOCKS :], number.RIPPLE
+                drawn.recent_latency.values[-number.RIPPLE_STEPS :], number.RIPPLE
             )
         highest = self._highest[dimension]
-        if highest and level.mean < number.BELOW_FREE * highest:
-            flat = number.BELOW_DEEP_SPREAD if drawn.queue is DEEP else number.BELOW_SPREAD
+        if highest and level.mean < (1 - number.STILL) * highest:
+            flat = number.SAME_CEILING if drawn.queue is DEEP else number.RIPPLE
             return drawn.queued < number.BELOW_BLOCKS or level.spread > flat
         return False
 
@@ -462,7 +462,9 @@ class Plateau:
         """A rate above a learned limit, and nobody waited: the world has changed."""
         found = self.ceilings[dimension]
         if found:
-            found[:] = [ceiling for ceiling in found if free <= number.OUTGROWN * ceiling.value]
+            found[:] = [
+                ceiling for ceiling in found if free <= (1 + number.OFF_LEVEL) * ceiling.value
+            ]
 
     def _remember(self, dimension: Dimension, value: float, dt: float) -> None:
         ceilings = self.ceilings[dimension]

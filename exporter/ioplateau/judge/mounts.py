@@ -168,7 +168,7 @@ class MountJudge:
         trickle = (
             watched.active
             and watched.operations < number.TRICKLE_SHARE * usual
-            and watched.latency >= number.TRICKLE_SECONDS
+            and watched.latency >= number.STALL_SECONDS
             and watched.excess > 2 * number.STEEP
         )
         if (silent and usual > 0) or trickle:
@@ -191,7 +191,7 @@ class MountJudge:
     def _follow_usual(self, flow: FlowKey, operations_per_second: float, dt: float) -> None:
         usual = self._usual.get(flow, 0.0)
         if usual or operations_per_second:
-            self._usual[flow] = usual + min(1.0, dt / number.USUAL_SECONDS) * (
+            self._usual[flow] = usual + min(1.0, dt / number.SETTLED_SECONDS) * (
                 operations_per_second - usual
             )
 
@@ -226,8 +226,7 @@ class MountJudge:
         """Whether the interface stands still while each mount that waits does not."""
         whole = nic.level_of(Dimension.THROUGHPUT).spread
         return all(
-            watched.level_of(Dimension.THROUGHPUT).spread
-            >= max(number.STILL, number.STILLER * whole)
+            watched.level_of(Dimension.THROUGHPUT).spread >= max(number.STILL, 2 * whole)
             for flow, watched in self._awake.items()
             if watched.queue >= STRONG
         )

@@ -28,11 +28,9 @@ OVERWHELMING_WEIGHT = 2.0
 
 # -- a known limit
 
-# Share by which a rate may be below and above what is sold over one block. Document: enforced 0 to
-# 3 % above what is sold, and documentation rounds. Over several blocks sampling errors cancel, and
-# what is enforced remains: less may be missing.
-BLOCK_BELOW, BLOCK_ABOVE = 0.04, 0.045
-SUM_BELOW = 0.025
+# Share by which a rate may be off what is sold over one block. Document: enforced 0 to 3 % above what
+# is sold, and documentation rounds.
+OFF_LIMIT = 0.045
 # Seconds at the limit by which a running sum may leave the limit's line: bucket or window, and the
 # sampling against it. Physics (network calculus: L t + burst); buckets of 10 ms to 1 s are sold: twice
 # as many where a deep queue leaves no doubt.
@@ -40,13 +38,10 @@ BURST_SECONDS = 0.5
 # Blocks over which sums are held, which stand at a level, and which another limit's shadow asks
 # for; a level is of twice as many. Fitted; more than 8 hardly matter.
 SUM_BLOCKS = 8
-# The gusts of a limit that binds: the least share of it in a block, and of a limit nobody told the
-# most. Fitted.
-GUST_LEAST, GUST_MOST = 0.35, 1.3
-# Lost a second while gusts go on, and while nobody waits near it; away from the limit it is one.
-GUST_LOSS, UNQUEUED_LOSS = 0.2, 0.5
-# Share of a limit below which it needs no look, and above which nothing is typical of the flow.
-AFAR, CLOSE = 0.4, 0.85
+# Share of a limit below which it needs no look, and no gust of one that binds stands. Fitted.
+AFAR = 0.35
+# Lost a second while gusts go on, or nobody waits near the limit; away from it, it is one.
+UNSURE_LOSS = 0.2
 # A filer may answer some reads from memory, above what it grants the volume, as a share. Measured
 # (tests/machines, NFS).
 SERVER_CACHE = 0.10
@@ -61,38 +56,34 @@ SHARE_WAITING = 0.5
 # Outstanding at a sample beyond what is in service: a device of that rate has its mean in service,
 # by chance three times as many (physics: Poisson, for means of 2 and more).
 IN_SERVICE = 3.0
-LEFT = 2.0
 # A device alone does not stand this far above its floor for long; twice that far no
 # device does.
 STEEP = 5.0
-# Waiting requests, and their time over it, where only a guess or another class of requests says "slow".
-STRANGE_WAITING, STRANGE_EXCESS = 4.0, 1.5
-# Latency over what is usual, and over this flow's own history, that shows a queue of few. Fitted.
-WEAK_RATIO, RISEN = 1.18, 0.2
-# Requests of one at a time that count as standing in a queue that others fill.
-LIGHT_WAITING = 0.3
-# Step of rate and of latency from block to block below which both stand still, and seconds before
-# which steps alike may be chance.
-STANDING, STANDING_SECONDS = 0.005, 7.0
+# Waiting requests where only a guess or another class of requests says "slow", or a sum of flows does.
+STRANGE_WAITING = 4.0
+# Latency over what is usual, and over this flow's own history, as a share, that shows a queue of few.
+# Fitted.
+RISEN = 0.18
+# Step of rate and of latency from block to block below which both stand still; levels are told apart
+# in such steps.
+STANDING = 0.005
+# Seconds over which such steps are averaged.
+STEPS_SECONDS = 6.0
 # Share of busy time: io_ticks moves in jiffies. Document:
 # https://docs.kernel.org/admin-guide/iostats.html
 BUSY, ALWAYS_BUSY = 0.92, 0.98
-# Weights of a second in the means of latency over its floor, of steps, of what is usual, of delays (half,
-# of one request at a time).
-RATIO_WEIGHT, STEPS_WEIGHT, TYPICAL_WEIGHT = 0.22, 0.15, 0.01
-DELAY_WEIGHT = 0.4
-# Latency over its floor above which nothing is usual.
-UNUSUAL = 1.5
-# Seconds of watching before something new may be learned.
+# Weight of a second in the mean of what is usual.
+TYPICAL_WEIGHT = 0.01
+# Seconds until something settled: of watching before something new may be learned, of steps before they
+# may be no chance, of a mount's rate before it is usual. A sentence stands for so long where somebody
+# waits, twice as long where nobody does.
 SETTLED_SECONDS = 5.0
 
 # -- a host's cache, and limits above
 
-# Share of hidden reads that misses, the same within this for so many blocks.
-SAME_MISSES, MISS_BLOCKS, MISSES_WEIGHT = 0.12, 5, 0.3
-# Share of its own limit above which a cached disk is answered by the host's cache, and for how long
-# it then gets no verdict of its own.
-HITS, HITS_SECONDS = 1.08, 60.0
+# Seconds for which a cached disk that did more than its own limit, and so was answered by the host's
+# cache, gets no verdict of its own.
+HITS_SECONDS = 60.0
 
 # -- flatness
 
@@ -100,17 +91,20 @@ HITS, HITS_SECONDS = 1.08, 60.0
 RIPPLE = 0.012
 # The same level; the level of a ceiling met before, or of one held freely.
 SAME_LEVEL, SAME_CEILING = 0.015, 0.02
-# A change of this size, twice in a row, begins another level.
+# A change of this size, twice in a row, begins another level. So near a limit nothing is usual, and a
+# share of hidden reads that misses is the same.
 STEP = 0.12
 # Share by which a value is off a level: a limiter's dip or a late flush, of which there is one in so
-# many; another demand's step; what stands nowhere. Beyond what a limit's own ripple does.
+# many; another demand's step; what stands nowhere; what outgrew its limit. Beyond what a limit's own
+# ripple does.
 OFF_LEVEL, OUTLIERS_IN = 0.05, 7
 # Spread over some blocks up to which a rate stands still, and above which it moves: of what is
-# held freely, of an application's own pace, of a sum, of what is told.
+# held freely, of an application's own pace, of a sum, of what is told; less may be missing in sum to a
+# known limit, and more to what was free.
 STILL = 0.03
-# Values of which the upper part is looked at apart, where they ripple more than that; spreads of
-# normal values from the fourth decile to the second highest of sixteen.
-LEAST_FOR_UPPER_PART, UPPER_RIPPLE, UPPER_SPREADS = 10, 0.005, 1.55
+# Values of which the upper part is looked at apart; spreads of normal values from the fourth decile to
+# the second highest of sixteen.
+LEAST_FOR_UPPER_PART, UPPER_SPREADS = 10, 1.55
 # Spreads by which the running sum of KEEP_BLOCKS blocks leaves its line, of a limiter's window sampled
 # off beat. Physics: a Brownian bridge over so many strays five, and less than this once in thirty;
 # six blocks in a row must say so.
@@ -128,15 +122,14 @@ COUNTED_SECONDS = 0.001
 # Seconds in which the floor would double if nothing proved it: a device that was replaced or moved is
 # learned anew within hours.
 FLOOR_RISE_SECONDS = 14_400.0
-# What the other direction may cost more, and bytes a second that a larger request costs.
-OTHER_DIRECTION, BYTES_PER_SECOND = 1.3, 200e6
+# Bytes a second that a larger request costs.
+BYTES_PER_SECOND = 200e6
 # Seconds of a request nobody has seen unloaded yet: of a remote disk or filer, of a host's cache.
 PRIOR_SECONDS, CACHED_PRIOR_SECONDS = 0.002, 0.0005
-# Blocks whose mean says something: of a class of requests, of a level held freely.
+# Blocks whose mean says something: of a class of requests, of a level held freely, of hidden reads.
 MEAN_BLOCKS = 4
-# Blocks after which a class below the guess needs no other's word; sizes from so many bytes on, in half
-# octaves; and how many classes, or levels, are kept.
-LONG_BLOCKS, LEAST_BYTES, MOST_KEPT = 200, 512.0, 64
+# Classes of requests, or levels, that are kept.
+MOST_KEPT = 64
 
 # -- a level nobody told
 
@@ -155,14 +148,10 @@ ASKED, ASKED_DOUBT, ASKED_SHALLOW = 9.0, 6.0, 2.0
 TRY_SECONDS, TRY_WEIGHT = 10.0, 1.5
 # Blocks of a stretch at least.
 LEVEL_LEAST = 3
-# A limit stands at one level: seconds after which a second of waiting counts half, levels that are
-# one (in steps of this share), what a second at this level is worth against one elsewhere, up to half
+# A limit stands at one level: seconds after which a second of waiting counts half, what a second at this level is worth against one elsewhere, up to half
 # or twice as high (which asks for log-odds of one more), and seconds more elsewhere at which a level is
 # none. Fitted on devices whose pace wanders (tests/helpers/wandering_devices.py) and on traces.
-STANDS_HALF_SECONDS, STANDS_STEP, STANDS_SAME = 900.0, 0.005, 2.0
-STANDS_HERE, STANDS_SECONDS = 0.25, 20.0
-# A latency that grows with demand and no device: blocks on a straight line.
-STRAIGHT_BLOCKS = 12
+STANDS_HALF_SECONDS, STANDS_HERE, STANDS_SECONDS = 900.0, 0.25, 20.0
 # A rate above this share of the level in the newest block: what stands at a limit does not rise.
 LEAVES = 1.2
 # Completions a second below which nothing is learned, or idle: of so few one more or less is a fifth,
@@ -170,49 +159,40 @@ LEAVES = 1.2
 LEAST_OPERATIONS = 5.0
 # Bytes of a request where the usual ratios of bytes to operations cross. Document: Azure, AWS.
 LARGE_BYTES = 40 * 1024
-# Seconds met until a ceiling is trusted, and until we are half sure; ceilings kept.
-TRUSTED_SECONDS, HALF_SURE_SECONDS, CEILINGS = 8.0, 15.0, 4
+# Seconds met until a ceiling is trusted, of which we are half sure then; ceilings kept.
+TRUSTED_SECONDS, CEILINGS = 8.0, 4
 CEILING_WEIGHT = 0.1
 # Levels held without waiting: how alike, and how many are kept.
 FREE_ALIKE, FREE_LEVELS = 0.01, 6
-# Above this share of a learned limit, and nobody waits, the limit is outgrown.
-OUTGROWN = 1.05
-# Below this share of what was free: blocks and spread that are asked.
-BELOW_FREE, BELOW_BLOCKS, BELOW_DEEP_SPREAD, BELOW_SPREAD = 0.97, 20, 0.02, 0.007
+# Blocks that are asked of a level below what was free.
+BELOW_BLOCKS = 20
 
 # -- several flows on one budget
 
-# Time over the floor, and requests that wait: a queue of the sum. Share of it that must wait itself,
-# if half of it does not; blocks that are looked at.
-POOL_EXCESS, POOL_WAITING, POOL_STRONG, POOL_BLOCKS = 0.4, 3.0, 0.2, 6
-# Variance of the sum over the sum of variances: independent flows give 1, a shared cap 0; seconds
-# over which, and how much of the sum the members must move to be compared.
-TOGETHER, LOCKED, TOGETHER_SECONDS, MOVING = 0.25, 0.12, 6.0, 0.015
-LOCKED_FLAT = 0.04
+# Time over the floor that is a queue of the sum, and the share of it that must wait itself, if half of
+# it does not.
+POOL_EXCESS, POOL_STRONG = 0.4, 0.2
+# Variance of the sum over the sum of variances: independent flows give 1, a shared cap 0.
+TOGETHER, LOCKED = 0.25, 0.12
 # One queue, one delay: ratios within which delays are the same, and beyond which one is its own.
 NEAR_DELAY, APART_DELAY, ALIKE_SHARE = 1.25, 1.6, 0.6
-# So many that wait, and a sum that stands still: one limit is likelier than three at once.
-MANY_MEMBERS = 3
 
 # -- NFS
 
-# Share of a call's time before it is sent, and of the slots that must be in use.
-SLOT_QUEUE_SHARE, SLOT_USE = 0.2, 0.55
+# Share of a call's time before it is sent.
+SLOT_QUEUE_SHARE = 0.2
 # Seconds for which Linux delays an acknowledgement. Document: TCP_DELACK_MIN, include/net/tcp.h.
 ACKNOWLEDGED_SECONDS = 0.04
-# A mount moves while the interface under it stands, so many times stiller.
-STILLER = 3.0
-# A stall that lets something through: share of what is usual, seconds a call takes; and seconds over
-# which something is usual.
-TRICKLE_SHARE, TRICKLE_SECONDS, USUAL_SECONDS = 0.1, 0.8, 10.0
+# A stall that lets something through: share of what is usual.
+TRICKLE_SHARE = 0.1
 
 # -- control groups
 
 # blk-throttle enforces in slices of 100 ms and lets carry-over through: a held group was measured
 # within 1 % of its limit over some seconds, but two readings cut its slices anywhere.
-GROUP_ABOVE, GROUP_WEIGHT = 1.10, 0.4
-# What a second at the limit counts, of which nobody sees that it waits; and one away from it.
-GROUP_GAIN, GROUP_LOSS = 0.8, 1.25
+GROUP_ABOVE = 1.10
+# What a second at the limit counts, of which nobody sees that it waits.
+GROUP_GAIN = 0.8
 
 # -- what a provider counts
 
@@ -221,13 +201,9 @@ COUNTED = 0.1
 
 # -- words
 
-# Seconds until a word: of waiting without a limit, of no answer at all.
-SATURATED_SECONDS, STALL_SECONDS = 3.0, 0.9
-# An application's own pace: blocks.
-PACE_BLOCKS = 5
-# Bound by latency: busy, and requests outstanding.
-LATENCY_BUSY, LATENCY_LEAST = 0.75, 0.7
-# Seconds for which a sentence stands where somebody waits; twice as many where nobody does.
-PATIENCE_SECONDS = 5.0
+# Seconds of no answer at all until that is a stall, or that a call takes in one.
+STALL_SECONDS = 0.9
+# Bound by latency: share of time that is busy, and requests outstanding.
+LATENCY_BUSY = 0.75
 # The most an excess is told as.
 MOST_EXCESS = 1000.0

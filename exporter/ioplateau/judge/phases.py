@@ -114,13 +114,13 @@ class Claim:
                 return weight
             if signs.queue is WEAK:
                 return _locked(rate / self.value, signs)
-            return -number.UNQUEUED_LOSS
+            return -number.UNSURE_LOSS
         if signs.elsewhere or (not weight and signs.left < 1.0):
             return (
                 -number.FULL_SECONDS
             )  # another limit explains what waits, or nothing is outstanding any more
         if self.on and signs.excess >= number.STEEP and self._is_gust():
-            return -number.GUST_LOSS
+            return -number.UNSURE_LOSS
         return -1.0
 
     def _is_gust(self) -> bool:
@@ -129,7 +129,7 @@ class Claim:
             return False
         amount, seconds = self._runs[-1]
         ahead = sum([done / self.value - dt for done, dt in self._runs])
-        is_moving = amount >= number.GUST_LEAST * self.value * seconds
+        is_moving = amount >= number.AFAR * self.value * seconds
         return is_moving and ahead <= 2 * number.BURST_SECONDS
 
     def _nearest(self, rate: float, signs: Signs) -> float | None:
@@ -142,8 +142,8 @@ class Claim:
         is_own = not signs.elsewhere or _is_flat(signs.level)
         for value in values:
             if is_own:
-                low = value * (1 - number.BLOCK_BELOW - slack)
-                high = value * (1 + number.BLOCK_ABOVE + slack + signs.extra)
+                low = value * (1 - number.OFF_LIMIT - slack)
+                high = value * (1 + number.OFF_LIMIT + slack + signs.extra)
                 if low <= rate <= high:
                     return value
                 if signs.doubtful > 0 and low <= rate - signs.doubtful <= high:
@@ -161,8 +161,8 @@ class Claim:
         )
         burst = 2 * number.BURST_SECONDS if is_deep else number.BURST_SECONDS
         slack = self.limit.tolerance
-        above = number.BLOCK_ABOVE + slack + signs.extra
-        below = number.SUM_BELOW + slack
+        above = number.OFF_LIMIT + slack + signs.extra
+        below = number.STILL + slack
         least = number.SUM_BLOCKS if signs.elsewhere else 2
         return follows(self._runs, value, burst, (below, above), slack, least)
 
@@ -181,11 +181,11 @@ class Claim:
         if not 0.0 < share <= 1.0:
             self._missed = 0
             return None
-        same = abs(share - self._misses) <= number.SAME_MISSES
-        self._misses += number.MISSES_WEIGHT * (share - self._misses)
-        most = 2 * number.MISS_BLOCKS
+        same = abs(share - self._misses) <= number.STEP
+        self._misses += 0.5 * (share - self._misses)
+        most = 2 * number.MEAN_BLOCKS
         self._missed = min(self._missed + 1, most) if same else max(0, self._missed - 2)
-        return value if self._missed >= number.MISS_BLOCKS else None
+        return value if self._missed >= number.MEAN_BLOCKS else None
 
 
 def follows(
@@ -225,7 +225,7 @@ def weight_of(drawn: Waits, queue: Queue) -> float:
         queue >= STRONG
         or (waiting >= number.QUEUE_WAITING and excess >= number.QUEUE_EXCESS)
         or (waiting >= number.SHARE_WAITING and excess >= number.OVERWHELMING_EXCESS)
-        or left >= number.LEFT
+        or left >= number.QUEUE_WAITING
     )
     return 1.0 if is_queue else 0.0
 

@@ -184,7 +184,7 @@ class Pool(Levels):
 
     def _queue(self, free: float, strong: float, *, weak: bool) -> Queue:
         many = (
-            self.waiting >= number.POOL_WAITING
+            self.waiting >= number.STRANGE_WAITING
             and self.excess >= number.POOL_EXCESS
             and (strong >= number.POOL_STRONG * free or weak)
         )
@@ -213,7 +213,7 @@ class Pool(Levels):
             rates = now[member.group]
             rates[0] += member.rates[0]
             rates[1] += member.rates[1]
-        weight = min(1.0, dt / number.TOGETHER_SECONDS)
+        weight = min(1.0, dt / number.STEPS_SECONDS)
         self.together = None
         for index, total in enumerate((self.operations, self.bytes)):
             step = total - self._last[index]
@@ -227,7 +227,7 @@ class Pool(Levels):
             self._sum[index] += weight * (step * step - self._sum[index])
             self._apart[index] += weight * (apart - self._apart[index])
         for index, total in enumerate((self.operations, self.bytes)):
-            if self._apart[index] > (number.MOVING * total) ** 2:
+            if self._apart[index] > (number.SAME_LEVEL * total) ** 2:
                 ratio = self._sum[index] / self._apart[index]
                 if self.together is None or ratio < self.together:
                     self.together = ratio

@@ -125,10 +125,8 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
     )
     if changed or before is None or before.limit != verdict.limit or at >= case.say_again:
         # The words follow the numbers with a little patience; they are for people.
-        patience = (
-            2 * number.PATIENCE_SECONDS if ruling.word in UNHURRIED else number.PATIENCE_SECONDS
-        )
-        case.say_again = at + patience
+        patience = 2 if ruling.word in UNHURRIED else 1
+        case.say_again = at + patience * number.SETTLED_SECONDS
         verdict = verdict._replace(sentence=words.sentence(verdict, at, case.budget.lane))
     case.verdict = verdict
     return verdict
@@ -253,7 +251,7 @@ def _quiet_word(case: Case, dt: float) -> Word:
         return Word.IDLE
     waits = drawn.queue >= STRONG
     case.saturated_seconds = case.saturated_seconds + dt if waits else 0.0
-    if case.saturated_seconds >= number.SATURATED_SECONDS:
+    if case.saturated_seconds >= number.FULL_SECONDS:
         return Word.SATURATED
     return _unhurried(drawn)
 
@@ -261,11 +259,11 @@ def _quiet_word(case: Case, dt: float) -> Word:
 def _unhurried(watched: WatchedFlow) -> Word:
     if (
         watched.busy >= number.LATENCY_BUSY
-        and number.LATENCY_LEAST <= watched.outstanding <= number.OVERWHELMING_WAITING
+        and number.LATENCY_BUSY <= watched.outstanding <= number.OVERWHELMING_WAITING
         and watched.excess < number.QUEUE_EXCESS
     ):
         return Word.LATENCY_BOUND
     level = watched.level_of(Dimension.IOPS)
-    if level.count >= number.PACE_BLOCKS and level.spread <= number.STILL:
+    if level.count >= 2 * number.LEVEL_LEAST and level.spread <= number.STILL:
         return Word.APP_LIMITED
     return Word.HEALTHY

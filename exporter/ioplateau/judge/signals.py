@@ -59,8 +59,7 @@ class Floors:
         class's own history alone (None: it is too short). alone: one request at a time, so that
         this is what the device takes, and no guess is needed any more.
         """
-        # Usual sizes stand amid their class.
-        name = round(2 * log2(size + number.LEAST_BYTES)) * 2 + write
+        name = round(2 * log2(size + 1)) * 2 + write
         own = self._classes.get(name)
         if own is None:
             if len(self._classes) >= number.MOST_KEPT:
@@ -80,9 +79,7 @@ class Floors:
         prior = self._priors[write]
         if own[4] >= number.LEVEL_LEAST and prior >= number.PRIOR_SECONDS:
             return floor, history
-        if blocks < number.LONG_BLOCKS or floor > prior:
-            return min(floor, self._bound(name, write, size)), history
-        return floor, history
+        return min(floor, self._bound(name, write, size)), history
 
     def _bound(self, name: int, write: bool, size: float) -> float:
         """What the prior and the other classes say this class cannot be slower than."""
@@ -94,14 +91,10 @@ class Floors:
                 is_seen = True
             if other == name or blocks < number.MEAN_BLOCKS:
                 continue
-            guess = floor
-            if (other & 1) != write:
-                if is_cached:
-                    continue
-                guess *= number.OTHER_DIRECTION
-            if size > other_size:
-                guess += (size - other_size) / number.BYTES_PER_SECOND
-            bound = min(bound, guess)
+            if is_cached and (other & 1) != write:
+                continue
+            larger = max(0.0, size - other_size)
+            bound = min(bound, floor + larger / number.BYTES_PER_SECOND)
         if is_seen and prior >= number.PRIOR_SECONDS:
             return bound  # what was seen, and no guess; a cache has two speeds
         return min(max(prior, self.way) + size / number.BYTES_PER_SECOND, bound)
@@ -151,7 +144,6 @@ class WatchedFlow(Levels):
         "queue_share",
         "queued",
         "rate_steps",
-        "ratio",
         "read_bytes_per_second",
         "read_operations_per_second",
         "resting",
@@ -176,7 +168,6 @@ class WatchedFlow(Levels):
         self.recent_bytes = Recent()
         self.recent_latency = Recent()
         self.typical = 0.0  # usual latency over floor without a queue; 0: not known
-        self.ratio = 1.0  # latency over floor, smoothed
         self.queued = 0  # blocks since strong evidence began
         self.resting = 0  # consecutive blocks without any operation
         self.still = 0  # consecutive blocks without it
@@ -321,7 +312,6 @@ class WatchedFlow(Levels):
             self.recent_latency.forget()
         if self.still > 1:
             self.queued = 0
-            self.ratio = 1.0
             self.delay = 0.0
         # From here on only times and blocks would be counted, which are long enough for anything.
         self.asleep = self.resting > 2 and self.is_settled and not (came or self.left)
@@ -364,10 +354,8 @@ class WatchedFlow(Levels):
         excess, waiting = self.excess, self.waiting
         ratio = 1.0 + excess
         self._follow_steadiness(dt)
-        weight = min(1.0, number.RATIO_WEIGHT * dt)
-        self.ratio += weight * (ratio - self.ratio)
         queue = NONE
-        if self.busy >= number.BUSY or min(self.came, self.left) >= number.LEFT:
+        if self.busy >= number.BUSY or min(self.came, self.left) >= number.QUEUE_WAITING:
             if self._is_strong():
                 deep = (
                     excess >= number.OVERWHELMING_EXCESS and waiting >= number.OVERWHELMING_WAITING
@@ -376,7 +364,7 @@ class WatchedFlow(Levels):
             else:
                 has_risen = (
                     self.typical > 0
-                    and min(self.ratio, ratio) >= number.WEAK_RATIO * self.typical
+                    and ratio >= (1 + number.RISEN) * self.typical
                     and self.outstanding * (1 - self.typical / ratio) >= number.SHARE_WAITING
                 )
                 if has_risen or (excess >= number.QUEUE_EXCESS and waiting >= number.SHARE_WAITING):
@@ -386,12 +374,11 @@ class WatchedFlow(Levels):
                     queue = STRONG if has_risen or self.risen >= number.RISEN else WEAK
         self.queue = queue
         if queue >= STRONG or (
-            excess >= number.OVERWHELMING_EXCESS and waiting >= number.LIGHT_WAITING
+            excess >= number.OVERWHELMING_EXCESS and waiting >= number.SHARE_WAITING
         ):
             # Also of one request at a time, which stands in a queue that others fill.
             delay = waiting / self.operations
-            weight = number.DELAY_WEIGHT if queue >= STRONG else number.DELAY_WEIGHT / 2
-            self.delay = self.delay + weight * (delay - self.delay) if self.delay else delay
+            self.delay = (self.delay + delay) / 2 if self.delay else delay
         elif self.still and excess < number.OVERWHELMING_EXCESS:
             self.delay = 0.0
         if queue >= STRONG:
@@ -401,7 +388,7 @@ class WatchedFlow(Levels):
             self.still += 1
             if self.still > 1:
                 self.queued = 0
-            if not self.near and ratio < number.UNUSUAL:
+            if not self.near:
                 if not self.typical:
                     self.typical = ratio
                 self.typical += min(1.0, number.TYPICAL_WEIGHT * dt) * (ratio - self.typical)
@@ -414,9 +401,11 @@ class WatchedFlow(Levels):
     def _is_strong(self) -> bool:
         if self.excess < number.QUEUE_EXCESS or self.waiting < number.QUEUE_WAITING:
             return False
-        if self.own or self.waiting >= number.STRANGE_WAITING:
-            return True
-        return self.excess >= number.STRANGE_EXCESS and self.waiting >= 2.0
+        return (
+            self.own
+            or self.waiting >= number.STRANGE_WAITING
+            or self.excess >= 2 * number.QUEUE_EXCESS
+        )
 
     def _follow_steadiness(self, dt: float) -> None:
         before_rate, before_latency = self._before
@@ -428,7 +417,7 @@ class WatchedFlow(Levels):
                 self.standing_seconds = 0.0
                 return
             self.standing_seconds += dt
-            weight = min(1.0, max(number.STEPS_WEIGHT * dt, dt / self.standing_seconds))
+            weight = min(1.0, dt / min(number.STEPS_SECONDS, self.standing_seconds))
             self.rate_steps += weight * (step - self.rate_steps)
             step = min(number.OFF_LEVEL, abs(latency / before_latency - 1))
             self.latency_steps += weight * (step - self.latency_steps)
@@ -440,7 +429,7 @@ class WatchedFlow(Levels):
         """
         return (
             self.outstanding >= 2.0
-            and self.standing_seconds >= number.STANDING_SECONDS
+            and self.standing_seconds >= number.SETTLED_SECONDS
             and self.rate_steps < number.STANDING
             and self.latency_steps < number.STANDING
             and self.busy >= number.ALWAYS_BUSY
