@@ -62,10 +62,9 @@ def numbers(words: Sequence[bytes]) -> list[int]:
     return values
 
 
-DIGITS = b"0123456789"
 # With all digits alike, a number that may be one of more than 64 bits.
-ALIKE = bytes.maketrans(DIGITS, b"0" * 10)
-LONG = b"0" * 19
+ALIKE = bytes.maketrans(b"0123456789", b"0" * 10)
+_LONG = b"0" * 19
 
 Digits: TypeAlias = tuple[bytes, ...]
 
@@ -193,7 +192,7 @@ def tcp_connections(text: bytes) -> Connections | None:
         return None
     # Where a line has more words than another, its neighbour's name is among the numbers.
     del words[::15], words[::14]
-    if not b"".join(words).isdigit() or LONG in text.translate(ALIKE):
+    if not b"".join(words).isdigit() or _LONG in text.translate(ALIKE):
         return None
     return Connections([tuple(map(int, words[place::13])) for place in _PLACES], text)
 

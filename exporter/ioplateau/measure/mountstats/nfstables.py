@@ -16,7 +16,7 @@ from operator import ne
 from typing import NamedTuple, TypeVar, overload
 
 from ioplateau.measure.mountstats import nfslines
-from ioplateau.measure.mountstats.nfslines import ALIKE, DIGITS, LONG
+from ioplateau.measure.mountstats.nfslines import ALIKE
 from ioplateau.measure.reading import FormatError
 
 TITLE = b"\tper-op statistics"
@@ -46,24 +46,24 @@ class Operations(Mapping[str, Operation]):
     others stay text until a scrape or a person asks for one.
     """
 
-    __slots__ = ("_known", "_places", "_text")
+    __slots__ = ("_known", "_text", "places")
 
     def __init__(self, text: bytes, places: Mapping[str, int], known: dict[str, Operation]) -> None:
         """text: the table; places: the line of each operation, found good by _operation_name();
         known: what was parsed of it.
         """
         self._text = text
-        self._places = places
+        self.places = places
         self._known = known
 
     def __getitem__(self, name: str) -> Operation:
         known = self._known.get(name)
         if known is None:
-            if name not in self._places:
+            if name not in self.places:
                 raise KeyError(name)
             # All of them at once: who asks for one asks for the others.
             lines = self._text.split(b"\n")
-            rest = {each: parsed(lines[at]) for each, at in self._places.items()}
+            rest = {each: parsed(lines[at]) for each, at in self.places.items()}
             self._known = {**rest, **self._known}
             known = self._known[name]
         return known
@@ -79,20 +79,20 @@ class Operations(Mapping[str, Operation]):
         known = self._known.get(name)
         if known is not None:
             return known
-        return self[name] if name in self._places else default
+        return self[name] if name in self.places else default
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self.places)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self.places)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._places
+        return name in self.places
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Operations) and self._text == other._text:
-            return self._places == other._places
+            return self.places == other.places
         return super().__eq__(other)
 
     __hash__ = None  # type: ignore[assignment]  # unhashable, as other mappings
@@ -102,7 +102,7 @@ class Operations(Mapping[str, Operation]):
 
     def moved(self, text: bytes, lines: Sequence[bytes], is_other: Sequence[bool]) -> Operations:
         """These, with other plain numbers in the lines of which `is_other` says so."""
-        places = self._places
+        places = self.places
         known = {name: value for name, value in self._known.items() if not is_other[places[name]]}
         for name in DATA:
             place = places.get(name)
@@ -117,14 +117,6 @@ def parsed(line: bytes) -> Operation:
     return Operation(*nfslines.numbers(line[line.index(b":") + 1 :].split())[:9])
 
 
-class _Shape(NamedTuple):
-    """What the lines of a table look like without their numbers, line by line."""
-
-    beginnings: tuple[bytes, ...]  # up to the first number
-    skeletons: tuple[bytes, ...]  # without digits
-    numbers: tuple[int, ...]  # how many there are
-
-
 class OperationTable(NamedTuple):
     """One table: its text and what it says."""
 
@@ -132,9 +124,9 @@ class OperationTable(NamedTuple):
     used: Operations
     # Operations whose line was bad; "": lines are missing, and we cannot say whose.
     unreadable: tuple[str, ...] = ()
-    # Of a table that moves: its lines, and what they look like.
+    # Of a table that moves: its lines, and these with all digits alike.
     lines: Sequence[bytes] = ()
-    shape: _Shape | None = None
+    alikes: Sequence[bytes] = ()
 
 
 def read(text: bytes) -> tuple[OperationTable, list[str]]:
@@ -175,52 +167,49 @@ def read_moved(text: bytes, last: OperationTable) -> OperationTable | None:
     """The table `last`, in which nothing was wrong, with some numbers changed; None if more than
     that happened.
 
-    The lines that changed are looked at all together: each begins as it did and is the same without
-    its digits; no number went missing, none is longer than 18 digits, and the first of each line, of
-    calls completed, is not 0.
+    Most numbers are as long as they were, so the lines that changed are looked at all together: but
+    for which digits they have, they are the same. The first number, of calls completed, is not 0.
     """
     lines, before = text.split(b"\n"), last.lines or last.text.split(b"\n")
     if len(lines) != len(before):
         return None
-    shape = last.shape or _shape(before, last.used)
     is_other = [*map(ne, lines, before)]
-    changed = [*compress(lines, is_other)]
-    joined = b"\n".join(changed)
-    alike = joined.translate(ALIKE)
-    if (
-        joined.translate(None, DIGITS) != b"\n".join(compress(shape.skeletons, is_other))
-        or False in map(bytes.startswith, changed, compress(shape.beginnings, is_other))
-        or alike.count(b" 0") != sum(compress(shape.numbers, is_other))
-        or LONG in alike
-        or b": 0" in joined
-    ):
+    alikes = last.alikes or _alikes(before, last.used)
+    changed = b"\n".join(compress(lines, is_other))
+    if changed.translate(ALIKE) != b"\n".join(compress(alikes, is_other)):
+        alikes = [*map(_longer, lines, alikes, is_other)]
+        if b"" in alikes:
+            return None
+    if b": 0" in changed:
         return None
-    return OperationTable(text, last.used.moved(text, lines, is_other), (), lines, shape)
+    return OperationTable(text, last.used.moved(text, lines, is_other), (), lines, alikes)
 
 
 # Of a line that may not change, since it never moved or is not like others: it is no line's.
 _FIXED = b"\n"
 
 
-def _shape(lines: Sequence[bytes], used: Operations) -> _Shape:
-    colons = [line.find(b":") for line in lines]
-    return _Shape(
-        tuple([line[: colon + 2] for line, colon in zip(lines, colons, strict=True)]),
-        tuple(
-            [
-                line.translate(None, DIGITS)
-                if _label(line[: colon + 1]) in used and _is_good(line, colon)
-                else _FIXED
-                for line, colon in zip(lines, colons, strict=True)
-            ]
-        ),
-        tuple([line.translate(ALIKE).count(b" 0") for line in lines]),
-    )
+def _alikes(lines: Sequence[bytes], used: Operations) -> Sequence[bytes]:
+    places = {*used.places.values()}
+    return [
+        line.translate(ALIKE) if place in places and _is_good(line) else _FIXED
+        for place, line in enumerate(lines)
+    ]
 
 
-# A line that is surely good, from the colon on: calls completed, and seven or more numbers
-# of less than 64 bits.
-_is_good = re.compile(rb": [1-9][0-9]{0,17}(?: [0-9]{1,18}){7,}").fullmatch
+def _longer(line: bytes, alike: bytes, is_other: bool) -> bytes:
+    """The line with its digits alike; b"": it is not the operation's of which `alike` is, or not
+    surely good.
+    """
+    if not is_other:
+        return alike
+    colon = alike.find(b":")
+    return line.translate(ALIKE) if alike[:colon] == line[:colon] and _is_good(line) else b""
+
+
+# A line that is surely good: a name without digits, calls completed, and seven or more numbers of
+# less than 64 bits.
+_is_good = re.compile(rb"[^0-9:\n]+: [1-9][0-9]{0,17}(?: [0-9]{1,18}){7,}").fullmatch
 
 
 class _BadOperationError(FormatError):
