@@ -389,7 +389,12 @@ def test_a_premium_v2_disk_without_its_provisioned_figures_is_unknown():
     sold, reasons = azure_limits.sold_disk(disk, None, CATALOGUE)
 
     assert sold.limits == ()
-    assert reasons == ("sdc: PremiumV2_LRS is provisioned, and nobody tells with what: unknown",)
+    assert reasons == (
+        (
+            "sdc: PremiumV2_LRS is provisioned, and nobody tells with what: "
+            "say [[disk]] iops and bytes_per_second"
+        ),
+    )
 
 
 @pytest.mark.parametrize(

@@ -103,14 +103,14 @@ def sold_disk(disk: DiskIdentity, catalogue: Catalogue) -> tuple[SoldDisk, tuple
     reasons = (
         _excess(what, disk, kind)
         if ceiling
-        else (f"{what}: {kind.name} without {_lacking(kind.name)}: unknown",)
+        else (f"{what}: {kind.name} without {_lacking(kind.name)}: its limits are unknown",)
     )
     limits = limits_of(ceiling, source, origin=origin)
     return SoldDisk(disk, draws, limits, kind.operation_bytes, info), reasons
 
 
 def _lacking(name: str) -> str:
-    return "a size" if name in _BY_SIZE else "its provisioned figures"
+    return "a size" if name in _BY_SIZE else "its provisioned iops"
 
 
 def _excess(what: str, disk: DiskIdentity, kind: VolumeType) -> tuple[str, ...]:

@@ -65,7 +65,8 @@ def managed(
         origin = Origin.CONFIGURED if disk.configured else Origin.REPORTED
         return limits_of(provisioned, source, origin=origin), _excess(disk, tier)
     if is_uncacheable(disk.sku):
-        return (), (f"{what}: {disk.sku} is provisioned, and nobody tells with what: unknown",)
+        words = f"{disk.sku} is provisioned, and nobody tells with what"
+        return (), (f"{what}: {words}: say [[disk]] iops and bytes_per_second",)
     if tier is None:
         return (), (f"{what}: {_in_no_table(disk)}: limits unknown{_meant(disk.sku)}",)
     own = tier if not disk.tier else of_size(disk, catalogue)

@@ -120,7 +120,8 @@ def _provisioned(bare: SoldDisk, kind: DiskType, what: str) -> tuple[SoldDisk, t
         iops = per_mibps * data / MIB
     ceiling = Ceiling(iops, data)
     if not ceiling:
-        return bare, (f"{what}: {kind.name} is provisioned, and nobody tells with what: unknown",)
+        words = f"{kind.name} is provisioned, and nobody tells with what"
+        return bare, (f"{what}: {words}: say [[disk]] iops or bytes_per_second",)
     source = disk.configured or "provisioned"
     origin = Origin.CONFIGURED if disk.configured else Origin.REPORTED
     limits = limits_of(ceiling, source, origin=origin)
