@@ -7,14 +7,17 @@ from ioplateau.judge.signals import WatchedFlow
 from ioplateau.judge.witness import ClientWitness
 
 
-def disk(rate, wait):
+def disk(rate, wait, in_flight=0):
     return FlowTick(
-        1.0, rate, 0.0, rate * 4096, 0.0, wait, None, rate * wait, round(rate * wait), 1.0
-    )
+        1.0, rate, 0.0, rate * 4096, 0.0, wait if rate else None, None, rate * wait,
+        max(in_flight, round(rate * wait)), 1.0,
+    )  # fmt: skip
 
 
-def pooled(*histories, stripe=False):
-    """A pool whose members lived through these (rate, wait) blocks, after a calm while."""
+def pooled(*histories, stripe=False, in_flight=0):
+    """A pool whose members lived through these (rate, wait) blocks, after a calm while. in_flight:
+    at least so many are outstanding at the end of each.
+    """
     watched_flows = [WatchedFlow() for _ in histories]
     pool = Pool(
         [
@@ -24,8 +27,9 @@ def pooled(*histories, stripe=False):
     )
     calm = [(200.0, 0.002)] * 6
     for second, blocks in enumerate(zip(*[[*calm, *h] for h in histories], strict=True)):
+        stays = in_flight if second >= len(calm) else 0
         for watched, (rate, wait) in zip(watched_flows, blocks, strict=True):
-            watched.look(disk(rate, wait), float(second), 1.0)
+            watched.look(disk(rate, wait, stays), float(second), 1.0)
         pool.add_up()
         pool.weigh(1.0, set())
     return pool
@@ -57,6 +61,22 @@ def test_one_request_at_a_time_that_waits_as_long_as_a_deep_sibling_shares_its_q
     pool = pooled([(3200.0, 0.088)] * 16, [(11.0, 0.09)] * 16)
 
     assert of_disks(pool) is Culprit.VM
+
+
+def test_a_disk_of_which_no_request_is_answered_yet_waits_in_its_siblings_queue():
+    """One request at a time that waits 2.3 s is answered in every third second."""
+    seldom = [(1.0, 2.3) if n % 3 == 0 else (0.0, 0.0) for n in range(18)]
+    pool = pooled([(110.0, 2.32)] * 18, seldom, in_flight=1)
+
+    assert of_disks(pool) is Culprit.VM
+
+
+def test_blocks_in_which_nothing_is_answered_do_not_end_a_queue_of_several_disks():
+    """A window of a second, looked at off beat, serves nothing in one block and twice in the next."""
+    blocks = [(0.0, 0.0) if n % 4 == 3 else (43.0, 12.0) for n in range(16)]
+    pool = pooled(blocks, blocks, in_flight=500)
+
+    assert pool.queued == 12
 
 
 def test_one_request_at_a_time_that_is_served_at_once_proves_nothing():

@@ -65,6 +65,49 @@ def test_a_flat_rate_under_a_deep_queue_becomes_a_limit_within_seconds():
     assert plateau.dimension is Dimension.IOPS
 
 
+def gusts(level, seed, count=90):
+    """Demand that reaches a level for a second or two at a time, and else waits below it."""
+    random_of = random.Random(seed)
+    blocks = []
+    while len(blocks) < count:
+        for _ in range(random_of.choice((1, 1, 2))):
+            rate = level(random_of)
+            blocks.append((rate, 14 / rate))
+        for _ in range(random_of.choice((1, 2, 3))):
+            rate = random_of.uniform(250.0, 460.0)
+            blocks.append((rate, 6 / rate))
+    return blocks
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_level_that_is_only_ever_met_for_a_second_or_two_is_learned(seed):
+    plateau = told([*CALM, *gusts(lambda random_of: 500.0 * random_of.uniform(0.996, 1.004), seed)])
+
+    assert [limit.value for limit in plateau.met()] == [pytest.approx(500.0, rel=0.005)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_device_that_is_about_as_fast_each_time_has_met_no_limit(seed):
+    plateau = told([*CALM, *gusts(lambda random_of: random_of.gauss(500.0, 20.0), seed)])
+
+    assert not plateau.met()
+
+
+def test_a_level_met_before_is_seen_in_the_part_of_a_second_for_which_it_binds():
+    """300 operations in 0.55 s busy of which most waited: it was held at 500 meanwhile."""
+    plateau = told([*CALM, *held(count=16), *CALM])
+    assert not plateau.on
+    watched = WatchedFlow()
+    for second in range(8):
+        watched.look(FlowTick(1.0, 100.0, 0.0, 409600.0, 0.0, 0.002, busy_ratio=0.2), second, 1.0)
+    part = FlowTick(1.0, 300.0, 0.0, 1228800.0, 0.0, 0.012, busy_ratio=0.55, in_flight=3)
+    watched.look(part, 8.0, 1.0)
+    plateau.step(watched, 1.0, doubts=0, allowed=True)
+
+    assert plateau.on
+    assert plateau.value == pytest.approx(500.0, rel=0.003)
+
+
 def test_two_at_a_time_that_take_six_times_as_long_are_a_limit_as_well():
     plateau = told([*CALM, *held(rate=150.0, depth=2, count=8)])
 

@@ -113,3 +113,32 @@ def test_the_score_survives_a_restart():
 
     assert again.on
     assert again.belief.seconds == pytest.approx(3.0)
+
+
+def part(rate, busy, excess=8.0):
+    return rate, Signs(Queue.STRONG, waiting=2.0, excess=excess, left=3.0, busy=busy)
+
+
+def test_a_limit_that_has_bound_before_binds_for_a_part_of_a_second():
+    """Half a second at 500 a second and half with little to do is 260 operations, 0.5 s busy."""
+    bound = [(500.0, DEEP)] * 12
+    rest = [(20.0, FREE)] * 5
+
+    assert after(*bound, *rest, part(260.0, busy=0.5)).on
+    assert not after(*rest, part(260.0, busy=0.5)).on
+
+
+@pytest.mark.parametrize(
+    ("rate", "busy", "excess"),
+    [
+        (260.0, 1.0, 8.0),  # busy all the time, and less was done than the limit gives
+        (260.0, 0.5, 1.0),  # busy means served here, not waiting
+        (30.0, 0.05, 8.0),  # too little to be any limit's
+        (700.0, 0.5, 8.0),  # more than it allows
+    ],
+)
+def test_what_was_not_done_at_its_pace_while_busy_is_not_held_by_it(rate, busy, excess):
+    bound = [(500.0, DEEP)] * 12
+    rest = [(20.0, FREE)] * 5
+
+    assert not after(*bound, *rest, part(rate, busy, excess)).on

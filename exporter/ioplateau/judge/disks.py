@@ -284,7 +284,9 @@ class DiskJudge:
         for key, case in awake.items():
             watched = case.watched
             if not watched.active:
-                if case.plateau.belief.seconds:
+                if not watched.in_flight:
+                    case.plateau.belief.drop()
+                elif case.plateau.belief.seconds:
                     case.plateau.rest(dt)
                 continue
             if key.name in shared:

@@ -6,6 +6,7 @@ levels that were seen without a queue speak against it, recurrence speaks for it
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from math import exp, log
 from typing import NamedTuple, Protocol
@@ -13,7 +14,7 @@ from typing import NamedTuple, Protocol
 from ioplateau.judge import parameters as number
 from ioplateau.judge.belief import Belief
 from ioplateau.judge.memory import SavedCeiling, SavedNow, SavedPlateau, SavedStand
-from ioplateau.judge.phases import follows, weight_of
+from ioplateau.judge.phases import follows, in_part, weight_of
 from ioplateau.judge.signals import DEEP, NONE, STRONG, Queue
 from ioplateau.judge.window import Level, Recent, echo, is_straight, level, regime, stays_behind
 from ioplateau.limits.budgets import Dimension
@@ -25,6 +26,7 @@ class Drawn(Protocol):
 
     operations: float
     bytes: float
+    busy: float
     excess: float
     outstanding: float
     waiting: float
@@ -137,6 +139,7 @@ class Plateau:
         "_queued_at",
         "_runs",
         "_stands",
+        "_visits",
         "belief",
         "ceilings",
         "dimension",
@@ -156,6 +159,8 @@ class Plateau:
         self._runs: list[tuple[float, float, float]] = []  # operations, bytes and seconds
         self._calm: list[tuple[float, float]] = []
         self._stands = {Dimension.IOPS: Stands(), Dimension.THROUGHPUT: Stands()}
+        # Rates of blocks in which requests waited all the time.
+        self._visits = {Dimension.IOPS: array("d"), Dimension.THROUGHPUT: array("d")}
         self.dimension = Dimension.IOPS
         self.value = 0.0
         self.belief = Belief()
@@ -202,6 +207,7 @@ class Plateau:
             self._looked += dt
         if allowed:
             self._stand(dt)
+            self._note_visit(drawn)
         may_learn = (
             allowed
             and settled
@@ -209,7 +215,7 @@ class Plateau:
             and drawn.operations >= number.LEAST_OPERATIONS
         )
         evidence = self._recurrence(drawn, hints, weight) or (
-            may_learn and self._flatness(drawn, doubts)
+            may_learn and (self._flatness(drawn, doubts) or self._return(drawn, doubts))
         )
         if not evidence:
             rate = drawn.operations if self.dimension is Dimension.IOPS else drawn.bytes
@@ -269,24 +275,23 @@ class Plateau:
         self, drawn: Drawn, hints: Sequence[tuple[Dimension, float]], weight: float
     ) -> Evidence | None:
         """A level that was a limit before, here or at a sibling, is one again."""
-        if drawn.queued < 2 and weight < number.OVERWHELMING_WEIGHT:
-            return None
+        is_sure = drawn.queued >= 2 or weight >= number.OVERWHELMING_WEIGHT
         is_deep = drawn.excess >= number.STEEP and drawn.waiting >= number.STRANGE_WAITING
         burst = 2 * number.BURST_SECONDS if is_deep else number.BURST_SECONDS
-        for dimension, rate in (
-            (Dimension.IOPS, drawn.operations),
-            (Dimension.THROUGHPUT, drawn.bytes),
-        ):
+        for dimension, rate in _rates(drawn):
             runs = None
             for value in self._trusted(dimension):
-                if abs(rate / value - 1) <= number.SAME_CEILING:
-                    return Evidence(weight, dimension, value)
+                same = number.SAME_CEILING
+                if abs(rate / value - 1) <= same or in_part(drawn, rate, value, (same, same)):
+                    return Evidence(number.OVERWHELMING_WEIGHT, dimension, value)
+                if not is_sure:
+                    continue
                 if runs is None:
                     which = 0 if dimension is Dimension.IOPS else 1
                     runs = [(run[which], run[2]) for run in self._runs]
                 if follows(runs, value, burst, (number.SAME_CEILING, number.SAME_CEILING)):
                     return Evidence(weight, dimension, value)
-        for dimension, value in hints:
+        for dimension, value in hints if is_sure else ():
             rate = drawn.operations if dimension is Dimension.IOPS else drawn.bytes
             if abs(rate / value - 1) <= number.SAME_LEVEL:
                 level = drawn.level_of(dimension)
@@ -307,10 +312,7 @@ class Plateau:
         """The trusted ceiling at which what is drawn stands now."""
         if not self._has_met:
             return None
-        for dimension, rate in (
-            (Dimension.IOPS, drawn.operations),
-            (Dimension.THROUGHPUT, drawn.bytes),
-        ):
+        for dimension, rate in _rates(drawn):
             for value in self._trusted(dimension):
                 if abs(rate / value - 1) <= number.SAME_CEILING:
                     return dimension, value
@@ -328,10 +330,7 @@ class Plateau:
     def disown(self, drawn: Drawn) -> None:
         """What holds now is another's limit: forget what was learned of it here."""
         self.belief.drop()
-        for dimension, rate in (
-            (Dimension.IOPS, drawn.operations),
-            (Dimension.THROUGHPUT, drawn.bytes),
-        ):
+        for dimension, rate in _rates(drawn):
             found = self.ceilings[dimension]
             found[:] = [c for c in found if abs(rate / c.value - 1) > number.SAME_CEILING]
 
@@ -357,11 +356,9 @@ class Plateau:
         is_serial = 0.5 <= drawn.outstanding - drawn.waiting <= 2.0
         most = number.SUM_BLOCKS - 1 if is_serial else number.RIPPLE_STEPS
         found = min(count - 1, most) * log(number.OTHERS_RIPPLE / spread)
-        asked = number.ASKED + number.TRY_WEIGHT * log(1.0 + self._looked / number.TRY_SECONDS)
-        asked += number.ASKED_DOUBT * (doubts + (not drawn.own))
+        asked = self._asked(drawn, doubts, dimension, held.mean)
         if not deep:
             asked += number.ASKED_SHALLOW
-        asked += max(0.0, self._moved(dimension, held.mean))
         slowly = found < asked and not _is_steady(drawn, dimension, held)
         if slowly:
             if not deep or drawn.queued < number.KEEP_BLOCKS:
@@ -378,6 +375,58 @@ class Plateau:
         # By chance a device or an application does it too, but not for long.
         weight = 0.5 if slowly else number.OVERWHELMING_WEIGHT
         return Evidence(weight, dimension, held.mean)
+
+    def _note_visit(self, drawn: Drawn) -> None:
+        """The rates of a block in which requests waited from beginning to end; of those that stand,
+        only the first two, as it is how often a rate comes back that counts.
+        """
+        if min(drawn.came, drawn.left) < 1.0:
+            return
+        for dimension, rate in _rates(drawn):
+            visits = self._visits[dimension]
+            stands = [abs(each - rate) <= number.RIPPLE * rate for each in visits[-2:]]
+            if stands != [True, True]:
+                visits.append(rate)
+                del visits[: -number.VISITS]
+
+    def _return(self, drawn: Drawn, doubts: int) -> Evidence | None:
+        """A level to which the rate came back again and again, and not to those beside it: a limit
+        that binds for a second or two at a time. How many come there by chance is known from its
+        neighbours (log-odds of Poisson counts).
+        """
+        if min(drawn.came, drawn.left) < 1.0:
+            return None
+        best, odds = None, 0.0
+        for dimension, rate in _rates(drawn):
+            near = max(number.RIPPLE, 0.5 / drawn.operations)
+            visits = self._visits[dimension]
+            here = [each for each in visits if abs(each / rate - 1) <= near]
+            if not here:
+                continue
+            value = sum(here) / len(here)
+            off = [abs(each / value - 1) for each in visits]
+            count = sum([each <= near for each in off])
+            beside = sum([near < each <= number.BESIDE * near for each in off])
+            chance = max(1.0, beside / (number.BESIDE - 1))
+            found = count * log(count / chance) - count + chance if count > chance else 0.0
+            if found > odds:
+                best, odds = (dimension, value), found
+        if best is None:
+            return None
+        dimension, value = best
+        if odds < self._asked(drawn, doubts, dimension, value) or self._is_vetoed(
+            drawn, dimension, Level(value, number.RIPPLE, number.LEVEL_LEAST)
+        ):
+            return None
+        return Evidence(1.0, dimension, value)
+
+    def _asked(self, drawn: Drawn, doubts: int, dimension: Dimension, value: float) -> float:
+        """The log-odds that are asked before a level is one: more for each try, and for each reason
+        to doubt it.
+        """
+        asked = number.ASKED + number.TRY_WEIGHT * log(1.0 + self._looked / number.TRY_SECONDS)
+        asked += number.ASKED_DOUBT * (doubts + (not drawn.own))
+        return asked + max(0.0, self._moved(dimension, value))
 
     @staticmethod
     def _flatter(drawn: Drawn) -> tuple[Dimension, Level]:
@@ -520,6 +569,10 @@ class Plateau:
         self._free = [*saved.free][-number.FREE_LEVELS :]
         self.dimension, self.value = saved.now.dimension, saved.now.value
         self.belief.restore(saved.now.score, held=saved.now.on)
+
+
+def _rates(drawn: Drawn) -> tuple[tuple[Dimension, float], tuple[Dimension, float]]:
+    return (Dimension.IOPS, drawn.operations), (Dimension.THROUGHPUT, drawn.bytes)
 
 
 def _is_steady(drawn: Drawn, dimension: Dimension, level: Level) -> bool:

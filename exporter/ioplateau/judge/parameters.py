@@ -152,6 +152,9 @@ LEVEL_LEAST = 3
 # or twice as high (which asks for log-odds of one more), and seconds more elsewhere at which a level is
 # none. Fitted on devices whose pace wanders (tests/helpers/wandering_devices.py) and on traces.
 STANDS_HALF_SECONDS, STANDS_HERE, STANDS_SECONDS = 900.0, 0.25, 20.0
+# Blocks of waiting that are kept, to tell a level they come back to from what is beside it: two minutes;
+# and how far that reaches, in widths of the level.
+VISITS, BESIDE = 120, 3
 # A rate above this share of the level in the newest block: what stands at a limit does not rise.
 LEAVES = 1.2
 # Completions a second below which nothing is learned, or idle: of so few one more or less is a fifth,

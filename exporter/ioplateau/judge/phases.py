@@ -26,6 +26,8 @@ class Waits(Protocol):
     @property
     def waiting(self) -> float: ...
     @property
+    def busy(self) -> float: ...
+    @property
     def excess(self) -> float: ...
     @property
     def came(self) -> float: ...
@@ -41,7 +43,8 @@ class Signs(NamedTuple):
     requests outstanding as the block began and ended, beyond what is in service. elsewhere: another
     limit is known to hold these requests back. hidden: reads of which the unknown part that misses
     a host's cache draws on this limit too. doubtful: what may count on it or not. extra: share of
-    the limit that may come on top, from a server's own cache.
+    the limit that may come on top, from a server's own cache. busy: share of the block in which
+    something was outstanding.
     """
 
     queue: Queue
@@ -55,6 +58,7 @@ class Signs(NamedTuple):
     hidden: float = 0.0
     doubtful: float = 0.0
     extra: float = 0.0
+    busy: float = 1.0
 
 
 class Claim:
@@ -65,6 +69,7 @@ class Claim:
         "_misses",
         "_runs",
         "belief",
+        "bound_seconds",
         "direct",
         "limit",
         "reached",
@@ -80,6 +85,7 @@ class Claim:
         self.reached = 0.0
         self.direct = False  # reached by what is seen, without a guess at what is not
         self._runs: list[tuple[float, float]] = []  # amount and seconds of blocks with a queue
+        self.bound_seconds = 0.0  # for so long it has bound, in all
         self._misses = 0.0  # share of hidden reads that would make up the limit
         self._missed = 0  # blocks in which that share stayed the same
 
@@ -105,10 +111,15 @@ class Claim:
             self.value = value
         gain = self._gain(rate, weight, signs, is_near=value is not None)
         self.belief.weigh(gain, dt)
+        if self.belief.held and gain > 0:
+            self.bound_seconds += dt
         self.reached = rate / self.value
 
     def _gain(self, rate: float, weight: float, signs: Signs, *, is_near: bool) -> float:
         """Seconds of evidence in a second of this block."""
+        has_bound = self.bound_seconds >= number.TRUSTED_SECONDS and not signs.elsewhere
+        if weight and has_bound and (is_near or self._is_in_part(rate, signs)):
+            return number.OVERWHELMING_WEIGHT  # one that has bound before needs one second
         if is_near:
             if weight:
                 return weight
@@ -122,6 +133,11 @@ class Claim:
         if self.on and signs.excess >= number.STEEP and self._is_gust():
             return -number.UNSURE_LOSS
         return -1.0
+
+    def _is_in_part(self, rate: float, signs: Signs) -> bool:
+        slack = self.limit.tolerance
+        band = number.OFF_LIMIT + slack, number.OFF_LIMIT + slack + signs.extra
+        return in_part(signs, rate, self.value, band)
 
     def _is_gust(self) -> bool:
         """Whether everything still waits, and no more was done than the limit and one burst."""
@@ -210,6 +226,17 @@ def follows(
         if count >= least and -below * seconds <= ahead <= above * seconds:
             return True
     return False
+
+
+def in_part(drawn: Waits, rate: float, value: float, band: tuple[float, float]) -> bool:
+    """Whether a limit was followed for a part of a block, as long as something was outstanding:
+    what must be done while it binds is `value` times that part (utilization law), and what passed
+    unhindered comes on top. Requests must wait so much longer than they are served that being busy
+    is waiting. band: shares below and above.
+    """
+    below, above = band
+    least = value * max(number.AFAR, min(1.0, drawn.busy) * (1 - below))
+    return drawn.excess >= number.OVERWHELMING_EXCESS and least <= rate <= value * (1 + above)
 
 
 def weight_of(drawn: Waits, queue: Queue) -> float:

@@ -36,6 +36,7 @@ class Pool(Levels):
         "_sum",
         "active_members",
         "alike",
+        "busy",
         "bytes",
         "came",
         "doubtful_bytes",
@@ -93,7 +94,7 @@ class Pool(Levels):
         self.hidden_operations = self.hidden_bytes = 0.0  # reads a host's cache may answer
         # Writes through a read-only cache, which a provider may count on it or not.
         self.doubtful_operations = self.doubtful_bytes = 0.0
-        self.waiting = self.excess = self.outstanding = 0.0
+        self.waiting = self.excess = self.outstanding = self.busy = 0.0
         self.came = self.left = 0.0
         self.is_held = False  # some member waits, though its own limit may explain it
         self.own = False  # some member that waits has been faster
@@ -144,7 +145,15 @@ class Pool(Levels):
         for member in self.moving:
             watched = member.watched
             operations = member.rates[0]
-            if operations < 1.0 or not watched.known:
+            if not watched.known:
+                continue
+            if operations < 1.0:
+                # Requests outstanding of which none was answered yet still wait.
+                if watched.in_flight and watched.delay:
+                    self.active_members += 1
+                    if member.name not in explained:
+                        self.came += watched.came
+                        self.left += watched.left
                 continue
             self.active_members += 1
             self.is_held = self.is_held or watched.queue >= STRONG
@@ -152,6 +161,8 @@ class Pool(Levels):
                 continue
             free += operations
             self.outstanding += watched.outstanding
+            if watched.waiting > 0:
+                self.busy = max(self.busy, watched.busy)
             waiting += watched.waiting
             self.came += watched.came
             self.left += watched.left
@@ -174,7 +185,7 @@ class Pool(Levels):
         if self.queue >= STRONG:
             self.queued += 1
             self.still = 0
-        else:
+        elif min(self.came, self.left) < 1.0:
             self.still += 1
             if self.still > 1:
                 self.queued = 0

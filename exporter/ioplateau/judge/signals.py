@@ -304,13 +304,13 @@ class WatchedFlow(Levels):
             self.clear()
         self.came, self.left = came, float(self.in_flight)
         self.resting += 1
-        if self.resting <= 2:
+        if self.resting <= 2 or self.in_flight:
             self._keep(0.0, 0.0, 0.0)
         elif self.recent_operations.values:
             self.recent_operations.forget()
             self.recent_bytes.forget()
             self.recent_latency.forget()
-        if self.still > 1:
+        if self.still > 1 and not self.in_flight:  # else what is outstanding still waits
             self.queued = 0
             self.delay = 0.0
         # From here on only times and blocks would be counted, which are long enough for anything.
