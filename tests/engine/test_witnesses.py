@@ -4,11 +4,11 @@ import states
 from ioplateau.engine.providers import Providers
 from ioplateau.engine.witnesses import ClientReading, Witnesses
 from ioplateau.measure.delta import ReadingPair
-from ioplateau.measure.mountstats import Connections
+from ioplateau.measure.mountstats import NfsConnections
 
 
 def witness(*shortest_microseconds):
-    connections = Connections.of(*states.nfs_client().now)
+    connections = NfsConnections.of(*states.nfs_client().now)
     sockets = tuple(
         states.socket(local_port=700 + number, min_rtt_microseconds=shortest)
         for number, shortest in enumerate(shortest_microseconds)

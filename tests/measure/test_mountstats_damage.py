@@ -116,8 +116,8 @@ def test_all_connections_at_once_are_those_of_each_line(text):
     if found is not None:
         lines = [line for line in text.split(b"\n") if line.startswith(b"\txprt:")]
         assert tuple(found) == tuple(nfslines.connection(line) for line in lines)
-        assert nfslines.Connections.of(*found) == found
-        assert nfslines.Connections.of(*found).backlog_sums == found.backlog_sums
+        assert nfslines.NfsConnections.of(*found) == found
+        assert nfslines.NfsConnections.of(*found).backlog_sums == found.backlog_sums
 
 
 def test_lines_of_tcp_are_read_at_once():

@@ -25,7 +25,7 @@ from ioplateau.measure import mountinfo, mountstats
 from ioplateau.measure.asked import Asked
 from ioplateau.measure.delta import ReadingPair, Readings, TimedReadings, timed, window
 from ioplateau.measure.mountinfo import MountEntry
-from ioplateau.measure.mountstats import Connections, Mount, MountTable
+from ioplateau.measure.mountstats import Mount, MountTable, NfsConnections
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.measure.sockets import TcpSocket
 from ioplateau.state import ClientKey, NfsClientState, NfsMountState
@@ -257,7 +257,7 @@ class MountPoints(Follower):
 
 
 def _client_states(
-    read: Iterable[tuple[NfsClient, TimedReadings[Connections]]],
+    read: Iterable[tuple[NfsClient, TimedReadings[NfsConnections]]],
     sockets: Mapping[str, tuple[TcpSocket, ...] | None],
     slot_limit: int | None,
     *,
@@ -295,7 +295,7 @@ def _rests(before: Mount, now: Mount) -> bool:
     )
 
 
-def _follow_client(at: float, client: NfsClient, now: Connections, *, gap: bool) -> None:
+def _follow_client(at: float, client: NfsClient, now: NfsConnections, *, gap: bool) -> None:
     readings = client.history.timed
     if gap or not readings or _went_back(readings[-1][1], now):
         client.history.restart(at, now)
@@ -335,7 +335,7 @@ def _has_slots(key: ClientKey) -> bool:
     return key.version in {"3", "4.0"} and key.protocol.startswith("tcp")
 
 
-def _went_back(before: Connections, now: Connections) -> bool:
+def _went_back(before: NfsConnections, now: NfsConnections) -> bool:
     """Whether these are not the same connections, further on."""
     if before is now:
         return False

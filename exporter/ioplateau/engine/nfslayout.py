@@ -14,7 +14,7 @@ from ioplateau.limits.budgets import FlowKey
 from ioplateau.measure import mountstats
 from ioplateau.measure.delta import Readings
 from ioplateau.measure.mountinfo import MountEntry
-from ioplateau.measure.mountstats import Connections, Mount
+from ioplateau.measure.mountstats import Mount, NfsConnections
 from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.state import ClientKey
 
@@ -58,7 +58,7 @@ class NfsClient(NamedTuple):
     address: str
     record: int
     mounts: list[str]
-    history: Readings[Connections]
+    history: Readings[NfsConnections]
     records: list[int]  # of each of its superblocks the first
 
     def is_guessed(self, mounts: Sequence[Mount]) -> bool:
@@ -118,9 +118,9 @@ def place(mount: Mount) -> Place:
 
 
 def have_parted(
-    before: Connections,
-    earlier: Connections,
-    later: Connections,
+    before: NfsConnections,
+    earlier: NfsConnections,
+    later: NfsConnections,
 ) -> bool:
     """Whether two records of one reading tell of other connections: the later one cannot be ahead
     by more calls than the earlier one made since the reading `before`.
@@ -131,7 +131,7 @@ def have_parted(
     )
 
 
-def _calls(connections: Connections) -> list[int]:
+def _calls(connections: NfsConnections) -> list[int]:
     return [*connections.sends, *connections.receives]
 
 
@@ -321,7 +321,7 @@ class _Clients:
 
     def _history(
         self, identity: object, key: ClientKey, label: str, ports: tuple[int | None, ...]
-    ) -> Readings[Connections]:
+    ) -> Readings[NfsConnections]:
         predecessors = [self._before.clients.get(identity)]
         # A connection made anew may have another port and goes on counting. Without ports the
         # identity rests on the order of the records, which may be another one now.

@@ -11,7 +11,7 @@ from ioplateau.judge.witness import CgroupWitness, ClientWitness, Witness
 from ioplateau.measure import sockets
 from ioplateau.measure.delta import ReadingPair
 from ioplateau.measure.meminfo import MemoryUse
-from ioplateau.measure.mountstats import Connections
+from ioplateau.measure.mountstats import NfsConnections
 from ioplateau.measure.sockets import TcpSocket
 
 # A socket by its four words: local and remote address and port.
@@ -21,8 +21,8 @@ Name = tuple[str, int, str, int]
 class ClientReading(NamedTuple):
     """One NFS client at this tick. tick: its connections over the tick; None: they began anew."""
 
-    now: Connections
-    tick: ReadingPair[Connections] | None
+    now: NfsConnections
+    tick: ReadingPair[NfsConnections] | None
     slot_limit: int | None  # of all its connections together; None: the kernel does not tell
     sockets: tuple[TcpSocket, ...]
 

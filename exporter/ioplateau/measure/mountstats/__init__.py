@@ -15,7 +15,7 @@ from ioplateau.measure.mountstats.growth import (
     is_continuous,
     rates,
 )
-from ioplateau.measure.mountstats.nfslines import Connections, NfsConnection
+from ioplateau.measure.mountstats.nfslines import NfsConnection, NfsConnections
 from ioplateau.measure.mountstats.nfsrecords import Mount, MountTable, parse
 from ioplateau.measure.mountstats.nfstables import DATA, Operation
 
@@ -23,11 +23,11 @@ __all__ = [
     "DATA",
     "ClientRates",
     "ConnectionRates",
-    "Connections",
     "Mount",
     "MountRates",
     "MountTable",
     "NfsConnection",
+    "NfsConnections",
     "Operation",
     "OperationRates",
     "client_rates",

@@ -119,7 +119,7 @@ def connection(line: bytes) -> NfsConnection:
 _TCP = b"\txprt:\ttcp "
 
 
-class Connections(Sequence[NfsConnection]):
+class NfsConnections(Sequence[NfsConnection]):
     """The connections of one client. What every tick asks of each is there, in their order; all
     else stays text until a scrape or a person asks for it.
     """
@@ -138,7 +138,7 @@ class Connections(Sequence[NfsConnection]):
         self._made = made
 
     @classmethod
-    def of(cls, *made: NfsConnection) -> Connections:
+    def of(cls, *made: NfsConnection) -> NfsConnections:
         """These connections."""
         columns = (tuple([getattr(one, name) for one in made]) for name in COLUMNS)
         return cls(columns, made=made)
@@ -162,22 +162,22 @@ class Connections(Sequence[NfsConnection]):
         return len(self.sends)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Connections) and self._all() == other._all()
+        return isinstance(other, NfsConnections) and self._all() == other._all()
 
     def __hash__(self) -> int:
         return hash((self.ports, self.sends))
 
     def __repr__(self) -> str:
-        return f"Connections.of{self._all()!r}"
+        return f"NfsConnections.of{self._all()!r}"
 
 
 COLUMNS = ("port", "sends", "receives", "backlog_sum")
 # Where they stand in a line of tcp, behind its kind.
 _PLACES = tuple(NfsConnection._fields.index(name) - 1 for name in COLUMNS)
-NO_CONNECTIONS = Connections.of()
+NO_CONNECTIONS = NfsConnections.of()
 
 
-def tcp_connections(text: bytes) -> Connections | None:
+def tcp_connections(text: bytes) -> NfsConnections | None:
     """Every connection of `text`, if each is a line of tcp with thirteen plain numbers: then one look
     at all of them is enough. None: some line is another, and each is to be read by itself.
     """
@@ -194,7 +194,7 @@ def tcp_connections(text: bytes) -> Connections | None:
     del words[::15], words[::14]
     if not b"".join(words).isdigit() or _LONG in text.translate(ALIKE):
         return None
-    return Connections([tuple(map(int, words[place::13])) for place in _PLACES], text)
+    return NfsConnections([tuple(map(int, words[place::13])) for place in _PLACES], text)
 
 
 @lru_cache(32)

@@ -15,9 +15,9 @@ from ioplateau.measure.mountstats import nfsheads, nfslines, nfstables
 from ioplateau.measure.mountstats.nfsheads import AGE, CONNECTION, TABLE, Front, Head
 from ioplateau.measure.mountstats.nfslines import (
     NO_CONNECTIONS,
-    Connections,
     Digits,
     NfsConnection,
+    NfsConnections,
 )
 from ioplateau.measure.mountstats.nfstables import Operation, OperationTable
 from ioplateau.measure.reading import FormatError
@@ -43,7 +43,7 @@ class Mount(NamedTuple):
     events: Digits  # (): the line was missing or bad
     bytes: tuple[int, ...]  # normal r/w, direct r/w, server r/w, pages r/w; (): as above
     rpc_program: str  # "100003/4"
-    connections: Connections  # the same object in every mount that shows the same lines
+    connections: NfsConnections  # the same object in every mount that shows the same lines
     operations: Mapping[str, Operation]  # only those ever used, in the kernel's order
     security: str = ""  # the `sec:` line: "flavor=1,pseudoflavor=1"
     # Operations whose line was bad, so that they are not taken for never used. "": lines are
@@ -109,7 +109,7 @@ class _Memo:
         # One entry a record. None: something in it was bad, so that it is read anew and its
         # reason is given anew.
         self.records: list[_KnownRecord | None] = []
-        self.connections: dict[bytes, Connections] = {}
+        self.connections: dict[bytes, NfsConnections] = {}
         self.by_header: dict[bytes, _KnownRecord] | None = None
 
     def __eq__(self, other: object) -> bool:
@@ -140,7 +140,7 @@ class _Parse:
         # A superblock mounted in several places repeats its table.
         self._tables: dict[bytes, OperationTable] = {}
         # The lines of connections that were read last, which the next mount often repeats.
-        self._repeated: tuple[bytes, Connections] = (b"", NO_CONNECTIONS)
+        self._repeated: tuple[bytes, NfsConnections] = (b"", NO_CONNECTIONS)
 
     def table(self) -> MountTable:
         return MountTable(tuple(self._mounts), tuple(self.rejects), self._memo)
@@ -254,7 +254,7 @@ class _Parse:
         head: Head,
         front: Front,
         table: OperationTable,
-        connections: Connections,
+        connections: NfsConnections,
         age_seconds: int,
         occurrence: int,
     ) -> None:
@@ -294,11 +294,11 @@ class _Parse:
         last = record.rfind(CONNECTION, start - 1)
         return start if last < 0 else record.find(b"\n", last + 1) + 1
 
-    def _connections(self, text: bytes, head: Head) -> Connections:
+    def _connections(self, text: bytes, head: Head) -> NfsConnections:
         found = self._memo.connections.get(text) or self._last.connections.get(text)
         if found is None:
             rejected = len(self.rejects)
-            found = nfslines.tcp_connections(text) or Connections.of(
+            found = nfslines.tcp_connections(text) or NfsConnections.of(
                 *self._each_connection(text, head)
             )
             if len(self.rejects) > rejected:
