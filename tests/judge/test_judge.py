@@ -263,7 +263,7 @@ def test_a_restart_forgets_nothing():
         {"disks": 7, "mounts": None},
         {"disks": {"cases": {"disk:sda": {"plateau": []}}, "senses": {"disk:sda": "?"}}},
         {"disks": {"senses": {"disk:sda": {"floors": [["a", 1, 2, 3, 4]]}}}},
-        {"mounts": {"senses": {"nfs:/a": {"floors": [], "rtt_floors": [], "typical": "x"}}}},
+        {"mounts": {"senses": {"nfs:/a": {"floors": [], "rtt_floors": "x"}}}},
     ],
 )
 def test_a_damaged_memory_is_refused_as_a_whole(memory):

@@ -118,7 +118,7 @@ def waits_for_slots(watched: WatchedFlow, client: ClientWitness | None, load: fl
     if client is None or not watched.active:
         return False
     backlog = client.backlog or 0.0
-    if watched.queue_share < number.SLOT_QUEUE_SHARE and backlog < 1.0:
+    if watched.queue_share < number.PART_WAITING and backlog < 1.0:
         return False
     if watched.outstanding - watched.rtt_load < 1.0:
         return False
@@ -131,7 +131,7 @@ def waits_for_slots(watched: WatchedFlow, client: ClientWitness | None, load: fl
         and watched.outstanding - watched.rtt_load < number.QUEUE_WAITING
     ):
         return False
-    if (client.sender_limited_ratio or 0.0) > number.COUNTED:
+    if (client.sender_limited_ratio or 0.0) > number.LITTLE:
         return False
     return watched.rtt_excess < (2 * number.QUEUE_EXCESS if backlog > 1.0 else number.QUEUE_EXCESS)
 
@@ -151,4 +151,4 @@ def is_connection_bound(client: ClientWitness | None) -> bool:
     holds back the server holds back the acknowledgement (7 times the minimum seen at half of a
     volume's limit, 150 times at it).
     """
-    return client is not None and (client.sender_limited_ratio or 0.0) > number.COUNTED
+    return client is not None and (client.sender_limited_ratio or 0.0) > number.LITTLE

@@ -105,7 +105,7 @@ class Stands:
         here = others = 0.0
         for each, seconds in self._bins.items():
             off = abs(each - name)
-            if off <= number.FREE_ALIKE / number.STANDING:
+            if off <= 2:
                 here += seconds
             elif off <= far:
                 others += seconds
@@ -459,7 +459,7 @@ class Plateau:
         highest = self._highest[dimension]
         if highest and level.mean < (1 - number.STILL) * highest:
             flat = number.SAME_CEILING if drawn.queue is DEEP else number.RIPPLE
-            return drawn.queued < number.BELOW_BLOCKS or level.spread > flat
+            return drawn.queued < 2 * number.SUM_BLOCKS or level.spread > flat
         return False
 
     def _learn_free(self, drawn: Drawn) -> None:
@@ -487,10 +487,10 @@ class Plateau:
             return
         mean = sum(rates) / number.MEAN_BLOCKS
         for free in self._free:
-            if abs(mean - free) <= number.FREE_ALIKE * free:
+            if abs(mean - free) <= 2 * number.STANDING * free:
                 return
         self._free.append(mean)
-        del self._free[: -number.FREE_LEVELS]
+        del self._free[: -number.LEVELS_KEPT]
 
     def _discredit(self, calm: list[tuple[float, float]]) -> None:
         """The queue went and the rate stayed: it is the application's own, and no limit."""
@@ -501,7 +501,7 @@ class Plateau:
         if abs(rate / self._queued_at - 1) <= same if self._queued_at else False:
             if not any(abs(rate / free - 1) <= same for free in self._free_levels):
                 self._free_levels.append(rate)
-                del self._free_levels[: -number.FREE_LEVELS]
+                del self._free_levels[: -number.LEVELS_KEPT]
             volume = (calm[0][1] + calm[1][1]) / 2
             for dimension, value in ((Dimension.IOPS, rate), (Dimension.THROUGHPUT, volume)):
                 found = self.ceilings[dimension]
@@ -519,11 +519,11 @@ class Plateau:
         ceilings = self.ceilings[dimension]
         for ceiling in ceilings:
             if abs(value / ceiling.value - 1) <= number.SAME_LEVEL:
-                ceiling.value += number.CEILING_WEIGHT * (value - ceiling.value)
                 ceiling.seconds += dt
+                ceiling.value += dt / ceiling.seconds * (value - ceiling.value)
                 return
         ceilings.append(RepeatedLevel(value, dt))
-        if len(ceilings) > number.CEILINGS:
+        if len(ceilings) > number.LEVELS_KEPT:
             ceilings.remove(min(ceilings, key=lambda ceiling: ceiling.seconds))
 
     def confidence(self) -> float:
@@ -562,11 +562,11 @@ class Plateau:
     def restore(self, saved: SavedPlateau) -> None:
         """Take up a saved memory."""
         for dimension in self.ceilings:
-            found = saved.ceilings.get(dimension, ())[: number.CEILINGS]
+            found = saved.ceilings.get(dimension, ())[: number.LEVELS_KEPT]
             self.ceilings[dimension] = [RepeatedLevel(*each) for each in found]
             self._highest[dimension] = saved.highest.get(dimension, 0.0)
             self._stands[dimension].restore(saved.stands.get(dimension, ()))
-        self._free = [*saved.free][-number.FREE_LEVELS :]
+        self._free = [*saved.free][-number.LEVELS_KEPT :]
         self.dimension, self.value = saved.now.dimension, saved.now.value
         self.belief.restore(saved.now.score, held=saved.now.on)
 

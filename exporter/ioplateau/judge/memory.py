@@ -23,11 +23,10 @@ class SavedFloor(NamedTuple):
 
 
 class SavedFlow(NamedTuple):
-    """What is usual for a flow."""
+    """What a flow's requests take that do not wait."""
 
     floors: tuple[SavedFloor, ...]
     rtt_floors: tuple[SavedFloor, ...]
-    typical: Amount
 
 
 @as_row

@@ -167,8 +167,8 @@ class MountJudge:
         silent = is_silent and not watched.active
         trickle = (
             watched.active
-            and watched.operations < number.TRICKLE_SHARE * usual
-            and watched.latency >= number.STALL_SECONDS
+            and watched.operations < number.LITTLE * usual
+            and watched.latency >= 2 * number.BLOCK_SECONDS
             and watched.excess > 2 * number.STEEP
         )
         if (silent and usual > 0) or trickle:

@@ -11,7 +11,8 @@ Seconds are seconds of evidence, whatever the sampling interval; ripples and exc
 # -- blocks
 
 # Seconds of ticks that are judged together at least, and how many blocks are kept. Physics: of less
-# time a rate is mostly the beat between a limiter's window and the sampling.
+# time a rate is mostly the beat between a limiter's window and the sampling. Two blocks without an
+# answer, or in which one call waits for it, are a stall.
 BLOCK_SECONDS, KEEP_BLOCKS = 0.45, 24
 
 # -- the integrator: one for every hypothesis
@@ -42,9 +43,10 @@ SUM_BLOCKS = 8
 AFAR = 0.35
 # Lost a second while gusts go on, or nobody waits near the limit; away from it, it is one.
 UNSURE_LOSS = 0.2
-# A filer may answer some reads from memory, above what it grants the volume, as a share. Measured
-# (tests/machines, NFS).
-SERVER_CACHE = 0.10
+# Share by which more than a limit may come: a filer answers some reads from memory (measured:
+# tests/machines, NFS); blk-throttle enforces in slices of 100 ms and lets carry-over through: a held
+# group was measured within 1 % of its limit over some seconds, but two readings cut its slices anywhere.
+EXTRA = 0.10
 
 # -- what waits
 
@@ -53,6 +55,8 @@ SERVER_CACHE = 0.10
 QUEUE_WAITING, QUEUE_EXCESS = 1.5, 0.6
 OVERWHELMING_WAITING, OVERWHELMING_EXCESS = 8.0, 3.0
 SHARE_WAITING = 0.5
+# Share of a sum's requests, or of a call's time, that must wait by itself, if others say the rest.
+PART_WAITING = 0.2
 # Outstanding at a sample beyond what is in service: a device of that rate has its mean in service,
 # by chance three times as many (physics: Poisson, for means of 2 and more).
 IN_SERVICE = 3.0
@@ -61,19 +65,16 @@ IN_SERVICE = 3.0
 STEEP = 5.0
 # Waiting requests where only a guess or another class of requests says "slow", or a sum of flows does.
 STRANGE_WAITING = 4.0
-# Latency over what is usual, and over this flow's own history, as a share, that shows a queue of few.
-# Fitted.
+# Latency over its floor, or over this flow's own history, as a share, that shows a queue of few. Fitted.
 RISEN = 0.18
-# Step of rate and of latency from block to block below which both stand still; levels are told apart
-# in such steps.
+# Step of rate and of latency from block to block below which both stand still. Levels are told apart
+# in such steps: within two of them they are one.
 STANDING = 0.005
 # Seconds over which such steps are averaged.
 STEPS_SECONDS = 6.0
 # Share of busy time: io_ticks moves in jiffies. Document:
 # https://docs.kernel.org/admin-guide/iostats.html
-BUSY, ALWAYS_BUSY = 0.92, 0.98
-# Weight of a second in the mean of what is usual.
-TYPICAL_WEIGHT = 0.01
+BUSY = 0.92
 # Seconds until something settled: of watching before something new may be learned, of steps before they
 # may be no chance, of a mount's rate before it is usual. A sentence stands for so long where somebody
 # waits, twice as long where nobody does.
@@ -102,9 +103,8 @@ OFF_LEVEL, OUTLIERS_IN = 0.05, 7
 # held freely, of an application's own pace, of a sum, of what is told; less may be missing in sum to a
 # known limit, and more to what was free.
 STILL = 0.03
-# Values of which the upper part is looked at apart; spreads of normal values from the fourth decile to
-# the second highest of sixteen.
-LEAST_FOR_UPPER_PART, UPPER_SPREADS = 10, 1.55
+# Spreads of normal values from the fourth decile to the second highest of sixteen.
+UPPER_SPREADS = 1.55
 # Spreads by which the running sum of KEEP_BLOCKS blocks leaves its line, of a limiter's window sampled
 # off beat. Physics: a Brownian bridge over so many strays five, and less than this once in thirty;
 # six blocks in a row must say so.
@@ -162,50 +162,36 @@ LEAVES = 1.2
 LEAST_OPERATIONS = 5.0
 # Bytes of a request where the usual ratios of bytes to operations cross. Document: Azure, AWS.
 LARGE_BYTES = 40 * 1024
-# Seconds met until a ceiling is trusted, of which we are half sure then; ceilings kept.
-TRUSTED_SECONDS, CEILINGS = 8.0, 4
-CEILING_WEIGHT = 0.1
-# Levels held without waiting: how alike, and how many are kept.
-FREE_ALIKE, FREE_LEVELS = 0.01, 6
-# Blocks that are asked of a level below what was free.
-BELOW_BLOCKS = 20
+# Seconds met until a ceiling is trusted, of which we are half sure then.
+TRUSTED_SECONDS = 8.0
+# Ceilings, and levels held without waiting, that are kept.
+LEVELS_KEPT = 6
 
 # -- several flows on one budget
 
-# Time over the floor that is a queue of the sum, and the share of it that must wait itself, if half of
-# it does not.
-POOL_EXCESS, POOL_STRONG = 0.4, 0.2
+# Time over the floor that is a queue of the sum.
+POOL_EXCESS = 0.4
 # Variance of the sum over the sum of variances: independent flows give 1, a shared cap 0.
 TOGETHER, LOCKED = 0.25, 0.12
 # One queue, one delay: ratios within which delays are the same, and beyond which one is its own.
 NEAR_DELAY, APART_DELAY, ALIKE_SHARE = 1.25, 1.6, 0.6
 
-# -- NFS
+# -- NFS, and what is counted for us
 
-# Share of a call's time before it is sent.
-SLOT_QUEUE_SHARE = 0.2
+# A share that is next to nothing: of a block, in which a provider says that more was asked for or TCP
+# that it could not send more; of what is usual, which a server that stalls lets through.
+LITTLE = 0.1
+
 # Seconds for which Linux delays an acknowledgement. Document: TCP_DELACK_MIN, include/net/tcp.h.
 ACKNOWLEDGED_SECONDS = 0.04
-# A stall that lets something through: share of what is usual.
-TRICKLE_SHARE = 0.1
 
 # -- control groups
 
-# blk-throttle enforces in slices of 100 ms and lets carry-over through: a held group was measured
-# within 1 % of its limit over some seconds, but two readings cut its slices anywhere.
-GROUP_ABOVE = 1.10
 # What a second at the limit counts, of which nobody sees that it waits.
 GROUP_GAIN = 0.8
 
-# -- what a provider counts
-
-# Share of a block in which demand exceeded the limit, or TCP could not send more.
-COUNTED = 0.1
-
 # -- words
 
-# Seconds of no answer at all until that is a stall, or that a call takes in one.
-STALL_SECONDS = 0.9
 # Bound by latency: share of time that is busy, and requests outstanding.
 LATENCY_BUSY = 0.75
 # The most an excess is told as.

@@ -197,7 +197,7 @@ class Pool(Levels):
         many = (
             self.waiting >= number.STRANGE_WAITING
             and self.excess >= number.POOL_EXCESS
-            and (strong >= number.POOL_STRONG * free or weak)
+            and (strong >= number.PART_WAITING * free or weak)
         )
         if many or (strong > 0 and strong >= 0.5 * free):
             deep = (

@@ -38,7 +38,7 @@ def instance_exceeded(volumes: Iterable[EbsWitness]) -> Dimension | None:
 
 def _larger(iops: float | None, throughput: float | None) -> Dimension | None:
     iops, throughput = iops or 0.0, throughput or 0.0
-    if max(iops, throughput) < number.COUNTED:
+    if max(iops, throughput) < number.LITTLE:
         return None
     return Dimension.IOPS if iops >= throughput else Dimension.THROUGHPUT
 

@@ -245,7 +245,7 @@ def _quiet_word(case: Case, dt: float) -> Word:
         return Word.UNKNOWN
     if isinstance(drawn, Pool) or case.budget.key.kind not in OWN_WORDS:
         return Word.IDLE if drawn.operations < number.LEAST_OPERATIONS else Word.HEALTHY
-    if drawn.stalled_seconds >= number.STALL_SECONDS:
+    if drawn.stalled_seconds >= 2 * number.BLOCK_SECONDS:
         return Word.STALLED
     if drawn.operations < number.LEAST_OPERATIONS and drawn.queue is NONE:
         return Word.IDLE

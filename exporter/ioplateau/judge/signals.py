@@ -154,7 +154,6 @@ class WatchedFlow(Levels):
         "stalled_seconds",
         "standing_seconds",
         "still",
-        "typical",
         "waiting",
         "watched_seconds",
         "write_bytes_per_second",
@@ -167,7 +166,6 @@ class WatchedFlow(Levels):
         self.recent_operations = Recent()
         self.recent_bytes = Recent()
         self.recent_latency = Recent()
-        self.typical = 0.0  # usual latency over floor without a queue; 0: not known
         self.queued = 0  # blocks since strong evidence began
         self.resting = 0  # consecutive blocks without any operation
         self.still = 0  # consecutive blocks without it
@@ -175,7 +173,7 @@ class WatchedFlow(Levels):
         self.watched_seconds = 0.0  # without a gap, a miss or a stall
         self.in_flight = 0
         self.left = 0.0
-        self.near = False  # some limit of this flow is close, so nothing is typical now
+        self.near = False  # some limit of this flow is close, so nothing here is the floor now
         self.delay = 0.0
         self.rate_steps = self.latency_steps = (
             number.OFF_LEVEL
@@ -352,7 +350,6 @@ class WatchedFlow(Levels):
 
     def _weigh(self, dt: float) -> None:
         excess, waiting = self.excess, self.waiting
-        ratio = 1.0 + excess
         self._follow_steadiness(dt)
         queue = NONE
         if self.busy >= number.BUSY or min(self.came, self.left) >= number.QUEUE_WAITING:
@@ -361,17 +358,10 @@ class WatchedFlow(Levels):
                     excess >= number.OVERWHELMING_EXCESS and waiting >= number.OVERWHELMING_WAITING
                 )
                 queue = DEEP if deep else STRONG
-            else:
-                has_risen = (
-                    self.typical > 0
-                    and ratio >= (1 + number.RISEN) * self.typical
-                    and self.outstanding * (1 - self.typical / ratio) >= number.SHARE_WAITING
-                )
-                if has_risen or (excess >= number.QUEUE_EXCESS and waiting >= number.SHARE_WAITING):
-                    queue = WEAK
-                if self.is_bounded:
-                    # A device at its floor may be as steady; a limit shows above it.
-                    queue = STRONG if has_risen or self.risen >= number.RISEN else WEAK
+            elif self.is_bounded and self.risen >= number.RISEN:
+                queue = STRONG  # a device at its floor may be as steady; a limit shows above it
+            elif self.is_bounded or (excess >= number.RISEN and waiting >= number.SHARE_WAITING):
+                queue = WEAK
         self.queue = queue
         if queue >= STRONG or (
             excess >= number.OVERWHELMING_EXCESS and waiting >= number.SHARE_WAITING
@@ -388,10 +378,6 @@ class WatchedFlow(Levels):
             self.still += 1
             if self.still > 1:
                 self.queued = 0
-            if not self.near:
-                if not self.typical:
-                    self.typical = ratio
-                self.typical += min(1.0, number.TYPICAL_WEIGHT * dt) * (ratio - self.typical)
 
     hidden_operations = hidden_bytes = 0.0
     doubtful_operations = doubtful_bytes = 0.0
@@ -432,15 +418,14 @@ class WatchedFlow(Levels):
             and self.standing_seconds >= number.SETTLED_SECONDS
             and self.rate_steps < number.STANDING
             and self.latency_steps < number.STANDING
-            and self.busy >= number.ALWAYS_BUSY
+            and self.busy >= number.BUSY
         )
 
     def memory(self) -> SavedFlow:
         """What must survive a restart."""
-        return SavedFlow(self.floors.memory(), self.rtt_floors.memory(), self.typical)
+        return SavedFlow(self.floors.memory(), self.rtt_floors.memory())
 
     def restore(self, saved: SavedFlow, at: float) -> None:
         """Take up a saved memory. at: CLOCK_MONOTONIC seconds now."""
         self.floors.restore(saved.floors, at)
         self.rtt_floors.restore(saved.rtt_floors, at)
-        self.typical = saved.typical

@@ -169,7 +169,7 @@ def level(values: Sequence[float]) -> Level:
     ):
         within = values
     mean, spread = _spread(within)
-    if count >= number.LEAST_FOR_UPPER_PART and spread > number.STANDING:
+    if count >= number.SUM_BLOCKS and spread > number.STANDING:
         low, high = ordered[2 * count // 5], ordered[-2]
         upper = (high - low) / high / number.UPPER_SPREADS if high > 0 else 1.0
         if upper < 0.5 * spread:
