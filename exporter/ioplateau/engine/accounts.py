@@ -168,9 +168,9 @@ class Accounts:
         window_seconds: float,
     ) -> tuple[LimitState, ...]:
         """One tick of one budget: a line for each limit, known or learned."""
-        limits = self._limits(budget, verdict)
-        if not limits:
+        if not budget.limits and verdict.dimension is None and budget.key not in self._learned:
             return ()
+        limits = self._limits(budget, verdict)
         return tuple(
             [
                 self._line(budget, limit, at, elapsed, flows, verdict, window_seconds)

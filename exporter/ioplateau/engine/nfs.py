@@ -9,12 +9,12 @@ https://github.com/torvalds/linux/blob/v6.1/fs/nfs/super.c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter, lt
+from operator import attrgetter, itemgetter, lt
 from typing import Any, TypeVar
 
 from ioplateau.engine import nfslayout
 from ioplateau.engine.follower import Follower, Moment, Outcome
-from ioplateau.engine.nfslayout import Entries, Layout, NfsClient, Place, Superblock
+from ioplateau.engine.nfslayout import Entries, Layout, NfsClient, Place
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.engine.witnesses import ClientReading
 from ioplateau.judge import ticks
@@ -87,28 +87,33 @@ class Nfs(Follower):
         mounts = table.mounts
         flows: dict[FlowKey, FlowTick | None] = {}
         for superblock in self._now.superblocks.values():
-            flows[superblock.flow] = self._follow(at, superblock, mounts[superblock.record], gap)
+            now, history = mounts[superblock.record], superblock.history
+            readings = history.timed
+            if gap or not readings:
+                history.restart(at, now)
+                flows[superblock.flow] = None
+            elif _rests(readings[-1][1], now) and at > readings[-1][0]:
+                history.push(at, now)
+                flows[superblock.flow] = ticks.mount_at_rest(at - readings[-1][0])
+            else:
+                flows[superblock.flow] = self._follow(at, history, *readings[-1], now)
         for client in self._now.clients.values():
             _follow_client(at, client, mounts[client.record].connections, gap=gap)
         return Outcome(flows)
 
-    def _follow(self, at: float, superblock: Superblock, now: Mount, gap: bool) -> FlowTick | None:
-        history = superblock.history
-        readings = history.timed
-        if gap or not readings:
+    def _follow(
+        self, at: float, history: Readings[Mount], before_at: float, before: Mount, now: Mount
+    ) -> FlowTick | None:
+        """A mount that moves."""
+        if mountstats.has_lost_data(before, now):
+            # One torn reading costs itself: the next whole one goes on from the last whole one.
+            patience = TORN_INTERVALS * self.settings.interval_seconds
+            if not now.unreadable or at - before_at >= patience:
+                history.restart(at, now)
+            return None
+        if not mountstats.is_continuous(before, now):
             history.restart(at, now)
             return None
-        before_at, before = readings[-1]
-        if not _rests(before, now):
-            if mountstats.has_lost_data(before, now):
-                # One torn reading costs itself: the next whole one goes on from the last whole one.
-                patience = TORN_INTERVALS * self.settings.interval_seconds
-                if not now.unreadable or at - before_at >= patience:
-                    history.restart(at, now)
-                return None
-            if not mountstats.is_continuous(before, now):
-                history.restart(at, now)
-                return None
         history.push(at, now)
         return ticks.of_mount(before, now, at - before_at) if at > before_at else None
 
@@ -305,11 +310,12 @@ def _follow_client(at: float, client: NfsClient, now: NfsConnections, *, gap: bo
 
 def _places(mounts: Sequence[Mount]) -> tuple[object, ...]:
     """What a layout depends on: where each record is mounted, from where, over which ports."""
-    return tuple([(mount[:_NAMES], mount.connections.ports) for mount in mounts])
+    return (*map(_names, mounts), *map(_connected_by, mounts))
 
 
 # The device, the mount point, and the how-manieth there: the first fields of a record.
-_NAMES = Mount._fields.index("fstype")
+_names = itemgetter(slice(Mount._fields.index("fstype")))
+_connected_by = attrgetter("connections.ports")
 
 
 def _address(client: NfsClient) -> str:

@@ -58,7 +58,8 @@ def _disk_at_rest(elapsed_seconds: float, in_flight: int) -> FlowTick:
 
 
 @lru_cache(4)
-def _mount_at_rest(elapsed_seconds: float) -> FlowTick:
+def mount_at_rest(elapsed_seconds: float) -> FlowTick:
+    """A superblock that did nothing."""
     return FlowTick(elapsed_seconds, queue_length=0.0)
 
 
@@ -70,7 +71,7 @@ def _interface_at_rest(elapsed_seconds: float) -> FlowTick:
 def of_mount(before: Mount, after: Mount, elapsed_seconds: float) -> FlowTick | None:
     """READ and WRITE calls of a superblock between two readings, payload bytes only."""
     if after.operations is before.operations:
-        return _mount_at_rest(elapsed_seconds)
+        return mount_at_rest(elapsed_seconds)
     reads, _, _, _, received, read_queue, read_rtt, read_execute = _grown(before, after, READS)
     writes, _, _, sent, _, write_queue, write_rtt, write_execute = _grown(before, after, WRITES)
     if len(after.bytes) > SERVER_WRITE and len(before.bytes) > SERVER_WRITE:

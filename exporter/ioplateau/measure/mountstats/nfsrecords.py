@@ -168,30 +168,30 @@ class _Parse:
         text = self._text
         head, front, table = known
         age_start = end = at + len(head.text)
-        if front is not None and table is not None:
-            lines, connections = self._repeated
-            age_end = text.find(b"\n", age_start)
-            start = age_end + len(front.text)
-            end = start + len(lines)
-            if not (
-                text.startswith(front.text, age_end)
-                and text.startswith(lines, start)
-                and text.startswith(table.text, end)
-            ):
-                return -1
-            end += len(table.text)
-        if not text.startswith(_DEVICE, end) and end != len(text):
+        if front is None or table is None:
+            if text.startswith(_DEVICE, end) or end == len(text):
+                self._occurrence(head)
+                self._memo.records.append(known)
+                return end
             return -1
-        if front is not None and table is not None:
-            try:
-                age = nfslines.number(text[age_start:age_end])
-            except FormatError:
-                return -1
-            self._take(head, front, table, connections, age, self._occurrence(head))
-        else:
-            self._occurrence(head)
-        self._memo.records.append(known)
-        return end
+        lines, connections = self._repeated
+        age_end = text.find(b"\n", age_start)
+        start = age_end + len(front.text)
+        table_start = start + len(lines)
+        end = table_start + len(table.text)
+        age = text[age_start:age_end]
+        if (
+            text.startswith(front.text, age_end)
+            and text.startswith(lines, start)
+            and text.startswith(table.text, table_start)
+            and (text.startswith(_DEVICE, end) or end == len(text))
+            and age.isdigit()
+            and len(age) < 19
+        ):
+            self._take(head, front, table, connections, int(age), self._occurrence(head))
+            self._memo.records.append(known)
+            return end
+        return -1
 
     def _occurrence(self, head: Head) -> int:
         """The how-manieth record with this mount point it is, from 0."""

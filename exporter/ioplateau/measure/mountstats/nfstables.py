@@ -107,8 +107,7 @@ class Operations(Mapping[str, Operation]):
         for name in DATA:
             place = places.get(name)
             if place is not None and is_other[place]:
-                line = lines[place]
-                known[name] = Operation(*map(int, line[line.index(b":") + 1 :].split()[:9]))
+                known[name] = Operation(*map(int, lines[place].split()[1:10]))
         return Operations(text, places, known)
 
 
