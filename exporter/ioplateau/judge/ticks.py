@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from operator import add, sub
 
@@ -10,7 +10,7 @@ from ioplateau.judge.flows import FlowTick
 from ioplateau.measure import diskstats
 from ioplateau.measure.diskstats import SECTOR_BYTES, DiskCounters
 from ioplateau.measure.interfaces import InterfaceCounters
-from ioplateau.measure.mountstats import Mount, Operation
+from ioplateau.measure.mountstats import Mount, Operation, data
 
 READS = ("READ", "READ_PLUS")  # NFSv4.2 may read with either
 WRITES = ("WRITE",)
@@ -72,8 +72,9 @@ def of_mount(before: Mount, after: Mount, elapsed_seconds: float) -> FlowTick | 
     """READ and WRITE calls of a superblock between two readings, payload bytes only."""
     if after.operations is before.operations:
         return mount_at_rest(elapsed_seconds)
-    reads, _, _, _, received, read_queue, read_rtt, read_execute = _grown(before, after, READS)
-    writes, _, _, sent, _, write_queue, write_rtt, write_execute = _grown(before, after, WRITES)
+    was, now = data(before.operations), data(after.operations)
+    reads, _, _, _, received, read_queue, read_rtt, read_execute = _grown(was, now, READS)
+    writes, _, _, sent, _, write_queue, write_rtt, write_execute = _grown(was, now, WRITES)
     if len(after.bytes) > SERVER_WRITE and len(before.bytes) > SERVER_WRITE:
         read_bytes = after.bytes[SERVER_READ] - before.bytes[SERVER_READ]
         write_bytes = after.bytes[SERVER_WRITE] - before.bytes[SERVER_WRITE]
@@ -126,16 +127,18 @@ def of_interface(
 UNKNOWN_ON_INTERFACES = (None, None, None, None, None, 0.0, 0.0, None, None, None, None)
 
 
-def _grown(before: Mount, after: Mount, names: tuple[str, ...]) -> Sequence[int]:
+def _grown(
+    before: Mapping[str, Operation], after: Mapping[str, Operation], names: tuple[str, ...]
+) -> Sequence[int]:
     """By how much some operations grew together, in the columns of Operation but for errors; none
     below zero.
     """
     total: list[int] = []
     for name in names:
-        now = after.operations.get(name)
+        now = after.get(name)
         if now is None:
             continue
-        grown = [*map(sub, now[:COLUMNS], before.operations.get(name, _NEVER)[:COLUMNS])]
+        grown = [*map(sub, now[:COLUMNS], before.get(name, _NEVER))]
         if min(grown) < 0:
             grown = [max(each, 0) for each in grown]
         total = [*map(add, total, grown)] if total else grown

@@ -17,7 +17,7 @@ from ioplateau.measure.mountstats.growth import (
 )
 from ioplateau.measure.mountstats.nfslines import NfsConnection, NfsConnections
 from ioplateau.measure.mountstats.nfsrecords import Mount, MountTable, parse
-from ioplateau.measure.mountstats.nfstables import DATA, Operation
+from ioplateau.measure.mountstats.nfstables import DATA, Operation, data
 
 __all__ = [
     "DATA",
@@ -31,6 +31,7 @@ __all__ = [
     "Operation",
     "OperationRates",
     "client_rates",
+    "data",
     "has_lost_data",
     "is_continuous",
     "parse",

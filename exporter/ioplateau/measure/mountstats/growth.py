@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ioplateau.measure.mountstats.nfslines import NfsConnection
 from ioplateau.measure.mountstats.nfsrecords import Mount
-from ioplateau.measure.mountstats.nfstables import DATA, Operation
+from ioplateau.measure.mountstats.nfstables import DATA, Operation, data
 
 SERVER_READ, SERVER_WRITE = 4, 5  # columns of `bytes:`: payload of READ and WRITE calls
 
@@ -150,8 +150,9 @@ def is_continuous(before: Mount, after: Mount) -> bool:
     if before.bytes is not after.bytes and not all(map(le, before.bytes, after.bytes)):
         return False
     if before.operations is not after.operations:
+        was, now = data(before.operations), data(after.operations)
         for name in DATA:
-            if not _goes_on(before, after, name):
+            if not _goes_on(was.get(name), now.get(name), after, name):
                 return False
     return True
 
@@ -171,8 +172,7 @@ def _is_lost(mount: Mount, name: str) -> bool:
     return name not in mount.operations and _is_unreadable(mount, name)
 
 
-def _goes_on(before: Mount, after: Mount, name: str) -> bool:
-    was, now = before.operations.get(name), after.operations.get(name)
+def _goes_on(was: Operation | None, now: Operation | None, after: Mount, name: str) -> bool:
     if was is now or was is None:
         return True
     if now is None:
@@ -194,17 +194,20 @@ def rates(before: Mount, after: Mount, elapsed_seconds: float) -> MountRates | N
         return None
     grown: dict[str, Operation] = {}
     if before.operations is not after.operations:
-        if not all(_goes_on(before, after, name) for name in before.operations):
+        if not all(
+            _goes_on(was, after.operations.get(name), after, name)
+            for name, was in before.operations.items()
+        ):
             return None
         grown = _grown(before, after)
-    data = [grown[name] for name in DATA if name in grown]
+    moved = [grown[name] for name in DATA if name in grown]
     return MountRates(
         elapsed_seconds,
         _payload(before, after, SERVER_READ, elapsed_seconds),
         _payload(before, after, SERVER_WRITE, elapsed_seconds),
         sum(each.operations for each in grown.values()) / elapsed_seconds,
         {name: OperationRates(each, elapsed_seconds) for name, each in grown.items()},
-        OperationRates(_sum(data), elapsed_seconds) if data else None,
+        OperationRates(_sum(moved), elapsed_seconds) if moved else None,
     )
 
 

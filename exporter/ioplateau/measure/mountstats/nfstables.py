@@ -46,7 +46,7 @@ class Operations(Mapping[str, Operation]):
     others stay text until a scrape or a person asks for one.
     """
 
-    __slots__ = ("_known", "_text", "places")
+    __slots__ = ("_text", "known", "places")
 
     def __init__(self, text: bytes, places: Mapping[str, int], known: dict[str, Operation]) -> None:
         """text: the table; places: the line of each operation, found good by _operation_name();
@@ -54,18 +54,18 @@ class Operations(Mapping[str, Operation]):
         """
         self._text = text
         self.places = places
-        self._known = known
+        self.known = known
 
     def __getitem__(self, name: str) -> Operation:
-        known = self._known.get(name)
+        known = self.known.get(name)
         if known is None:
             if name not in self.places:
                 raise KeyError(name)
             # All of them at once: who asks for one asks for the others.
             lines = self._text.split(b"\n")
             rest = {each: parsed(lines[at]) for each, at in self.places.items()}
-            self._known = {**rest, **self._known}
-            known = self._known[name]
+            self.known = {**rest, **self.known}
+            known = self.known[name]
         return known
 
     @overload
@@ -76,7 +76,7 @@ class Operations(Mapping[str, Operation]):
     def get(self, name: str, /, default: D) -> Operation | D: ...
     def get(self, name: str, /, default: object = None) -> object:
         # The mapping's own asks forgiveness, which is dear: most mounts have no READ_PLUS.
-        known = self._known.get(name)
+        known = self.known.get(name)
         if known is not None:
             return known
         return self[name] if name in self.places else default
@@ -103,12 +103,17 @@ class Operations(Mapping[str, Operation]):
     def moved(self, text: bytes, lines: Sequence[bytes], is_other: Sequence[bool]) -> Operations:
         """These, with other plain numbers in the lines of which `is_other` says so."""
         places = self.places
-        known = {name: value for name, value in self._known.items() if not is_other[places[name]]}
+        known = {name: value for name, value in self.known.items() if not is_other[places[name]]}
         for name in DATA:
             place = places.get(name)
             if place is not None and is_other[place]:
                 known[name] = Operation(*map(int, lines[place].split()[1:10]))
         return Operations(text, places, known)
+
+
+def data(operations: Mapping[str, Operation]) -> Mapping[str, Operation]:
+    """Those of DATA, perhaps among others, without a look at the text."""
+    return operations.known if isinstance(operations, Operations) else operations
 
 
 def parsed(line: bytes) -> Operation:
@@ -123,9 +128,11 @@ class OperationTable(NamedTuple):
     used: Operations
     # Operations whose line was bad; "": lines are missing, and we cannot say whose.
     unreadable: tuple[str, ...] = ()
-    # Of a table that moves: its lines, and these with all digits alike.
+    # Of a table that moves: its lines to the last that was ever used, these with all digits alike,
+    # and what stands behind them.
     lines: Sequence[bytes] = ()
     alikes: Sequence[bytes] = ()
+    rest: bytes = b""
 
 
 def read(text: bytes) -> tuple[OperationTable, list[str]]:
@@ -169,11 +176,15 @@ def read_moved(text: bytes, last: OperationTable) -> OperationTable | None:
     Most numbers are as long as they were, so the lines that changed are looked at all together: but
     for which digits they have, they are the same. The first number, of calls completed, is not 0.
     """
-    lines, before = text.split(b"\n"), last.lines or last.text.split(b"\n")
-    if len(lines) != len(before):
+    before, alikes, rest = last.lines, last.alikes, last.rest
+    if not rest:
+        before = last.text.split(b"\n")[: max(last.used.places.values(), default=0) + 1]
+        alikes = _alikes(before, last.used)
+        rest = last.text[len(b"\n".join(before)) :]
+    lines = text[: len(text) - len(rest)].split(b"\n")
+    if len(lines) != len(before) or not text.endswith(rest):
         return None
     is_other = [*map(ne, lines, before)]
-    alikes = last.alikes or _alikes(before, last.used)
     changed = b"\n".join(compress(lines, is_other))
     if changed.translate(ALIKE) != b"\n".join(compress(alikes, is_other)):
         alikes = [*map(_longer, lines, alikes, is_other)]
@@ -181,7 +192,7 @@ def read_moved(text: bytes, last: OperationTable) -> OperationTable | None:
             return None
     if b": 0" in changed:
         return None
-    return OperationTable(text, last.used.moved(text, lines, is_other), (), lines, alikes)
+    return OperationTable(text, last.used.moved(text, lines, is_other), (), lines, alikes, rest)
 
 
 # Of a line that may not change, since it never moved or is not like others: it is no line's.
