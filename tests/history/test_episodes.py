@@ -42,7 +42,9 @@ class Story:
 
 def test_an_episode_begins_with_its_word_and_ends_when_it_stays_away():
     story = Story().tick(Word.HEALTHY, 3).tick(Word.THROTTLED, 20)
-    assert [change.is_end for change in story.changes] == [False]
+    (begin,) = story.changes
+    assert not begin.is_end
+    assert (begin.episode.limit, begin.episode.sentence) == (500.0, "held")
 
     story.tick(Word.HEALTHY, 9)
     assert len(story.changes) == 1

@@ -66,13 +66,14 @@ class _Running:
     """An episode while it goes on."""
 
     __slots__ = (
-        "consumer", "episode", "height", "left_at", "lift", "most", "peak", "seconds", "shares", "waits",
+        "consumer", "episode", "height", "left_at", "lift", "most", "peak", "seconds", "shares", "verdict", "waits",
     )  # fmt: skip
 
     def __init__(self, episode: Episode) -> None:
         self.episode = episode
         self.left_at: float | None = None  # wall seconds; None: it holds
         self.height = False
+        self.verdict: Verdict | None = None  # whose words it has; None: its own
         self.consumer = ""
         self.lift = episode.lift  # told by another thread than the one that ticks
         self.seconds = episode.held_seconds
@@ -95,11 +96,9 @@ class _Running:
                 self.peak = max(self.peak or 0.0, share)
         # An episode ends a few seconds after its cause: the words of its height say more.
         high = verdict.utilization is None or verdict.utilization >= HEIGHT
-        # A sentence is said anew when what it tells has changed.
-        is_news = verdict.sentence != self.episode.sentence or high != self.height
-        if is_news and (high or not self.height):
+        if high or not self.height:
             self.height = high
-            self.episode = _with_verdict(self.episode, verdict)
+            self.verdict = verdict
 
     def name_consumers(self, consumers: BudgetConsumers | None) -> None:
         """Who draws most, where somebody looked."""
@@ -108,8 +107,10 @@ class _Running:
 
     def now(self, ended: float | None = None) -> Episode:
         """What is known by now."""
-        seconds = self.seconds
-        return self.episode._replace(
+        seconds, episode = self.seconds, self.episode
+        if self.verdict is not None:
+            episode = _with_verdict(episode, self.verdict)
+        return episode._replace(
             ended=ended,
             peak_share=self.peak,
             mean_share=self.shares / seconds if seconds and self.peak is not None else None,
@@ -117,7 +118,7 @@ class _Running:
             most_requests_waiting=self.most,
             waited_seconds=self.waits,
             held_seconds=seconds,
-            drew_most=self.consumer or self.episode.drew_most,
+            drew_most=self.consumer or episode.drew_most,
             lift=self.lift,
         )
 
@@ -165,8 +166,9 @@ class Episodes:
         since = state.wall - max(state.mono - verdict.since, 0.0)
         key = verdict.key
         lane = state.budgets[key].budget.lane if key.kind is Kind.VM_UNCACHED else ""
-        begun = Episode(key.kind, key.name, verdict.word, since, lane=lane)
-        return _Running(_with_verdict(begun, verdict))
+        begun = _Running(Episode(key.kind, key.name, verdict.word, since, lane=lane))
+        begun.verdict = verdict
+        return begun
 
     def _leave(self, held: set[BudgetKey], wall: float, changes: list[Change]) -> None:
         for key, found in tuple(self._running.items()):
