@@ -74,6 +74,27 @@ def test_the_sentence_names_limit_source_queue_and_latency():
     )
 
 
+def test_one_large_request_at_a_time_stays_held_for_as_long_as_it_is():
+    """Of eight large requests a second one more or less leaves the limit's neighbourhood for a block:
+    what it took then is not what the device takes.
+    """
+    rates = (9.0, 7.0, 8.0, 9.0, 7.0, 6.0, 10.0, 8.0) * 30
+    limit = Limit(Dimension.THROUGHPUT, Direction.TOTAL, 8 * 65536.0, Origin.CATALOGUE, "S4")
+    budgets = {SDA: Budget(SDA, (DISK,), (limit,))}
+    calm = [FlowTick(1.0, 2.0, 0.0, 8192.0, 0.0, 0.002, busy_ratio=0.004)] * 6
+    large = [
+        FlowTick(1.0, r, 0.0, r * 65536, 0.0, 1 / r, queue_length=1.0, in_flight=1, busy_ratio=1.0)
+        for r in rates
+    ]
+    judge = Judge()
+    words = [
+        judge.observe(100.0 + second, 1.0, budgets, {DISK: each})[SDA].word
+        for second, each in enumerate([*calm, *large])
+    ]
+
+    assert set(words[len(calm) + 5 :]) == {Word.THROTTLED}
+
+
 def test_a_gap_changes_no_verdict():
     judge = Judge()
     before = judged(judge, *CALM, *[tick()] * 4)

@@ -126,6 +126,12 @@ def test_a_rate_that_trembles_for_late_looks_is_flat_if_latency_is():
     assert not told([*CALM, *risen]).on
 
 
+def test_a_queue_of_many_seconds_has_a_steady_latency_on_any_device():
+    late = [(100.0 * (1 + each), 20.0) for each in (0.05, -0.06, 0.0, 0.06, -0.05, 0.01) * 3]
+
+    assert not told([*CALM, *late]).on
+
+
 def test_large_requests_make_it_a_limit_in_bytes():
     plateau = told([*CALM, *held()], size=262144.0)
 

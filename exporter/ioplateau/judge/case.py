@@ -131,7 +131,7 @@ class Case:
                 claim.reached = rate / value
                 continue
             claim.step(rate, dt, self._signs(queue, limit, elsewhere=elsewhere))
-            if rate > (1 - number.STEP) * value:
+            if claim.on or rate > (1 - number.STEP) * value:
                 close = True
             if claim.on and (
                 binding is None or claim.smooth / claim.value > binding.smooth / binding.value

@@ -578,13 +578,15 @@ def _rates(drawn: Drawn) -> tuple[tuple[Dimension, float], tuple[Dimension, floa
 def _is_steady(drawn: Drawn, dimension: Dimension, level: Level) -> bool:
     """Latency far above its floor stands still, and only the rate trembles: so it does where a
     machine is too busy to look at its counters on time. No latency feels that, and what is missing
-    in one block is in the next.
+    in one block is in the next. A latency of more than a second says nothing of it: whatever the device
+    does, so long a queue takes the mean over all that is in it.
     """
     latency = drawn.flat_latency()
     return (
         drawn.excess >= number.STEEP
         and min(level.count, latency.count) >= number.RIPPLE_STEPS
         and latency.spread <= number.SAME_LEVEL
+        and latency.mean <= 1.0
         and level.spread <= 2 * number.STILL
         and echo(drawn.values_of(dimension)[-number.RIPPLE_STEPS :]) <= number.MAKES_UP
     )
