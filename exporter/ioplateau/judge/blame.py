@@ -25,9 +25,7 @@ def of_disks(pool: Pool) -> Culprit:
     """Disks that wait, no known limit reached: one cap over all, or each its own?"""
     if pool.waiting_members <= 1 and not pool.alike:
         return Culprit.EITHER if pool.waiting_members else Culprit.DISK
-    if pool.together is not None and pool.together < number.TOGETHER:
-        return Culprit.VM
-    if pool.alike:
+    if pool.is_locked or pool.alike:
         return Culprit.VM
     if pool.waiting_members > 2:
         level = pool.level_of(Dimension.IOPS)

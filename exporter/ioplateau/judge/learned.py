@@ -220,7 +220,7 @@ class Plateau:
         if not evidence:
             rate = drawn.operations if self.dimension is Dimension.IOPS else drawn.bytes
             share = rate / self.value if allowed and self.value else 0.0
-            gusts = drawn.excess >= number.STEEP and number.AFAR < share < number.LEAVES
+            gusts = drawn.excess >= number.STEEP and number.AFAR < share < 1 + number.STEP
             gain = (
                 0.0
                 if abs(share - 1) <= 2 * number.SAME_CEILING
@@ -370,7 +370,7 @@ class Plateau:
         if self._is_vetoed(drawn, dimension, held):
             return None
         rate = drawn.operations if dimension is Dimension.IOPS else drawn.bytes
-        if rate > number.LEAVES * held.mean and not slowly:
+        if rate > (1 + number.STEP) * held.mean and not slowly:
             return None  # what stands at a limit may dip below it, not rise above
         # By chance a device or an application does it too, but not for long.
         weight = 0.5 if slowly else number.OVERWHELMING_WEIGHT
@@ -471,7 +471,7 @@ class Plateau:
         calm.append((drawn.operations, drawn.bytes))
         if len(calm) == 2 and drawn.waiting < number.SHARE_WAITING:
             self._discredit(calm)
-        if len(calm) < number.MEAN_BLOCKS:
+        if len(calm) < number.LEVEL_LEAST:
             return
         rates, volumes = zip(*calm, strict=True)
         del calm[0]
@@ -485,12 +485,12 @@ class Plateau:
             self._outgrow(Dimension.THROUGHPUT, volume)
         if max(rates) - lowest > number.STILL * lowest:
             return
-        mean = sum(rates) / number.MEAN_BLOCKS
+        mean = sum(rates) / number.LEVEL_LEAST
         for free in self._free:
             if abs(mean - free) <= 2 * number.STANDING * free:
                 return
         self._free.append(mean)
-        del self._free[: -number.LEVELS_KEPT]
+        del self._free[: -number.SUM_BLOCKS]
 
     def _discredit(self, calm: list[tuple[float, float]]) -> None:
         """The queue went and the rate stayed: it is the application's own, and no limit."""
@@ -501,7 +501,7 @@ class Plateau:
         if abs(rate / self._queued_at - 1) <= same if self._queued_at else False:
             if not any(abs(rate / free - 1) <= same for free in self._free_levels):
                 self._free_levels.append(rate)
-                del self._free_levels[: -number.LEVELS_KEPT]
+                del self._free_levels[: -number.SUM_BLOCKS]
             volume = (calm[0][1] + calm[1][1]) / 2
             for dimension, value in ((Dimension.IOPS, rate), (Dimension.THROUGHPUT, volume)):
                 found = self.ceilings[dimension]
@@ -523,7 +523,7 @@ class Plateau:
                 ceiling.value += dt / ceiling.seconds * (value - ceiling.value)
                 return
         ceilings.append(RepeatedLevel(value, dt))
-        if len(ceilings) > number.LEVELS_KEPT:
+        if len(ceilings) > number.SUM_BLOCKS:
             ceilings.remove(min(ceilings, key=lambda ceiling: ceiling.seconds))
 
     def confidence(self) -> float:
@@ -562,11 +562,11 @@ class Plateau:
     def restore(self, saved: SavedPlateau) -> None:
         """Take up a saved memory."""
         for dimension in self.ceilings:
-            found = saved.ceilings.get(dimension, ())[: number.LEVELS_KEPT]
+            found = saved.ceilings.get(dimension, ())[: number.SUM_BLOCKS]
             self.ceilings[dimension] = [RepeatedLevel(*each) for each in found]
             self._highest[dimension] = saved.highest.get(dimension, 0.0)
             self._stands[dimension].restore(saved.stands.get(dimension, ()))
-        self._free = [*saved.free][-number.LEVELS_KEPT :]
+        self._free = [*saved.free][-number.SUM_BLOCKS :]
         self.dimension, self.value = saved.now.dimension, saved.now.value
         self.belief.restore(saved.now.score, held=saved.now.on)
 

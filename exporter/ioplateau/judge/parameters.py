@@ -30,14 +30,15 @@ OVERWHELMING_WEIGHT = 2.0
 # -- a known limit
 
 # Share by which a rate may be off what is sold over one block. Document: enforced 0 to 3 % above what
-# is sold, and documentation rounds.
+# is sold, and documentation rounds; a twentieth off, slow devices are taken for limits (measured on
+# request traces).
 OFF_LIMIT = 0.045
 # Seconds at the limit by which a running sum may leave the limit's line: bucket or window, and the
 # sampling against it. Physics (network calculus: L t + burst); buckets of 10 ms to 1 s are sold: twice
 # as many where a deep queue leaves no doubt.
 BURST_SECONDS = 0.5
 # Blocks over which sums are held, which stand at a level, and which another limit's shadow asks
-# for; a level is of twice as many. Fitted; more than 8 hardly matter.
+# for, and levels that are kept; a level is of twice as many, one in so many may be off it. Fitted; more than 8 hardly matter.
 SUM_BLOCKS = 8
 # Share of a limit below which it needs no look, and no gust of one that binds stands. Fitted.
 AFAR = 0.35
@@ -70,13 +71,11 @@ RISEN = 0.18
 # Step of rate and of latency from block to block below which both stand still. Levels are told apart
 # in such steps: within two of them they are one.
 STANDING = 0.005
-# Seconds over which such steps are averaged.
-STEPS_SECONDS = 6.0
 # Share of busy time: io_ticks moves in jiffies. Document:
 # https://docs.kernel.org/admin-guide/iostats.html
 BUSY = 0.92
 # Seconds until something settled: of watching before something new may be learned, of steps before they
-# may be no chance, of a mount's rate before it is usual. A sentence stands for so long where somebody
+# may be no chance and over which they are averaged, of a mount's rate before it is usual. A sentence stands for so long where somebody
 # waits, twice as long where nobody does.
 SETTLED_SECONDS = 5.0
 
@@ -92,13 +91,13 @@ HITS_SECONDS = 60.0
 RIPPLE = 0.012
 # The same level; the level of a ceiling met before, or of one held freely.
 SAME_LEVEL, SAME_CEILING = 0.015, 0.02
-# A change of this size, twice in a row, begins another level. So near a limit nothing is usual, and a
-# share of hidden reads that misses is the same.
+# A change of this size, twice in a row, begins another level; what rises so far above one does not
+# stand at a limit. So near a limit what requests take is no floor, and a share of hidden reads that
+# misses is the same.
 STEP = 0.12
-# Share by which a value is off a level: a limiter's dip or a late flush, of which there is one in so
-# many; another demand's step; what stands nowhere; what outgrew its limit. Beyond what a limit's own
-# ripple does.
-OFF_LEVEL, OUTLIERS_IN = 0.05, 7
+# Share by which a value is off a level: a limiter's dip or a late flush, another demand's step, what
+# stands nowhere, what outgrew its limit. Beyond what a limit's own ripple does.
+OFF_LEVEL = 0.05
 # Spread over some blocks up to which a rate stands still, and above which it moves: of what is
 # held freely, of an application's own pace, of a sum, of what is told; less may be missing in sum to a
 # known limit, and more to what was free.
@@ -126,8 +125,6 @@ FLOOR_RISE_SECONDS = 14_400.0
 BYTES_PER_SECOND = 200e6
 # Seconds of a request nobody has seen unloaded yet: of a remote disk or filer, of a host's cache.
 PRIOR_SECONDS, CACHED_PRIOR_SECONDS = 0.002, 0.0005
-# Blocks whose mean says something: of a class of requests, of a level held freely, of hidden reads.
-MEAN_BLOCKS = 4
 # Classes of requests, or levels, that are kept.
 MOST_KEPT = 64
 
@@ -146,17 +143,17 @@ ASKED, ASKED_DOUBT, ASKED_SHALLOW = 9.0, 6.0, 2.0
 # Seconds of looking that make another try, and what the logarithm of tries adds. Fitted on slow
 # devices without a limit (none of them in 12 h called so, with two seeds).
 TRY_SECONDS, TRY_WEIGHT = 10.0, 1.5
-# Blocks of a stretch at least.
+# Blocks that say something: a stretch at least, a class of requests, a level held freely, a share of
+# hidden reads.
 LEVEL_LEAST = 3
-# A limit stands at one level: seconds after which a second of waiting counts half, what a second at this level is worth against one elsewhere, up to half
-# or twice as high (which asks for log-odds of one more), and seconds more elsewhere at which a level is
-# none. Fitted on devices whose pace wanders (tests/helpers/wandering_devices.py) and on traces.
+# A limit stands at one level: seconds after which a second of waiting counts half, what a second at this
+# level is worth against one elsewhere, up to half or twice as high (which asks for log-odds of one
+# more), and seconds more elsewhere at which a level is none. Fitted on devices whose pace wanders
+# (tests/helpers/wandering_devices.py) and on traces.
 STANDS_HALF_SECONDS, STANDS_HERE, STANDS_SECONDS = 900.0, 0.25, 20.0
 # Blocks of waiting that are kept, to tell a level they come back to from what is beside it: two minutes;
 # and how far that reaches, in widths of the level.
 VISITS, BESIDE = 120, 3
-# A rate above this share of the level in the newest block: what stands at a limit does not rise.
-LEAVES = 1.2
 # Completions a second below which nothing is learned, or idle: of so few one more or less is a fifth,
 # and no provider sells so little: it is what a server that stalls lets through.
 LEAST_OPERATIONS = 5.0
@@ -164,17 +161,13 @@ LEAST_OPERATIONS = 5.0
 LARGE_BYTES = 40 * 1024
 # Seconds met until a ceiling is trusted, of which we are half sure then.
 TRUSTED_SECONDS = 8.0
-# Ceilings, and levels held without waiting, that are kept.
-LEVELS_KEPT = 6
 
 # -- several flows on one budget
 
-# Time over the floor that is a queue of the sum.
-POOL_EXCESS = 0.4
 # Variance of the sum over the sum of variances: independent flows give 1, a shared cap 0.
-TOGETHER, LOCKED = 0.25, 0.12
-# One queue, one delay: ratios within which delays are the same, and beyond which one is its own.
-NEAR_DELAY, APART_DELAY, ALIKE_SHARE = 1.25, 1.6, 0.6
+LOCKED = 0.12
+# One queue, one delay: ratio within which delays are the same, and beyond which one is its own.
+APART_DELAY = 1.6
 
 # -- NFS, and what is counted for us
 

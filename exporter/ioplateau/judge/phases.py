@@ -199,9 +199,9 @@ class Claim:
             return None
         same = abs(share - self._misses) <= number.STEP
         self._misses += 0.5 * (share - self._misses)
-        most = 2 * number.MEAN_BLOCKS
+        most = 2 * number.LEVEL_LEAST
         self._missed = min(self._missed + 1, most) if same else max(0, self._missed - 2)
-        return value if self._missed >= number.MEAN_BLOCKS else None
+        return value if self._missed >= number.LEVEL_LEAST else None
 
 
 def follows(

@@ -196,7 +196,7 @@ class Pool(Levels):
     def _queue(self, free: float, strong: float, *, weak: bool) -> Queue:
         many = (
             self.waiting >= number.STRANGE_WAITING
-            and self.excess >= number.POOL_EXCESS
+            and self.excess >= number.QUEUE_EXCESS
             and (strong >= number.PART_WAITING * free or weak)
         )
         if many or (strong > 0 and strong >= 0.5 * free):
@@ -224,7 +224,7 @@ class Pool(Levels):
             rates = now[member.group]
             rates[0] += member.rates[0]
             rates[1] += member.rates[1]
-        weight = min(1.0, dt / number.STEPS_SECONDS)
+        weight = min(1.0, dt / number.SETTLED_SECONDS)
         self.together = None
         for index, total in enumerate((self.operations, self.bytes)):
             step = total - self._last[index]
@@ -260,19 +260,20 @@ class Pool(Levels):
         delays = sorted(by_group.values())
         self.median_delay = median = delays[len(delays) // 2] if delays else 0.0
         if len(delays) > 1:
-            near = [
-                d for d in delays if median / number.NEAR_DELAY <= d <= median * number.NEAR_DELAY
-            ]
-            self.alike = len(near) > 1 and len(near) >= number.ALIKE_SHARE * len(delays)
+            near = _near(delays, median)
+            self.alike = near > 1 and near >= 0.5 * len(delays)
             return
         # A stripe's members, or one that waits among others with one request at a time.
         others = [m.watched.delay for m in light if m.group not in by_group]
         if others:
-            near = [
-                d for d in others if median / number.APART_DELAY <= d <= median * number.APART_DELAY
-            ]
-            self.alike = len(near) > 0.5 * len(others)
+            self.alike = _near(others, median) > 0.5 * len(others)
             return
         whole = [m.watched.delay for m in self.moving if m.watched.queue >= STRONG]
-        near = [d for d in whole if d >= median / number.NEAR_DELAY]
-        self.alike = len(near) > 1 and len(near) >= number.ALIKE_SHARE * len(whole)
+        near = _near(whole, median)
+        self.alike = near > 1 and near >= 0.5 * len(whole)
+
+
+def _near(delays: list[float], middle: float) -> int:
+    """How many of them are the same as one in their middle."""
+    least, most = middle / number.APART_DELAY, middle * number.APART_DELAY
+    return sum([least <= delay <= most for delay in delays])

@@ -75,7 +75,7 @@ class Floors:
         own[2] = blocks = own[2] + 1
         if alone:
             own[4] += 1
-        history = floor if blocks >= number.MEAN_BLOCKS else None
+        history = floor if blocks >= number.LEVEL_LEAST else None
         prior = self._priors[write]
         if own[4] >= number.LEVEL_LEAST and prior >= number.PRIOR_SECONDS:
             return floor, history
@@ -89,7 +89,7 @@ class Floors:
         for other, (floor, _, blocks, other_size, alone) in self._classes.items():
             if alone >= number.LEVEL_LEAST:
                 is_seen = True
-            if other == name or blocks < number.MEAN_BLOCKS:
+            if other == name or blocks < number.LEVEL_LEAST:
                 continue
             if is_cached and (other & 1) != write:
                 continue
@@ -403,7 +403,7 @@ class WatchedFlow(Levels):
                 self.standing_seconds = 0.0
                 return
             self.standing_seconds += dt
-            weight = min(1.0, dt / min(number.STEPS_SECONDS, self.standing_seconds))
+            weight = min(1.0, dt / min(number.SETTLED_SECONDS, self.standing_seconds))
             self.rate_steps += weight * (step - self.rate_steps)
             step = min(number.OFF_LEVEL, abs(latency / before_latency - 1))
             self.latency_steps += weight * (step - self.latency_steps)

@@ -163,10 +163,7 @@ def level(values: Sequence[float]) -> Level:
     middle = ordered[count // 2]
     edge = number.OFF_LEVEL * middle
     within: Sequence[float] = [v for v in values if -edge <= v - middle <= edge]
-    if (
-        len(within) < count - max(1, count // number.OUTLIERS_IN)
-        or len(within) < number.LEVEL_LEAST
-    ):
+    if len(within) < count - max(1, count // number.SUM_BLOCKS) or len(within) < number.LEVEL_LEAST:
         within = values
     mean, spread = _spread(within)
     if count >= number.SUM_BLOCKS and spread > number.STANDING:
