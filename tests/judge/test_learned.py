@@ -115,6 +115,22 @@ def test_two_at_a_time_that_take_six_times_as_long_are_a_limit_as_well():
     assert plateau.value == pytest.approx(150.0, rel=0.003)
 
 
+def test_blocks_of_many_seconds_say_more_each():
+    """Of five seconds a late look blurs a fifth of what it blurs of one: four blocks at the level do,
+    where seven of a second are asked for.
+    """
+    plateau = Plateau()
+    watched = WatchedFlow()
+    for second, (rate, wait) in enumerate([*CALM, *held(count=4, ripple=0.0003)]):
+        tick = FlowTick(
+            5.0, rate, 0.0, rate * 4096, 0.0, wait, busy_ratio=1.0, in_flight=round(rate * wait)
+        )
+        watched.look(tick, 5.0 * second, 5.0)
+        plateau.step(watched, 5.0, doubts=0, allowed=True)
+
+    assert plateau.on
+
+
 def test_a_rate_that_trembles_for_late_looks_is_flat_if_latency_is():
     late = [(100.0 * (1 + each), 0.02) for each in (0.05, -0.06, 0.0, 0.06, -0.05, 0.01) * 4]
     risen = [(100.0 * (1 + each), 0.02) for each in (0.04, 0.05, 0.02, -0.03, -0.05, -0.02) * 4]

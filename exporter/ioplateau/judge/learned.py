@@ -215,7 +215,7 @@ class Plateau:
             and drawn.operations >= number.LEAST_OPERATIONS
         )
         evidence = self._recurrence(drawn, hints, weight) or (
-            may_learn and (self._flatness(drawn, doubts) or self._return(drawn, doubts))
+            may_learn and (self._flatness(drawn, dt, doubts) or self._return(drawn, doubts))
         )
         if not evidence:
             rate = drawn.operations if self.dimension is Dimension.IOPS else drawn.bytes
@@ -334,7 +334,7 @@ class Plateau:
             found = self.ceilings[dimension]
             found[:] = [c for c in found if abs(rate / c.value - 1) > number.SAME_CEILING]
 
-    def _flatness(self, drawn: Drawn, doubts: int) -> Evidence | None:
+    def _flatness(self, drawn: Drawn, dt: float, doubts: int) -> Evidence | None:
         """A level held under a queue that the application would not have held by itself."""
         if drawn.queued < number.LEVEL_LEAST:
             return None
@@ -346,9 +346,11 @@ class Plateau:
             return Evidence(1.0, dimension, held.mean)  # no application moves like that
         if count < number.LEVEL_LEAST or self.is_elsewhere(dimension, held.mean):
             return None
-        # Of few operations one more or less is all that can be told.
+        # Of few operations one more or less is all that can be told, of a short block when it ended.
         spread = max(
-            number.LEAST_RIPPLE, held.spread, number.COUNT_SPREAD / max(1.0, drawn.operations)
+            number.SAMPLING_SECONDS / dt,
+            held.spread,
+            number.COUNT_SPREAD / max(1.0, drawn.operations),
         )
         # How much a device ripples is its own, and once known is no news in the next block: the less
         # if by its floor it has about one request in service (utilization law), as a device has that

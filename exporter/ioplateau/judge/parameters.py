@@ -130,10 +130,12 @@ MOST_KEPT = 64
 
 # -- a level nobody told
 
-# Ripple of a limiter at least (what samples can tell), and of everything else, as shares; steps from
-# block to block after which the same ripple is no news: it is the device's own (SUM_BLOCKS less one, if that
-# serves one request after the other). Fitted on devices without a limit.
-LEAST_RIPPLE, OTHERS_RIPPLE, RIPPLE_STEPS = 0.003, 0.05, 11
+# Seconds by which a look may come early or late: so unsure is a block's length, and the rate in it.
+SAMPLING_SECONDS = 0.003
+# Ripple of what is no limiter, as a share; steps from block to block after which the same ripple is no
+# news: it is the device's own (SUM_BLOCKS less one, if that serves one request after the other). Fitted
+# on devices without a limit.
+OTHERS_RIPPLE, RIPPLE_STEPS = 0.05, 11
 # Spread of a count known to one more or less. Physics: the root of a twelfth.
 COUNT_SPREAD = 0.29
 # Log-odds asked of flatness: of chance once in so many hours; more for each doubt (only a guess says
