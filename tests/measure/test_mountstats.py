@@ -316,6 +316,10 @@ def test_an_operation_used_first_takes_its_place_in_the_order():
         "GETATTR: 8 8 0 900 900 1 2 3",
         "GETATTR: 8 8 0 900 900 1 2 3 0 5",
         "GET1ATTR: 8 8 0 900 900 1 2 3 0",
+        "GETATTRS: 8 8 0 900 900 1 2 3 0",
+        "GETATTRS: 88 8 0 900 900 1 2 3 0",
+        "GETATTR_: 8888 8 0 900 900 1 2 3 0",
+        "GETATT: 888 8 0 900 900 1 2 3 0",
         "5 GETATTR: 8 8 0 900 900 1 2 3 0",
     ],
 )
@@ -327,6 +331,19 @@ def test_a_line_that_changed_is_read_as_if_it_were_the_first(line):
 
     assert found == mountstats.parse(after)
     assert dict(found.mounts[0].operations) == dict(mountstats.parse(after).mounts[0].operations)
+
+
+@pytest.mark.parametrize("name", ["GET1ATTR", "GETATTRS", "GETATTR1", ""])
+def test_a_line_that_had_another_name_is_read_as_if_it_were_the_first(name):
+    def read(line, last=None):
+        rows = (f"READ: {IDLE_READ}", line, "WRITE: 0 0 0 0 0 0 0 0 0")
+        return mountstats.parse(record(operations=rows), last)
+
+    odd = read(f"{name}: 9 9 0 900 900 1 2 3 0", read("GETATTR: 8 8 0 800 800 1 1 1 0"))
+    moved = read(f"{name}: 10 10 0 901 901 1 2 3 0", odd)
+
+    for line in ("GETATTR: 11 11 0 1000 1000 1 2 3 0", f"{name}: 12 12 0 1000 1000 1 2 3 0"):
+        assert read(line, moved) == read(line)
 
 
 def test_records_that_moved_are_found_again():

@@ -213,8 +213,8 @@ def _longer(line: bytes, alike: bytes, is_other: bool) -> bytes:
     """
     if not is_other:
         return alike
-    colon = alike.find(b":")
-    return line.translate(ALIKE) if alike[:colon] == line[:colon] and _is_good(line) else b""
+    is_same = alike is not _FIXED and line.startswith(alike[: alike.find(b":") + 1])
+    return line.translate(ALIKE) if is_same and _is_good(line) else b""
 
 
 # A line that is surely good: a name without digits, calls completed, and seven or more numbers of
