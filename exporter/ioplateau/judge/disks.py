@@ -39,11 +39,10 @@ class DiskJudge:
         self._disks: dict[BudgetKey, Case] = {}
         self._stripes: dict[BudgetKey, Case] = {}
         self._lanes: dict[BudgetKey, Case] = {}
-        self._cached: set[str] = set()  # a host's cache may answer some of what it is asked
+        # A host's cache may answer some of what these are asked.
         self._read_cached: set[str] = set()
         self._write_cached: set[str] = set()
         self._stripe_of: dict[str, str] = {}
-        self._hits_until: dict[str, float] = {}
         self._saved = SavedCases(SavedPart())
         self._lane_held = False  # in the block before
 
@@ -54,8 +53,6 @@ class DiskJudge:
         disks = {key: b for key, b in budgets.items() if key.kind is Kind.DISK}
         self._read_cached = {flow.name for b in disks.values() for flow in b.skips_reads}
         self._write_cached = {flow.name for b in disks.values() for flow in b.skips_writes}
-        self._cached = self._read_cached | self._write_cached
-        self._hits_until = {n: at for n, at in self._hits_until.items() if n in self._cached}
         flows = {member for b in disks.values() for member in b.members}
         stripes = {key: b for key, b in budgets.items() if key.kind is Kind.STRIPE}
         flows |= {FlowKey("disk", key.name) for key in stripes}
@@ -140,9 +137,9 @@ class DiskJudge:
             elif not (watched.asleep and watched.sleeps_on(tick)):
                 watched.look(tick, at, dt)
         awake, lasting = apart(self._disks)
-        bound = self._bind_disks(at, dt, awake)
+        bound = self._bind_disks(dt, awake)
         lanes = self._bind_lanes(dt, awake, bound)
-        culprit, found = self._find_unknown(at, dt, awake, bound, lanes)
+        culprit, found = self._find_unknown(dt, awake, bound, lanes)
         lanes |= found
         held = self._holder(lanes)
         claim = lanes.get(held) if held is not None else None
@@ -168,22 +165,13 @@ class DiskJudge:
         for watched in self._watched_flows.values():
             watched.unsettle()
 
-    def _bind_disks(
-        self, at: float, dt: float, awake: Mapping[BudgetKey, Case]
-    ) -> dict[BudgetKey, Claim]:
+    def _bind_disks(self, dt: float, awake: Mapping[BudgetKey, Case]) -> dict[BudgetKey, Claim]:
         bound = {}
         siblings = self._siblings()
         for key, case in awake.items():
             claim = case.weigh_claims(
                 dt, sibling=key.name in siblings, elsewhere=self._lane_held and not siblings
             )
-            if key.name in self._cached:
-                if any(
-                    c.smooth > (1 + number.OFF_LEVEL) * max(c.value, _burst(c)) for c in case.claims
-                ):
-                    self._hits_until[key.name] = at + number.HITS_SECONDS
-                if at < self._hits_until.get(key.name, 0.0):
-                    claim = None
             if claim is not None:
                 bound[key] = claim
         return bound
@@ -238,7 +226,6 @@ class DiskJudge:
 
     def _find_unknown(
         self,
-        at: float,
         dt: float,
         awake: Mapping[BudgetKey, Case],
         bound: Mapping[BudgetKey, Claim],
@@ -300,9 +287,8 @@ class DiskJudge:
                 and whole is not None
                 and (is_close or whole.waiting_members > 1 or whole.alike)
             ):
-                hits = at < self._hits_until.get(key.name, 0.0)
                 own = is_apart(watched, whole) if found else culprit is not Culprit.VM
-                allowed = hits or (own and not case.claims)
+                allowed = own and not case.claims
             case.plateau.step(
                 watched,
                 dt,

@@ -38,7 +38,8 @@ OFF_LIMIT = 0.045
 # as many where a deep queue leaves no doubt.
 BURST_SECONDS = 0.5
 # Blocks over which sums are held, which stand at a level, and which another limit's shadow asks
-# for, and levels that are kept; a level is of twice as many, one in so many may be off it. Fitted; more than 8 hardly matter.
+# for; a level is of twice as many, of which one in so many may be off it, and so many levels are kept.
+# Fitted; more than 8 hardly matter.
 SUM_BLOCKS = 8
 # Share of a limit below which it needs no look, and no gust of one that binds stands. Fitted.
 AFAR = 0.35
@@ -75,15 +76,9 @@ STANDING = 0.005
 # https://docs.kernel.org/admin-guide/iostats.html
 BUSY = 0.92
 # Seconds until something settled: of watching before something new may be learned, of steps before they
-# may be no chance and over which they are averaged, of a mount's rate before it is usual. A sentence stands for so long where somebody
-# waits, twice as long where nobody does.
+# may be no chance and over which they are averaged, of a mount's rate before it is usual. A sentence
+# stands for so long where somebody waits, twice as long where nobody does.
 SETTLED_SECONDS = 5.0
-
-# -- a host's cache, and limits above
-
-# Seconds for which a cached disk that did more than its own limit, and so was answered by the host's
-# cache, gets no verdict of its own.
-HITS_SECONDS = 60.0
 
 # -- flatness
 
