@@ -17,12 +17,13 @@ from ioplateau.judge.blame import (
 )
 from ioplateau.judge.case import Case, apart
 from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.hypotheses import Hypotheses, conclude
 from ioplateau.judge.memory import SavedPart
 from ioplateau.judge.phases import Claim
 from ioplateau.judge.pool import Member, Pool
 from ioplateau.judge.providers import instance_exceeded, volume_exceeded
 from ioplateau.judge.restart import SavedCases, saved_part
-from ioplateau.judge.rulings import Ruling, quiet, rule
+from ioplateau.judge.rulings import Ruling
 from ioplateau.judge.signals import STRONG, WatchedFlow
 from ioplateau.judge.witness import Witness
 from ioplateau.limits.budgets import Budget, BudgetKey, Dimension, FlowKey, Kind, Verdict, Word
@@ -147,18 +148,24 @@ class DiskJudge:
         exceeded = instance_exceeded(witness.ebs.values())
         for key, case in self._disks.items():
             if witness.ebs and (ebs := witness.ebs.get(key.name)) is not None:
-                verdicts[key] = self._by_counters(at, dt, case, volume_exceeded(ebs))
+                says = self._counted(case, volume_exceeded(ebs))
             elif (verdict := lasting.get(key)) is not None:
                 verdicts[key] = verdict
+                continue
             else:
-                verdicts[key] = self._judge_disk(at, dt, case, bound.get(key), held, culprit)
+                says = self._of_disk(case, bound.get(key), held, culprit)
+            verdicts[key] = conclude(case, at, dt, says, case.budget.members)
         for key, case in self._stripes.items():
-            verdicts[key] = self._judge_stripe(at, dt, case, verdicts, held)
+            says = self._of_stripe(case, dt, verdicts, held)
+            itself = (FlowKey("disk", key.name),)
+            members = case.budget.members if says.known is not None else itself
+            verdicts[key] = conclude(case, at, dt, says, members)
         for key, case in self._lanes.items():
             if witness.ebs and key.kind is Kind.VM_UNCACHED:
-                verdicts[key] = self._by_counters(at, dt, case, exceeded)
+                says, members = self._counted(case, exceeded), case.budget.members
             else:
-                verdicts[key] = self._judge_lane(at, dt, case, lanes.get(key))
+                says, members = self._of_lane(case, lanes.get(key)), _waiting(case.pool)
+            verdicts[key] = conclude(case, at, dt, says, members)
 
     def unsettle(self) -> None:
         """A gap: nothing new is learned just after it."""
@@ -308,71 +315,43 @@ class DiskJudge:
     def _holder(self, lanes: Iterable[BudgetKey]) -> BudgetKey | None:
         return next(iter(lanes), None)
 
-    # -- words
+    # -- hypotheses
 
     @staticmethod
-    def _by_counters(at: float, dt: float, case: Case, exceeded: Dimension | None) -> Verdict:
+    def _counted(case: Case, exceeded: Dimension | None) -> Hypotheses:
         """The provider counts exceeded time itself; inference has nothing to add."""
-        if exceeded is None:
-            return quiet(case, at, dt)
-        return rule(case, at, Ruling.counted(case, exceeded), sufferers=case.budget.members)
+        return Hypotheses(counted=Ruling.counted(case, exceeded) if exceeded is not None else None)
 
-    def _judge_disk(
-        self,
-        at: float,
-        dt: float,
-        case: Case,
-        claim: Claim | None,
-        held: BudgetKey | None,
-        culprit: Culprit,
-    ) -> Verdict:
-        watched = case.watched
-        if claim is not None:
-            return rule(case, at, Ruling.known(case, claim), sufferers=case.budget.members)
+    def _of_disk(
+        self, case: Case, claim: Claim | None, held: BudgetKey | None, culprit: Culprit
+    ) -> Hypotheses:
+        met = None
         if case.plateau.on:
-            who = Culprit.EITHER if self._is_alone() else culprit
-            return rule(case, at, Ruling.learned(case, who), sufferers=case.budget.members)
-        if held is not None and watched.queue >= STRONG:
-            return rule(case, at, Ruling.of(Word.AFFECTED, parent=held))
-        return quiet(case, at, dt)
+            met = Ruling.learned(case, Culprit.EITHER if self._is_alone() else culprit)
+        return Hypotheses(known=claim, met=met, elsewhere=_if_waiting(held, case))
 
     def _is_alone(self) -> bool:
         """Whether one disk waits and no lane's limit is known: it may be the lane's as well."""
         waiting = sum(case.watched.queue >= STRONG for case in self._disks.values())
         return waiting <= 1 and not any(case.claims for case in self._lanes.values())
 
-    def _judge_stripe(
-        self,
-        at: float,
-        dt: float,
-        case: Case,
-        verdicts: Mapping[BudgetKey, Verdict],
-        held: BudgetKey | None,
-    ) -> Verdict:
-        hot = [
-            verdicts[key]
-            for key in (BudgetKey(Kind.DISK, flow.name) for flow in case.budget.members)
-            if key in verdicts and verdicts[key].word is Word.THROTTLED
-        ]
-        claim = case.weigh_claims(dt)
-        if claim is not None:
-            return rule(case, at, Ruling.known(case, claim), sufferers=case.budget.members)
-        if hot and case.drawn.operations > 0:
-            return rule(
-                case, at, Ruling.by_member(hot), sufferers=(FlowKey("disk", case.budget.key.name),)
-            )
-        if held is not None and case.drawn.queue >= STRONG:
-            return rule(case, at, Ruling.of(Word.AFFECTED, parent=held))
-        return quiet(case, at, dt)
+    @staticmethod
+    def _of_stripe(
+        case: Case, dt: float, verdicts: Mapping[BudgetKey, Verdict], held: BudgetKey | None
+    ) -> Hypotheses:
+        keys = [BudgetKey(Kind.DISK, flow.name) for flow in case.budget.members]
+        hot = [verdicts[key] for key in keys if key in verdicts]
+        hot = [verdict for verdict in hot if verdict.word is Word.THROTTLED]
+        return Hypotheses(
+            known=case.weigh_claims(dt),
+            members=hot if case.drawn.operations > 0 else (),
+            elsewhere=_if_waiting(held, case),
+        )
 
-    def _judge_lane(self, at: float, dt: float, case: Case, claim: Claim | None) -> Verdict:
-        pool = case.pool
-        waiting = tuple(FlowKey("disk", m.name) for m in pool.moving if m.watched.queue >= STRONG)
-        if claim is not None:
-            return rule(case, at, Ruling.known(case, claim), sufferers=waiting)
-        if case.plateau.on:
-            return rule(case, at, Ruling.learned(case, Culprit.VM), sufferers=waiting)
-        return quiet(case, at, dt)
+    @staticmethod
+    def _of_lane(case: Case, claim: Claim | None) -> Hypotheses:
+        met = Ruling.learned(case, Culprit.VM) if case.plateau.on else None
+        return Hypotheses(known=claim, met=met)
 
     # -- memory
 
@@ -387,6 +366,14 @@ class DiskJudge:
     def restore(self, saved: SavedPart) -> None:
         """Saved memories, taken up as their disks appear."""
         self._saved = SavedCases(saved)
+
+
+def _if_waiting(held: BudgetKey | None, case: Case) -> BudgetKey | None:
+    return held if case.drawn.queue >= STRONG else None
+
+
+def _waiting(pool: Pool) -> tuple[FlowKey, ...]:
+    return tuple([FlowKey("disk", m.name) for m in pool.moving if m.watched.queue >= STRONG])
 
 
 def _burst(claim: Claim) -> float:

@@ -13,10 +13,11 @@ from ioplateau.judge.blame import (
 )
 from ioplateau.judge.case import Case
 from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.hypotheses import Hypotheses, conclude
 from ioplateau.judge.memory import SavedPart
 from ioplateau.judge.providers import allowance_exceeded
 from ioplateau.judge.restart import SavedCases, saved_part
-from ioplateau.judge.rulings import Ruling, quiet, rule
+from ioplateau.judge.rulings import Ruling, quiet
 from ioplateau.judge.signals import NONE, STRONG, WatchedFlow
 from ioplateau.judge.witness import ClientWitness, Witness
 from ioplateau.limits.budgets import (
@@ -129,16 +130,13 @@ class MountJudge:
                 self._notice_stall(flow, watched, tick, dt, stalled, is_silent=is_silent)
         self._remember_wire(witness)
         network = self._bind_networks(dt)
+        exceeded = allowance_exceeded(witness.allowances)
         for key, case in self._networks.items():
-            held = network.get(key)
-            exceeded = allowance_exceeded(witness.allowances)
+            counted = None
             if exceeded is not None:
-                ruling = Ruling.counted(case, Dimension.THROUGHPUT, exceeded)
-                verdicts[key] = rule(case, at, ruling, sufferers=self._queued())
-            elif held is not None:
-                verdicts[key] = rule(case, at, held, sufferers=self._queued())
-            else:
-                verdicts[key] = quiet(case, at, dt)
+                counted = Ruling.counted(case, Dimension.THROUGHPUT, exceeded)
+            says = Hypotheses(counted=counted, met=network.get(key))
+            verdicts[key] = conclude(case, at, dt, says, self._queued())
         slots = self._bind_slots(at, dt, witness, verdicts)
         self._judge_volumes(at, dt, witness, verdicts, held=next(iter(network), None), slots=slots)
 
@@ -274,43 +272,33 @@ class MountJudge:
             )
             gain = 1.0 if waiting else -1.0
             case.belief.weigh(gain, dt)
+            says = Hypotheses()
             if case.belief.held:
                 bound.add(key.name)
-                verdicts[key] = self._slots_verdict(case, at, client, waiting)
-            else:
-                verdicts[key] = quiet(case, at, dt)
+                says = Hypotheses(slots=self._short_of_slots(case, client))
+            verdicts[key] = conclude(case, at, dt, says, waiting or case.budget.members)
         return bound
 
     @staticmethod
-    def _slots_verdict(
-        case: Case,
-        at: float,
-        client: ClientWitness | None,
-        waiting: tuple[FlowKey, ...],
-    ) -> Verdict:
+    def _short_of_slots(case: Case, client: ClientWitness | None) -> Ruling:
         known = case.budget.limits[0] if case.budget.limits else None
         limit = known.value if known is not None else None
         if limit is None and client is not None and client.slot_limit is not None:
             limit = float(client.slot_limit)
-        return rule(
-            case,
-            at,
-            Ruling(
-                Word.THROTTLED,
-                Dimension.SLOTS,
-                Direction.TOTAL,
-                limit,
-                known.origin if known is not None else Origin.LEARNED,
-                phase="base",
-                evidence={
-                    "waiting_calls": max(
-                        (client.backlog if client is not None else None) or 0.0,
-                        case.drawn.outstanding - case.watched.rtt_load,
-                    ),
-                    "queue_share": case.watched.queue_share,
-                },
-            ),
-            sufferers=waiting or case.budget.members,
+        return Ruling(
+            Word.THROTTLED,
+            Dimension.SLOTS,
+            Direction.TOTAL,
+            limit,
+            known.origin if known is not None else Origin.LEARNED,
+            phase="base",
+            evidence={
+                "waiting_calls": max(
+                    (client.backlog if client is not None else None) or 0.0,
+                    case.drawn.outstanding - case.watched.rtt_load,
+                ),
+                "queue_share": case.watched.queue_share,
+            },
         )
 
     def _judge_volumes(
@@ -345,28 +333,25 @@ class MountJudge:
                     and not watched.stalled_seconds,
                     settled=watched.is_settled,
                 )
-            if claim is not None:
-                verdicts[key] = rule(case, at, Ruling.known(case, claim), sufferers=(flow,))
-            elif case.plateau.on and is_connection_bound(client):
-                tight.setdefault(name, []).append(flow)
-                parent = BudgetKey(Kind.NFS_CONNECTION, name)
-                verdicts[key] = rule(case, at, Ruling.of(Word.AFFECTED, parent=parent))
+            met = elsewhere = None
+            if case.plateau.on and is_connection_bound(client):
+                if claim is None:
+                    tight.setdefault(name, []).append(flow)
+                elsewhere = BudgetKey(Kind.NFS_CONNECTION, name)
             elif case.plateau.on:
-                ruling = Ruling.learned(case, Culprit.DISK)
-                verdicts[key] = rule(case, at, ruling, sufferers=(flow,))
+                met = Ruling.learned(case, Culprit.DISK)
             elif name in slots:
-                parent = BudgetKey(Kind.NFS_SLOTS, name)
-                verdicts[key] = rule(case, at, Ruling.of(Word.AFFECTED, parent=parent))
-            elif held is not None and watched.queue >= STRONG:
-                verdicts[key] = rule(case, at, Ruling.of(Word.AFFECTED, parent=held))
-            else:
-                verdicts[key] = quiet(case, at, dt)
+                elsewhere = BudgetKey(Kind.NFS_SLOTS, name)
+            elif watched.queue >= STRONG:
+                elsewhere = held
+            says = Hypotheses(known=claim, met=met, elsewhere=elsewhere)
+            verdicts[key] = conclude(case, at, dt, says, (flow,))
         for key, case in self._connections.items():
             flows = tight.get(key.name)
             if flows:
                 volume = self._volumes[BudgetKey(Kind.VOLUME, flows[0].name)]
-                ruling = Ruling.learned(volume, Culprit.DISK)
-                verdicts[key] = rule(case, at, ruling, sufferers=tuple(flows))
+                says = Hypotheses(met=Ruling.learned(volume, Culprit.DISK))
+                verdicts[key] = conclude(case, at, dt, says, tuple(flows))
             else:
                 verdicts[key] = case.lasting or quiet(case, at, dt)
 
