@@ -224,7 +224,7 @@ class Plateau:
             gain = (
                 0.0
                 if abs(share - 1) <= 2 * number.SAME_CEILING
-                else -number.UNSURE_LOSS
+                else -number.GUST_LOSS
                 if gusts
                 else -1.0
             )

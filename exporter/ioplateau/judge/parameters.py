@@ -43,8 +43,9 @@ BURST_SECONDS = 0.5
 SUM_BLOCKS = 8
 # Share of a limit below which it needs no look, and no gust of one that binds stands. Fitted.
 AFAR = 0.35
-# Lost a second while gusts go on, or nobody waits near the limit; away from it, it is one.
-UNSURE_LOSS = 0.2
+# Lost a second while gusts go on; half a second is where nobody waits near the limit, and one away from
+# it.
+GUST_LOSS = 0.2
 # Share by which more than a limit may come: a filer answers some reads from memory (measured:
 # tests/machines, NFS); blk-throttle enforces in slices of 100 ms and lets carry-over through: a held
 # group was measured within 1 % of its limit over some seconds, but two readings cut its slices anywhere.
@@ -163,8 +164,9 @@ TRUSTED_SECONDS = 8.0
 
 # Variance of the sum over the sum of variances: independent flows give 1, a shared cap 0.
 LOCKED = 0.12
-# One queue, one delay: ratio within which delays are the same, and beyond which one is its own.
-APART_DELAY = 1.6
+# One queue, one delay: ratios within which delays are the same, and beyond which one is its own, or, of
+# one request at a time, not the same.
+NEAR_DELAY, APART_DELAY = 1.25, 1.6
 
 # -- NFS, and what is counted for us
 

@@ -125,13 +125,13 @@ class Claim:
                 return weight
             if signs.queue is WEAK:
                 return _locked(rate / self.value, signs)
-            return -number.UNSURE_LOSS
+            return -0.5  # near the limit, and nobody waits
         if signs.elsewhere or (not weight and signs.left < 1.0):
             return (
                 -number.FULL_SECONDS
             )  # another limit explains what waits, or nothing is outstanding any more
         if self.on and signs.excess >= number.STEEP and self._is_gust():
-            return -number.UNSURE_LOSS
+            return -number.GUST_LOSS
         return -1.0
 
     def _is_in_part(self, rate: float, signs: Signs) -> bool:

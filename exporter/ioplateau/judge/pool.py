@@ -260,20 +260,19 @@ class Pool(Levels):
         delays = sorted(by_group.values())
         self.median_delay = median = delays[len(delays) // 2] if delays else 0.0
         if len(delays) > 1:
-            near = _near(delays, median)
-            self.alike = near > 1 and near >= 0.5 * len(delays)
+            near = _near(delays, median, number.NEAR_DELAY)
+            self.alike = near > 1 and near > 0.5 * len(delays)
             return
         # A stripe's members, or one that waits among others with one request at a time.
         others = [m.watched.delay for m in light if m.group not in by_group]
         if others:
-            self.alike = _near(others, median) > 0.5 * len(others)
+            self.alike = _near(others, median, number.APART_DELAY) > 0.5 * len(others)
             return
         whole = [m.watched.delay for m in self.moving if m.watched.queue >= STRONG]
-        near = _near(whole, median)
-        self.alike = near > 1 and near >= 0.5 * len(whole)
+        near = _near(whole, median, number.NEAR_DELAY)
+        self.alike = near > 1 and near > 0.5 * len(whole)
 
 
-def _near(delays: list[float], middle: float) -> int:
+def _near(delays: list[float], middle: float, ratio: float) -> int:
     """How many of them are the same as one in their middle."""
-    least, most = middle / number.APART_DELAY, middle * number.APART_DELAY
-    return sum([least <= delay <= most for delay in delays])
+    return sum([middle / ratio <= delay <= middle * ratio for delay in delays])
