@@ -148,6 +148,18 @@ def test_a_queue_of_many_seconds_has_a_steady_latency_on_any_device():
     assert not told([*CALM, *late]).on
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_latency_that_wanders_makes_no_limit_of_an_applications_own_rate(seed):
+    """For some seconds it may lie on a straight line."""
+    random_of = random.Random(seed)
+    blocks, off = [(500.0, 0.002)] * 12, 0.0
+    for _ in range(240):
+        off = 0.95 * off + random_of.gauss(0.0, 0.02)
+        blocks.append((500.0 * random_of.uniform(0.999, 1.001), 0.011 * (1 + off)))
+
+    assert not told(blocks).met()
+
+
 def test_large_requests_make_it_a_limit_in_bytes():
     plateau = told([*CALM, *held()], size=262144.0)
 

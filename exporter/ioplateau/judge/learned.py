@@ -453,10 +453,11 @@ class Plateau:
             return True
         if any(abs(operations / free - 1) <= number.SAME_CEILING for free in self._free):
             latency = drawn.flat_latency()
-            if latency.count >= number.RIPPLE_STEPS and latency.spread <= number.RIPPLE:
+            if latency.count >= 2 * number.SUM_BLOCKS and latency.spread <= number.STANDING:
                 return False
-            return not is_straight(
-                drawn.recent_latency.values[-number.RIPPLE_STEPS :], number.RIPPLE
+            latencies = drawn.recent_latency.values
+            return len(latencies) < number.KEEP_BLOCKS or not is_straight(
+                latencies, number.STANDING
             )
         highest = self._highest[dimension]
         if highest and level.mean < (1 - number.STILL) * highest:
