@@ -160,6 +160,13 @@ def test_a_latency_that_wanders_makes_no_limit_of_an_applications_own_rate(seed)
     assert not told(blocks).met()
 
 
+def test_requests_of_no_bytes_have_no_limit_in_bytes():
+    """Reads at the end of a file over NFS answer nothing."""
+    plateau = told([*CALM, *gusts(lambda random_of: random_of.gauss(500.0, 20.0), 1)], size=0.0)
+
+    assert not plateau.met()
+
+
 def test_large_requests_make_it_a_limit_in_bytes():
     plateau = told([*CALM, *held()], size=262144.0)
 

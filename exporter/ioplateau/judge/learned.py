@@ -402,8 +402,8 @@ class Plateau:
         for dimension, rate in _rates(drawn):
             near = max(number.RIPPLE, 0.5 / drawn.operations)
             visits = self._visits[dimension]
-            here = [each for each in visits if abs(each / rate - 1) <= near]
-            if not here:
+            here = [each for each in visits if abs(each - rate) <= near * rate]
+            if not here or not rate:  # reads at the end of a file are of no bytes
                 continue
             value = sum(here) / len(here)
             off = [abs(each / value - 1) for each in visits]
