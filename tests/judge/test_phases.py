@@ -119,13 +119,16 @@ def part(rate, busy, excess=8.0):
     return rate, Signs(Queue.STRONG, waiting=2.0, excess=excess, left=3.0, busy=busy)
 
 
-def test_a_limit_that_has_bound_before_binds_for_a_part_of_a_second():
+def test_a_limit_that_has_bound_before_binds_for_a_part_of_two_seconds():
     """Half a second at 500 a second and half with little to do is 260 operations, 0.5 s busy."""
     bound = [(500.0, DEEP)] * 12
     rest = [(20.0, FREE)] * 5
 
-    assert after(*bound, *rest, part(260.0, busy=0.5)).on
-    assert not after(*rest, part(260.0, busy=0.5)).on
+    half = part(260.0, busy=0.5)
+
+    assert after(*bound, *rest, half, half).on
+    assert not after(*bound, *rest, half).on
+    assert not after(*rest, half, half).on
 
 
 @pytest.mark.parametrize(
@@ -141,4 +144,4 @@ def test_what_was_not_done_at_its_pace_while_busy_is_not_held_by_it(rate, busy, 
     bound = [(500.0, DEEP)] * 12
     rest = [(20.0, FREE)] * 5
 
-    assert not after(*bound, *rest, part(rate, busy, excess)).on
+    assert not after(*bound, *rest, *[part(rate, busy, excess)] * 4).on

@@ -282,8 +282,10 @@ class Plateau:
             runs = None
             for value in self._trusted(dimension):
                 same = number.SAME_CEILING
-                if abs(rate / value - 1) <= same or in_part(drawn, rate, value, (same, same)):
-                    return Evidence(number.OVERWHELMING_WEIGHT, dimension, value)
+                if is_sure and abs(rate / value - 1) <= same:
+                    return Evidence(weight, dimension, value)
+                if in_part(drawn, rate, value, (same, same)):
+                    return Evidence(1.0, dimension, value)
                 if not is_sure:
                     continue
                 if runs is None:

@@ -118,8 +118,10 @@ class Claim:
     def _gain(self, rate: float, weight: float, signs: Signs, *, is_near: bool) -> float:
         """Seconds of evidence in a second of this block."""
         has_bound = self.bound_seconds >= number.TRUSTED_SECONDS and not signs.elsewhere
-        if weight and has_bound and (is_near or self._is_in_part(rate, signs)):
+        if weight and has_bound and is_near:
             return number.OVERWHELMING_WEIGHT  # one that has bound before needs one second
+        if weight and has_bound and self._is_in_part(rate, signs):
+            return 1.0  # two parts in a row: buffered writes come in gusts that nobody waits for
         if is_near:
             if weight:
                 return weight
