@@ -390,7 +390,7 @@ class WatchedFlow(Levels):
         return (
             self.own
             or self.waiting >= number.STRANGE_WAITING
-            or self.excess >= 2 * number.QUEUE_EXCESS
+            or (self.excess >= 2 * number.QUEUE_EXCESS and self.waiting >= 2.0)
         )
 
     def _follow_steadiness(self, dt: float) -> None:
