@@ -20,6 +20,7 @@ from ioplateau.run import streams
 
 if TYPE_CHECKING:
     from ioplateau.config import Settings
+    from ioplateau.limits.ownrows import OwnRows
     from ioplateau.limits.tables import Catalogue
     from ioplateau.run.daemonaddress import DaemonAddress
     from ioplateau.run.loop import Loop
@@ -354,9 +355,11 @@ def _limits(options: argparse.Namespace, settings: Settings) -> int:
         return _what_if(options, settings)
     from ioplateau.run.limits import look
     from ioplateau.run.machine import machine
+    from ioplateau.run.owncatalogue import catalogue_with
     from ioplateau.tell import limits
 
-    found = look(machine(_serve_settings(settings)))
+    own = _own_rows(settings)
+    found = look(machine(_serve_settings(settings, catalogue_with(own))))
     if options.json:
         _print_json(
             limits.budgets_json(found.budgets, found.notices, found.unseen) | _edition_json()
@@ -364,19 +367,17 @@ def _limits(options: argparse.Namespace, settings: Settings) -> int:
     else:
         print(
             limits.budgets_text(found.budgets, found.notices, found.unseen)
-            + _edition_words(settings),
+            + _edition_words(settings, own),
             end="",
         )
     return GOOD
 
 
-def _edition_words(settings: Settings) -> str:
+def _edition_words(settings: Settings, own: OwnRows) -> str:
     from ioplateau.run.cataloguefiles import edition
-    from ioplateau.run.owncatalogue import read_directory
 
-    own = read_directory(settings.catalogue_directory).total
-    rows = f"{own:,} row{'s' if own > 1 else ''}"
-    mine = f", over it {rows} of {settings.catalogue_directory}" if own else ""
+    rows = f"{own.total:,} row{'s' if own.total > 1 else ''}"
+    mine = f", over it {rows} of {settings.catalogue_directory}" if own.total else ""
     return f"catalogue of {edition().day[:7] or 'an unknown date'}{mine}\n"
 
 
@@ -389,9 +390,11 @@ def _edition_json() -> dict[str, object]:
 def _what_if(options: argparse.Namespace, settings: Settings) -> int:
     from ioplateau.limits.clouds.ask import QuestionError
     from ioplateau.limits.volumes.ceiling import VolumeError
+    from ioplateau.run.owncatalogue import catalogue_with
     from ioplateau.tell import limits, volumes
 
-    catalogue, size = _catalogue(settings), options.vm_size or ""
+    own = _own_rows(settings)
+    catalogue, size = catalogue_with(own), options.vm_size or ""
     requests = options.request_size or ()
     try:
         if options.volume:
@@ -410,18 +413,18 @@ def _what_if(options: argparse.Namespace, settings: Settings) -> int:
     if options.json:
         _print_json(value | _edition_json())
     else:
-        print(text + _edition_words(settings), end="")
+        print(text + _edition_words(settings, own), end="")
     return GOOD
 
 
-def _catalogue(settings: Settings) -> Catalogue:
-    """The catalogue with the user's own rows; what was left out of these is told."""
-    from ioplateau.run.owncatalogue import catalogue_with, read_directory
+def _own_rows(settings: Settings) -> OwnRows:
+    """The user's own rows of the catalogue; what was left out of them is told."""
+    from ioplateau.run.owncatalogue import read_directory
 
     own = read_directory(settings.catalogue_directory)
     for words in own.complaints:
         print(f"ioplateau: own catalogue: {words}", file=sys.stderr)
-    return catalogue_with(own)
+    return own
 
 
 def _print_json(value: object) -> None:
@@ -546,8 +549,11 @@ def _serve_settings(settings: Settings, catalogue: Catalogue | None = None) -> S
     from ioplateau.engine import EngineSettings
     from ioplateau.limits.clouds.discover import Facts
     from ioplateau.limits.topology import Rules
+    from ioplateau.run.owncatalogue import catalogue_with
     from ioplateau.run.settings import ServeSettings, VolumeQuestions
 
+    if catalogue is None:
+        catalogue = catalogue_with(_own_rows(settings))
     return ServeSettings(
         web=settings.web,
         engine=EngineSettings(
@@ -555,7 +561,7 @@ def _serve_settings(settings: Settings, catalogue: Catalogue | None = None) -> S
             rate_window_seconds=settings.sampling.rate_window_seconds,
             rules=Rules(settings.limits, settings.volumes),
             facts=Facts(settings.vm, settings.disks),
-            catalogue=_catalogue(settings) if catalogue is None else catalogue,
+            catalogue=catalogue,
             asks_cloud=settings.cloud.enabled,
             is_hidden=settings.devices.is_hidden,
         ),

@@ -278,10 +278,10 @@ class Plateau:
         is_sure = drawn.queued >= 2 or weight >= number.OVERWHELMING_WEIGHT
         is_deep = drawn.excess >= number.STEEP and drawn.waiting >= number.STRANGE_WAITING
         burst = 2 * number.BURST_SECONDS if is_deep else number.BURST_SECONDS
+        same = number.SAME_CEILING
         for dimension, rate in _rates(drawn):
             runs = None
             for value in self._trusted(dimension):
-                same = number.SAME_CEILING
                 if is_sure and abs(rate / value - 1) <= same:
                     return Evidence(weight, dimension, value)
                 if in_part(drawn, rate, value, (same, same)):
@@ -291,7 +291,7 @@ class Plateau:
                 if runs is None:
                     which = 0 if dimension is Dimension.IOPS else 1
                     runs = [(run[which], run[2]) for run in self._runs]
-                if follows(runs, value, burst, (number.SAME_CEILING, number.SAME_CEILING)):
+                if follows(runs, value, burst, (same, same)):
                     return Evidence(weight, dimension, value)
         for dimension, value in hints if is_sure else ():
             rate = drawn.operations if dimension is Dimension.IOPS else drawn.bytes

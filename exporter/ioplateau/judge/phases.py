@@ -65,11 +65,11 @@ class Claim:
     """One known limit's claim to bind, over time."""
 
     __slots__ = (
+        "_bound_seconds",
         "_missed",
         "_misses",
         "_runs",
         "belief",
-        "bound_seconds",
         "direct",
         "limit",
         "reached",
@@ -85,7 +85,7 @@ class Claim:
         self.reached = 0.0
         self.direct = False  # reached by what is seen, without a guess at what is not
         self._runs: list[tuple[float, float]] = []  # amount and seconds of blocks with a queue
-        self.bound_seconds = 0.0  # for so long it has bound, in all
+        self._bound_seconds = 0.0  # for so long it has bound, in all
         self._misses = 0.0  # share of hidden reads that would make up the limit
         self._missed = 0  # blocks in which that share stayed the same
 
@@ -112,12 +112,12 @@ class Claim:
         gain = self._gain(rate, weight, signs, is_near=value is not None)
         self.belief.weigh(gain, dt)
         if self.belief.held and gain > 0:
-            self.bound_seconds += dt
+            self._bound_seconds += dt
         self.reached = rate / self.value
 
     def _gain(self, rate: float, weight: float, signs: Signs, *, is_near: bool) -> float:
         """Seconds of evidence in a second of this block."""
-        has_bound = self.bound_seconds >= number.TRUSTED_SECONDS and not signs.elsewhere
+        has_bound = self._bound_seconds >= number.TRUSTED_SECONDS and not signs.elsewhere
         if weight and has_bound and is_near:
             return number.OVERWHELMING_WEIGHT  # one that has bound before needs one second
         if weight and has_bound and self._is_in_part(rate, signs):

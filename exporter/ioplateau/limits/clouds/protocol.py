@@ -31,6 +31,16 @@ VolumeLimits = tuple[tuple[Limit, ...], tuple[str, ...]]  # and what is wrong wi
 BELIEVED = "believed"
 
 
+def sort_out(reasons: Iterable[str], wrong: list[str], notices: list[str]) -> None:
+    """Add each reason once: to what is wrong with a disk that somebody describes, or to what is only
+    to be noted.
+    """
+    for reason in reasons:
+        said = notices if reason.endswith(BELIEVED) else wrong
+        if reason not in said:
+            said.append(reason)
+
+
 class Supposed(NamedTuple):
     """What a machine that somebody describes would be sold with.
 

@@ -31,6 +31,7 @@ from ioplateau.limits.clouds.identity import (
     Sold,
     SoldDisk,
 )
+from ioplateau.limits.clouds.protocol import BELIEVED
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import MIB
 
@@ -121,7 +122,7 @@ def _excess(what: str, disk: DiskIdentity, kind: VolumeType) -> tuple[str, ...]:
         ("bytes per second", disk.bytes_per_second, None if mib is None else mib * MIB),
     )
     return tuple(
-        f"{what}: {wanted:,.0f} {unit} is more than {kind.name} can be set to ({most:,.0f}): believed"
+        f"{what}: {wanted:,.0f} {unit} is more than {kind.name} can be set to ({most:,.0f}): {BELIEVED}"
         for unit, wanted, most in pairs
         if wanted is not None and most is not None and wanted > most
     )

@@ -5,24 +5,23 @@ from __future__ import annotations
 from ioplateau.limits.clouds.aws import sold as aws
 from ioplateau.limits.clouds.aws.tables import instance
 from ioplateau.limits.clouds.identity import Identity, Sold
-from ioplateau.limits.clouds.protocol import BELIEVED, Supposed
+from ioplateau.limits.clouds.protocol import Supposed, sort_out
 from ioplateau.limits.tables import Catalogue
 
 
 def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
     """The limits of an instance of this type with these volumes."""
     kind = instance(catalogue, identity.vm_size) if identity.vm_size else None
-    wrong: dict[str, None] = {}
-    notices: dict[str, None] = {}
+    wrong: list[str] = []
+    notices: list[str] = []
     disks = {}
     for name, disk in identity.disks.items():
         disks[name], reasons = aws.sold_disk(disk, catalogue)
-        for reason in reasons:
-            (notices if reason.endswith(BELIEVED) else wrong)[reason] = None
         if disk.caching:
-            wrong[f"{disk.sku}: an EBS volume has no host cache to set"] = None
+            reasons += (f"{disk.sku}: an EBS volume has no host cache to set",)
+        sort_out(reasons, wrong, notices)
     if kind is not None and kind.base and not kind.baseline_known:
-        notices[f"{kind.name}: only its maximum is documented, not its baseline"] = None
+        notices.append(f"{kind.name}: only its maximum is documented, not its baseline")
     lanes = {} if kind is None else aws.lane_limits(kind)
     sold = Sold(identity, lanes, disks)
     return Supposed("" if kind is None else kind.name, sold, tuple(wrong), tuple(notices))

@@ -16,6 +16,7 @@ from ioplateau.limits.budgets import Limit, Origin
 from ioplateau.limits.ceilings import NOTHING, Ceiling, limits_of
 from ioplateau.limits.clouds.azure.tables import DiskTier, VmSize, disk_tier, named_tier
 from ioplateau.limits.clouds.identity import DiskIdentity
+from ioplateau.limits.clouds.protocol import BELIEVED
 from ioplateau.limits.tables import Catalogue
 
 # The SKU API gave v3 to v5 throughput in MiB in 2023-10 and in MB in 2024-12: 4.86 % apart.
@@ -140,7 +141,7 @@ def _excess(disk: DiskIdentity, tier: DiskTier | None) -> tuple[str, ...]:
     )
     return tuple(
         f"{disk.device or disk.name or disk.sku}: {provisioned:,.0f} {unit} is more than {tier.sku} of "
-        f"{disk.size_gib:g} GiB can be set to ({ceiling:,.0f}): believed"
+        f"{disk.size_gib:g} GiB can be set to ({ceiling:,.0f}): {BELIEVED}"
         for unit, provisioned, ceiling in pairs
         if provisioned is not None
         and ceiling is not None

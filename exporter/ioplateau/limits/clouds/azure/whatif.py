@@ -10,7 +10,7 @@ from ioplateau.limits.clouds.azure import managed
 from ioplateau.limits.clouds.azure import sold as azure
 from ioplateau.limits.clouds.azure.tables import VmSize, disk_tier, vm_size
 from ioplateau.limits.clouds.identity import DiskIdentity, Identity, Sold, SoldDisk
-from ioplateau.limits.clouds.protocol import BELIEVED, Supposed
+from ioplateau.limits.clouds.protocol import Supposed, sort_out
 from ioplateau.limits.tables import Catalogue
 
 # What people call them.
@@ -31,9 +31,7 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
         elif managed.is_uncacheable(disk.sku) and disk.bytes_per_second is None:
             found = _most_throughput(catalogue, disk, found, notices)
         disks[name] = found
-        for reason in reasons:
-            said = notices if reason.endswith(BELIEVED) else wrong
-            said.extend(() if reason in said else (reason,))
+        sort_out(reasons, wrong, notices)
     lanes: dict[Kind, tuple[Limit, ...]] = {}
     if size is not None:
         notices += _doubts(size, [disk.identity for disk in disks.values()])

@@ -30,6 +30,7 @@ from ioplateau.limits.clouds.identity import (
     Sold,
     SoldDisk,
 )
+from ioplateau.limits.clouds.protocol import BELIEVED
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import MIB
 
@@ -143,7 +144,7 @@ def _excess(disk: DiskIdentity, kind: DiskType, what: str) -> Iterable[str]:
         if figure is not None and ceiling is not None and figure > ceiling:
             yield (
                 f"{what}: {figure:,.0f} {unit} is more than {kind.name} can be set to "
-                f"({ceiling:,.0f}): believed"
+                f"({ceiling:,.0f}): {BELIEVED}"
             )
 
 
