@@ -7,6 +7,7 @@ row has no source at all, which is an error; age is none.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections import Counter
@@ -79,4 +80,10 @@ def missing_families(sources: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(datetime.now(UTC).date()))
+    try:
+        code = main(datetime.now(UTC).date())
+        sys.stdout.flush()  # a closed pipe is an error now, not after the end
+    except BrokenPipeError:  # `| head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 141  # as a shell tells SIGPIPE
+    sys.exit(code)

@@ -1,6 +1,8 @@
 """`make catalogue-check`: what of the catalogue has aged, and which documented families it lacks."""
 
 import importlib.util
+import os
+import subprocess
 import sys
 from datetime import date
 from pathlib import Path
@@ -36,6 +38,22 @@ def test_nothing_was_old_before_it_was_written(check, capsys):
     check.main(date(2016, 1, 1))
 
     assert "older than a year: 0 rows" in capsys.readouterr().out
+
+
+def test_a_reader_who_has_seen_enough_ends_it_quietly():
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        ended = subprocess.run(
+            [sys.executable, DATA / "check_catalogue.py"],
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    finally:
+        os.close(writer)
+
+    assert (ended.returncode, ended.stderr) == (141, b"")
 
 
 def test_every_family_names_a_file_its_columns_and_a_document(check):
