@@ -308,7 +308,7 @@ def test_every_row_of_the_table_is_found_by_a_machine_type_it_is_of():
         if value != float(row["write_iops"] or row["iops"]):
             lost.append((name, row["disk_type"], value))
 
-    assert len(rows) == 335
+    assert len(rows) == 329
     assert lost == []
 
 
