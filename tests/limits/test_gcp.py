@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cloud_machines import AZURE_DMI, GCE_DMI, NITRO_DMI, devices, gce_answer, nvme
+from ioplateau.limits import ownrows
 from ioplateau.limits.budgets import Dimension, Direction, Kind, Origin
 from ioplateau.limits.claims import DiskFact, VmFact
 from ioplateau.limits.clouds import discover
@@ -279,10 +280,42 @@ def test_a_machine_type_of_a_series_without_figures_is_known_and_where_they_are_
 
     assert found.lanes == {}
     assert found.reasons[-1] == (
-        "n4-standard-8: what it lets hyperdisk-balanced do is not known here; "
-        "https://docs.cloud.google.com/compute/docs/disks/hyperdisk-perf-limits tells, "
-        "and limits.catalogue takes a row of yours"
+        "n4-standard-8: what it lets all its hyperdisk-balanced disks do together (IOPS, MiB/s) "
+        "is in none of our tables, but in Google's: "
+        "https://docs.cloud.google.com/compute/docs/disks/hyperdisk-perf-limits - to add it, write "
+        "gcp_machine_types.csv into the directory that limits.catalogue of the configuration names, "
+        "with the lines series,machine,disk_type,iops,mibps "
+        "and n4,n4-standard-8,hyperdisk-balanced,<IOPS>,<MiB/s>"
     )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a4-highgpu-8g",
+        "a4x-highgpu-4g",
+        "g4-standard-48",
+        "h4d-standard-192",
+        "n4-custom-8-16384",
+        "n4d-highmem-16",
+        "x4-960-16t-metal",
+    ],
+)
+def test_the_row_that_a_machine_type_without_figures_asks_for_gives_it_some(name):
+    disks = [("d", "HYPERDISK-BALANCED")]
+    words = machine(name, disks, sdb=disk("d")).reasons[-1]
+    _, _, lines = words.partition("with the lines ")
+    head, _, row = lines.partition(" and ")
+    row = row.replace("<IOPS>", "7000").replace("<MiB/s>", "300")
+
+    own = ownrows.read({"gcp_machine_types.csv": f"{head}\n{row}\n".encode()})
+    documents = {gcp.TYPE: f"x/{name}", gcp.DISKS: gce_answer(*disks)}
+    identity = discover.identify("gcp", documents, devices(sdb=disk("d")), GCE_DMI)
+    found = discover.sold(identity, ownrows.CatalogueWithOwnRows(CATALOGUE, own))
+
+    assert own.complaints == ()
+    assert figures(found.lanes[Kind.VM_UNCACHED]) == {IOPS: 7000, BYTES: 300 * MIB}
+    assert not any("none of our tables" in reason for reason in found.reasons)
 
 
 def test_a_row_without_figures_hides_none_that_has_some():

@@ -164,7 +164,8 @@ def test_a_vm_size_nobody_documents_leaves_its_disks_to_bind_and_says_so():
 
     assert found.operations_per_second == 5000
     assert question.notices == (
-        "Standard_DC2as_v6: no limit of its own is known, only its disks bind here",
+        "Standard_DC2as_v6: no limit of its own is known; "
+        "the figures are of its disks alone, it may allow less",
     )
 
 
@@ -189,7 +190,9 @@ def test_a_size_of_which_no_type_of_disk_is_documented_says_so():
 def test_a_google_machine_type_of_other_vcpus_than_the_tables_is_told_which_these_have():
     question = ask(CATALOGUE, "c3-standard-5", [])
 
-    assert question.notices[0].endswith("of c3 the table has 4, 8, 22, 44, 88, 176, 192 vCPUs")
+    assert question.notices[1] == (
+        "c3-standard-5: of c3 the table has 4, 8, 22, 44, 88, 176, 192 vCPUs"
+    )
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ def _lanes(
     caps = {sku: figure for sku, figure in found.items() if figure is not None}
     is_known = is_series(catalogue, machine_name(machine).series)
     reasons = tuple(
-        f"{machine}: what it lets {sku} do is {unknown(sku)}"
+        unknown(machine, sku)
         for sku in remote
         if sku not in caps and is_known
     )
@@ -206,11 +206,16 @@ def _lanes(
     return ({Kind.VM_UNCACHED: tuple(largest.values())} if largest else {}), reasons
 
 
-def unknown(sku: str) -> str:
-    """That the catalogue lacks it; where to find it and where to put it, if that is known."""
-    if sku.startswith("hyperdisk"):
-        return f"not known here; {PAGE} tells, and limits.catalogue takes a row of yours"
-    return "documented nowhere that was found"
+def unknown(machine: str, sku: str) -> str:
+    """That no row says what it lets these disks do; where that stands and how to add it, if known."""
+    if not sku.startswith("hyperdisk"):
+        return f"{machine}: what it lets {sku} do is documented nowhere that was found"
+    return (
+        f"{machine}: what it lets all its {sku} disks do together (IOPS, MiB/s) is in none of our "
+        f"tables, but in Google's: {PAGE} - to add it, write gcp_machine_types.csv into the "
+        "directory that limits.catalogue of the configuration names, with the lines "
+        f"series,machine,disk_type,iops,mibps and {machine_name(machine).series},{machine},{sku},<IOPS>,<MiB/s>"
+    )
 
 
 def _cap_of(catalogue: Catalogue, machine: str, sku: str) -> Cap | None:

@@ -73,21 +73,20 @@ def _allowed(machine: str, catalogue: Catalogue) -> Iterable[str]:
     """What the machine type lets all disks of each type do; together: reads and writes."""
     allowed = caps(catalogue, machine)
     if not allowed:
-        disks = "hyperdisk" if has_hyperdisks(catalogue, machine_name(machine).series) else ""
-        known = _sizes(machine, catalogue)
-        yield f"{machine}: what it lets its disks do is {unknown(disks)}{known}"
+        has_some = has_hyperdisks(catalogue, machine_name(machine).series)
+        yield unknown(machine, "hyperdisk-balanced" if has_some else "its disks")
+        yield from _sizes(machine, catalogue)
     for name, found in allowed.items():
         ways = {"reads": found.read, "writes": found.write, "together": found.total}
         words = [f"{way} {_figures(one)}" for way, one in ways.items() if one]
         yield f"{machine} with {name}: {'; '.join(words)}"
 
 
-def _sizes(machine: str, catalogue: Catalogue) -> str:
+def _sizes(machine: str, catalogue: Catalogue) -> Iterable[str]:
     series, vcpus = machine_name(machine)
     known = vcpus_of(catalogue, series)
-    if vcpus is None or not known:
-        return ""
-    return f"; of {series} the table has {', '.join(map(str, known))} vCPUs"
+    if vcpus is not None and known:
+        yield f"{machine}: of {series} the table has {', '.join(map(str, known))} vCPUs"
 
 
 def _figures(found: Ceiling) -> str:
