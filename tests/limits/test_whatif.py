@@ -163,9 +163,10 @@ def test_a_vm_size_nobody_documents_leaves_its_disks_to_bind_and_says_so():
     found = answer(question, [8 * KIB]).cases[0]
 
     assert found.operations_per_second == 5000
-    assert question.notices == (
+    (notice,) = question.notices
+    assert notice == (
         "Standard_DC2as_v6: no limit of its own is known; "
-        "the figures are of its disks alone, it may allow less",
+        "the figures are of its disks alone, it may allow less"
     )
 
 

@@ -183,11 +183,7 @@ def _lanes(
     found = {sku: _cap_of(catalogue, machine, sku) for sku in remote}
     caps = {sku: figure for sku, figure in found.items() if figure is not None}
     is_known = is_series(catalogue, machine_name(machine).series)
-    reasons = tuple(
-        unknown(machine, sku)
-        for sku in remote
-        if sku not in caps and is_known
-    )
+    reasons = tuple(unknown(machine, sku) for sku in remote if sku not in caps and is_known)
     if len(caps) < len(remote):
         return {}, reasons
     parts = [
