@@ -101,6 +101,16 @@ def test_a_limit_above_takes_the_blame_unless_this_rate_is_flat():
     assert after(*[(500.0, own)] * 10).on
 
 
+def test_below_a_limit_above_a_disk_at_its_own_is_known_by_its_sum_within_ten_seconds():
+    """Whatever level it had before: eight seconds on its line are asked for, not eight blocks."""
+    moved = Signs(Queue.DEEP, Level(520.0, 0.05, 4), waiting=26.0, excess=4.8, elsewhere=True)
+
+    assert not after((700.0, moved), *[(500.0, moved)] * 7).on
+    assert after((700.0, moved), *[(500.0, moved)] * 9).on
+    assert after((700.0, moved), *[(500.0, moved)] * 2, seconds=5.0).on
+    assert not after(*[(450.0, moved), (500.0, moved), (430.0, moved)] * 5, seconds=5.0).on
+
+
 def test_a_steady_share_of_cache_misses_makes_up_the_limit():
     hidden = Signs(Queue.DEEP, hidden=200.0)
 

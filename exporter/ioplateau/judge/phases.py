@@ -225,7 +225,8 @@ def follows(
         seconds += dt
         if not -burst <= ahead - slack * seconds <= burst + 2 * slack * seconds:
             return False
-        if count >= least and -below * seconds <= ahead <= above * seconds:
+        is_long = count >= least or seconds >= least
+        if count >= 2 and is_long and -below * seconds <= ahead <= above * seconds:
             return True
     return False
 
