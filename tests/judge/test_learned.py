@@ -2,6 +2,7 @@
 
 import json
 import random
+from itertools import chain
 
 import pytest
 
@@ -25,21 +26,22 @@ def told(
     settled=True,
     hints=(),
     size=4096.0,
+    seconds=1.0,
 ):
     plateau = plateau or Plateau()
     watched = WatchedFlow()
-    for second, (rate, wait) in enumerate(blocks):
+    for place, (rate, wait) in enumerate(blocks):
         tick = FlowTick(
-            1.0,
+            seconds,
             read_operations_per_second=rate,
             read_bytes_per_second=rate * size,
             read_await_seconds=wait,
             busy_ratio=1.0 if rate * wait > 1 else 0.5,
             in_flight=round(rate * wait),
         )
-        watched.look(tick, float(second), 1.0)
-        may = allowed and second >= allowed_from
-        plateau.step(watched, 1.0, doubts=doubts, allowed=may, settled=settled, hints=hints)
+        watched.look(tick, place * seconds, seconds)
+        may = allowed and place >= allowed_from
+        plateau.step(watched, seconds, doubts=doubts, allowed=may, settled=settled, hints=hints)
     return plateau
 
 
@@ -117,19 +119,36 @@ def test_two_at_a_time_that_take_six_times_as_long_are_a_limit_as_well():
 
 
 def test_blocks_of_many_seconds_say_more_each():
-    """Of five seconds a late look blurs a fifth of what it blurs of one: four blocks at the level do,
-    where seven of a second are asked for.
+    """Of five seconds a late look blurs a fifth of what it blurs of one, and they are a fifth of the
+    tries: three blocks at the level do, where five of a second are asked for.
     """
-    plateau = Plateau()
-    watched = WatchedFlow()
-    for second, (rate, wait) in enumerate([*CALM, *held(count=4, ripple=0.0003)]):
-        tick = FlowTick(
-            5.0, rate, 0.0, rate * 4096, 0.0, wait, busy_ratio=1.0, in_flight=round(rate * wait)
-        )
-        watched.look(tick, 5.0 * second, 5.0)
-        plateau.step(watched, 5.0, doubts=0, allowed=True)
+    assert told([*CALM, *held(count=3, ripple=0.0003)], seconds=5.0).on
+    assert not told([*CALM, *held(count=4, ripple=0.0003)]).on
 
-    assert plateau.on
+
+def test_a_level_to_which_every_gust_comes_back_is_a_limit_though_none_lasts_long_enough():
+    """What stands counts once for each gust, also where all of them stand at the same level."""
+    gusts = [[*held(ripple=0.002 + 0.0005 * (n % 3), count=4), *CALM] for n in range(12)]
+
+    assert not told([*CALM, *gusts[0], *gusts[1]]).on
+    assert [limit.value for limit in told([*CALM, *chain(*gusts)]).met()] == [
+        pytest.approx(500.0, rel=0.005)
+    ]
+
+
+def test_what_stands_in_gusts_stands_somewhere():
+    """A slow device that is asked in gusts waits at other levels too, though never for long."""
+    plateau = told(CALM)
+    for rate in (450.0, 470.0, 450.0, 470.0):
+        told([*CALM, *held(rate=rate, count=5)] * 4, plateau)
+
+    assert plateau.against(Dimension.IOPS, 520.0)["elsewhere_seconds"] > 10.0
+
+
+def test_long_blocks_stand_somewhere_after_some_seconds():
+    plateau = told([*CALM, *held(rate=450.0, count=5)], seconds=5.0)
+
+    assert plateau.against(Dimension.IOPS, 520.0)["elsewhere_seconds"] > 5.0
 
 
 def test_a_rate_that_trembles_for_late_looks_is_flat_if_latency_is():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from math import exp, log
+from math import ceil, exp, log
 from typing import NamedTuple, Protocol
 
 from ioplateau.judge import parameters as number
@@ -19,6 +19,8 @@ from ioplateau.judge.signals import DEEP, NONE, STRONG, Queue
 from ioplateau.judge.window import Level, Recent, echo, is_straight, level, regime, stays_behind
 from ioplateau.limits.budgets import Dimension
 from ioplateau.measure.nothing import NO_ENTRIES
+
+DIMENSIONS = Dimension.IOPS, Dimension.THROUGHPUT
 
 
 class Drawn(Protocol):
@@ -137,9 +139,12 @@ class Plateau:
         "_highest",
         "_looked",
         "_queued_at",
+        "_queued_before",
         "_runs",
         "_stands",
+        "_stretch",
         "_visits",
+        "_wholes",
         "belief",
         "ceilings",
         "dimension",
@@ -155,8 +160,11 @@ class Plateau:
         self._highest = {Dimension.IOPS: 0.0, Dimension.THROUGHPUT: 0.0}  # without a queue
         self._looked = 0.0  # seconds in which requests waited and no limit was found
         self._queued_at = 0.0  # operations per second, the last time requests waited
+        self._queued_before = 0  # blocks for which requests had waited, the last time they did
+        self._stretch = 0  # blocks since then that may be visits
         self._free_levels: list[float] = []  # levels that stayed when the queue went
         self._runs: list[tuple[float, float, float]] = []  # operations, bytes and seconds
+        self._wholes: list[tuple[float, float, float]] = []  # of blocks all of which waited
         self._calm: list[tuple[float, float]] = []
         self._stands = {Dimension.IOPS: Stands(), Dimension.THROUGHPUT: Stands()}
         # Rates of blocks in which requests waited all the time.
@@ -206,7 +214,7 @@ class Plateau:
         if not self.on:
             self._looked += dt
         if allowed:
-            self._stand(dt)
+            self._stand(drawn, dt)
             self._note_visit(drawn)
         may_learn = (
             allowed
@@ -215,7 +223,7 @@ class Plateau:
             and drawn.operations >= number.LEAST_OPERATIONS
         )
         evidence = self._recurrence(drawn, hints, weight) or (
-            may_learn and (self._flatness(drawn, dt, doubts) or self._return(drawn, doubts))
+            may_learn and (self._flatness(drawn, dt, doubts) or self._return(drawn, dt, doubts))
         )
         if not evidence:
             rate = drawn.operations if self.dimension is Dimension.IOPS else drawn.bytes
@@ -238,11 +246,16 @@ class Plateau:
         if self.on and gain >= 0:
             self._remember(evidence.dimension, evidence.value, dt)
 
-    def _stand(self, dt: float) -> None:
+    def _stand(self, drawn: Drawn, dt: float) -> None:
         """Where it stands while requests wait: gusts do not stand anywhere."""
+        if min(drawn.came, drawn.left) >= 1.0:
+            self._wholes.append((drawn.operations * dt, drawn.bytes * dt, dt))
+            del self._wholes[: -number.SUM_BLOCKS]
         runs = self._runs
         if len(runs) < number.SUM_BLOCKS:
-            return
+            runs = self._wholes[-max(number.LEVEL_LEAST, ceil(number.SUM_BLOCKS / dt)) :]
+            if min(drawn.came, drawn.left) < 1.0 or not _lasts(runs):
+                return
         for which, dimension in enumerate((Dimension.IOPS, Dimension.THROUGHPUT)):
             if self.on and dimension is not self.dimension:
                 continue  # where it stands follows from the other dimension's limit
@@ -340,27 +353,15 @@ class Plateau:
         """A level held under a queue that the application would not have held by itself."""
         if drawn.queued < number.LEVEL_LEAST:
             return None
-        dimension, held = self._flatter(drawn)
+        dimension, held = _flatter(drawn, *self._of_stretch(drawn))
         count = min(held.count, drawn.queued)
-        # Few at a time can not be many that wait: then it is the time they wait that tells.
-        deep = drawn.queue is DEEP or drawn.excess >= number.STEEP
+        deep = _is_deep(drawn)
         if drawn.is_locked and count >= 2 * number.LEVEL_LEAST and held.spread <= number.OFF_LEVEL:
             return Evidence(1.0, dimension, held.mean)  # no application moves like that
         if count < number.LEVEL_LEAST or self.is_elsewhere(dimension, held.mean):
             return None
-        # Of few operations one more or less is all that can be told, of a short block when it ended.
-        spread = max(
-            number.SAMPLING_SECONDS / dt,
-            held.spread,
-            number.COUNT_SPREAD / max(1.0, drawn.operations),
-        )
-        # How much a device ripples is its own, and once known is no news in the next block: the less
-        # if by its floor it has about one request in service (utilization law), as a device has that
-        # serves one after the other and does all it can. https://doi.org/10.1287/opre.9.3.383
-        is_serial = 0.5 <= drawn.outstanding - drawn.waiting <= 2.0
-        most = number.SUM_BLOCKS - 1 if is_serial else number.RIPPLE_STEPS
-        found = min(count - 1, most) * log(number.OTHERS_RIPPLE / spread)
-        asked = self._asked(drawn, doubts, dimension, held.mean)
+        found = _odds(drawn, held.spread, count, dt)
+        asked = self._asked(drawn, dt, doubts, dimension, held.mean)
         if not deep:
             asked += number.ASKED_SHALLOW
         slowly = found < asked and not _is_steady(drawn, dimension, held)
@@ -382,18 +383,23 @@ class Plateau:
 
     def _note_visit(self, drawn: Drawn) -> None:
         """The rates of a block in which requests waited from beginning to end; of those that stand,
-        only the first two, as it is how often a rate comes back that counts.
+        only the first two since the queue came, as it is how often a rate comes back that counts.
         """
+        if drawn.queue >= STRONG:
+            if drawn.queued <= self._queued_before:
+                self._stretch = 0
+            self._queued_before = drawn.queued
         if min(drawn.came, drawn.left) < 1.0:
             return
+        self._stretch += 1
         for dimension, rate in _rates(drawn):
             visits = self._visits[dimension]
             stands = [abs(each - rate) <= number.RIPPLE * rate for each in visits[-2:]]
-            if stands != [True, True]:
+            if self._stretch <= 2 or stands != [True, True]:
                 visits.append(rate)
                 del visits[: -number.VISITS]
 
-    def _return(self, drawn: Drawn, doubts: int) -> Evidence | None:
+    def _return(self, drawn: Drawn, dt: float, doubts: int) -> Evidence | None:
         """A level to which the rate came back again and again, and not to those beside it: a limit
         that binds for a second or two at a time. How many come there by chance is known from its
         neighbours (log-odds of Poisson counts).
@@ -415,38 +421,46 @@ class Plateau:
             found = count * log(count / chance) - count + chance if count > chance else 0.0
             if found > odds:
                 best, odds = (dimension, value), found
+        weight = 1.0
+        which, held = _flatter(drawn, *self._of_visits())
+        rate = drawn.operations if which is Dimension.IOPS else drawn.bytes
+        if held.count >= number.LEVEL_LEAST and abs(rate - held.mean) <= number.RIPPLE * rate:
+            found = _odds(drawn, held.spread, held.count, dt)
+            if not _is_deep(drawn):
+                found -= number.ASKED_SHALLOW
+            if found > odds:
+                best, odds, weight = (which, held.mean), found, number.OVERWHELMING_WEIGHT
         if best is None:
             return None
         dimension, value = best
-        if odds < self._asked(drawn, doubts, dimension, value) or self._is_vetoed(
+        if odds < self._asked(drawn, dt, doubts, dimension, value) or self._is_vetoed(
             drawn, dimension, Level(value, number.RIPPLE, number.LEVEL_LEAST)
         ):
             return None
-        return Evidence(1.0, dimension, value)
+        return Evidence(weight, dimension, value)
 
-    def _asked(self, drawn: Drawn, doubts: int, dimension: Dimension, value: float) -> float:
+    def _asked(
+        self, drawn: Drawn, dt: float, doubts: int, dimension: Dimension, value: float
+    ) -> float:
         """The log-odds that are asked before a level is one: more for each try, and for each reason
-        to doubt it.
+        to doubt it. Each block is a try, and long ones are few: the chance is the same in an hour.
         """
         asked = number.ASKED + number.TRY_WEIGHT * log(1.0 + self._looked / number.TRY_SECONDS)
+        asked -= log(dt)
         asked += number.ASKED_DOUBT * (doubts + (not drawn.own))
         return asked + max(0.0, self._moved(dimension, value))
 
     @staticmethod
-    def _flatter(drawn: Drawn) -> tuple[Dimension, Level]:
-        operations, volume = drawn.level_of(Dimension.IOPS), drawn.level_of(Dimension.THROUGHPUT)
-        if drawn.queued < operations.count:  # of the blocks in which requests waited
-            operations, volume = (
-                level(regime(drawn.values_of(dimension)[-drawn.queued :]))
-                for dimension in (Dimension.IOPS, Dimension.THROUGHPUT)
-            )
-        if operations.spread < 0.5 * volume.spread:
-            return Dimension.IOPS, operations
-        if volume.spread < 0.5 * operations.spread:
-            return Dimension.THROUGHPUT, volume
-        if drawn.bytes > number.LARGE_BYTES * drawn.operations:
-            return Dimension.THROUGHPUT, volume
-        return Dimension.IOPS, operations
+    def _of_stretch(drawn: Drawn) -> list[Level]:
+        """Operations and bytes of the blocks in which requests waited, up to now."""
+        levels = [drawn.level_of(Dimension.IOPS), drawn.level_of(Dimension.THROUGHPUT)]
+        if drawn.queued < levels[0].count:
+            return [level(regime(drawn.values_of(each)[-drawn.queued :])) for each in DIMENSIONS]
+        return levels
+
+    def _of_visits(self) -> list[Level]:
+        """Operations and bytes of the blocks that were visits, whatever came between."""
+        return [level(regime(self._visits[each][-2 * number.SUM_BLOCKS :])) for each in DIMENSIONS]
 
     def _is_vetoed(self, drawn: Drawn, dimension: Dimension, level: Level) -> bool:
         """Whether this level may be the application's own, on a device that became slow."""
@@ -578,6 +592,44 @@ class Plateau:
 
 def _rates(drawn: Drawn) -> tuple[tuple[Dimension, float], tuple[Dimension, float]]:
     return (Dimension.IOPS, drawn.operations), (Dimension.THROUGHPUT, drawn.bytes)
+
+
+def _lasts(runs: Sequence[tuple[float, float, float]]) -> bool:
+    """Whether these are enough to stand somewhere: SUM_BLOCKS of them, or of as many seconds."""
+    seconds = sum([run[2] for run in runs])
+    return len(runs) >= number.SUM_BLOCKS or (
+        len(runs) >= number.LEVEL_LEAST and seconds >= number.SUM_BLOCKS
+    )
+
+
+def _is_deep(drawn: Drawn) -> bool:
+    """Few at a time can not be many that wait: then it is the time they wait that tells."""
+    return drawn.queue is DEEP or drawn.excess >= number.STEEP
+
+
+def _flatter(drawn: Drawn, operations: Level, volume: Level) -> tuple[Dimension, Level]:
+    """In what a level is flat. Where both are, as requests are of one size, the size tells."""
+    if operations.spread < 0.5 * volume.spread:
+        return Dimension.IOPS, operations
+    if volume.spread < 0.5 * operations.spread:
+        return Dimension.THROUGHPUT, volume
+    if drawn.bytes > number.LARGE_BYTES * drawn.operations:
+        return Dimension.THROUGHPUT, volume
+    return Dimension.IOPS, operations
+
+
+def _odds(drawn: Drawn, spread: float, count: int, dt: float) -> float:
+    """Log-odds of a limit against chance, of so many blocks of this spread."""
+    # Of few operations one more or less is all that can be told, of a short block when it ended.
+    spread = max(
+        number.SAMPLING_SECONDS / dt, spread, number.COUNT_SPREAD / max(1.0, drawn.operations)
+    )
+    # How much a device ripples is its own, and once known is no news in the next block: the less
+    # if by its floor it has about one request in service (utilization law), as a device has that
+    # serves one after the other and does all it can. https://doi.org/10.1287/opre.9.3.383
+    is_serial = 0.5 <= drawn.outstanding - drawn.waiting <= 2.0
+    most = number.SUM_BLOCKS - 1 if is_serial else number.RIPPLE_STEPS
+    return min(count - 1, most) * log(number.OTHERS_RIPPLE / spread)
 
 
 def _is_steady(drawn: Drawn, dimension: Dimension, level: Level) -> bool:

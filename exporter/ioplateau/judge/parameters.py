@@ -38,8 +38,8 @@ OFF_LIMIT = 0.045
 # as many where a deep queue leaves no doubt.
 BURST_SECONDS = 0.5
 # Blocks over which sums are held, which stand at a level, and which another limit's shadow asks
-# for; a level is of twice as many, of which one in so many may be off it, and so many levels are kept.
-# Fitted; more than 8 hardly matter.
+# for (of blocks longer than a second so many seconds do); a level is of twice as many, of which one in
+# so many may be off it, and so many levels are kept. Fitted; more than 8 hardly matter.
 SUM_BLOCKS = 8
 # Share of a limit below which it needs no look, and no gust of one that binds stands. Fitted.
 AFAR = 0.35
@@ -134,9 +134,9 @@ SAMPLING_SECONDS = 0.003
 OTHERS_RIPPLE, RIPPLE_STEPS = 0.05, 11
 # Spread of a count known to one more or less. Physics: the root of a twelfth.
 COUNT_SPREAD = 0.29
-# Log-odds asked of flatness: of chance once in so many hours; more for each doubt (only a guess says
-# "slow"; there are known limits, which must be beaten; calls wait as long as an acknowledgement), and
-# where little waits. A sequential test's bounds: https://doi.org/10.1214/aoms/1177731118
+# Log-odds asked of flatness, with a try each second: of chance once in so many hours; more for each
+# doubt (only a guess says "slow"; there are known limits, which must be beaten; calls wait as long as an
+# acknowledgement), and where little waits. A sequential test's bounds: https://doi.org/10.1214/aoms/1177731118
 ASKED, ASKED_DOUBT, ASKED_SHALLOW = 9.0, 6.0, 2.0
 # Seconds of looking that make another try, and what the logarithm of tries adds. Fitted on slow
 # devices without a limit (none of them in 12 h called so, with two seeds).
