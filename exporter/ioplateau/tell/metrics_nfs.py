@@ -50,13 +50,19 @@ class NfsMount(NamedTuple):
     rates: MountRates | None  # over the rate window
 
 
-class NfsOperation(NamedTuple):
+class NfsCalls(NamedTuple):
     """One kind of call of one superblock."""
+
+    now: Operation
+    is_upkeep: bool
+
+
+class NfsOperation(NamedTuple):
+    """READ, READ_PLUS or WRITE of one superblock, or another kind of call that went wrong."""
 
     now: Operation
     rates: OperationRates | None  # over the rate window, of DATA
     is_data: bool
-    is_upkeep: bool
     is_quiet: bool  # no call completed in the rate window: its rates are zero, not unknown
 
 
@@ -78,20 +84,30 @@ def _whole(mount: NfsMount) -> Iterable[tuple[Labels, NfsMount]]:
     yield (mount.state.mount,), mount
 
 
-def _by_operation(mount: NfsMount) -> Iterator[tuple[Labels, NfsOperation]]:
-    recent = mount.rates.operations if mount.rates else {}
-    window = mount.state.window
-    watched = window.before.operations if window and mount.rates else {}
-    for name, now in sorted(mount.state.now.operations.items()):
-        if not now.operations and not now.transmissions:
-            continue
+def _used(mount: NfsMount) -> list[tuple[str, Operation]]:
+    found = sorted(mountstats.everything(mount.state.now.operations).items())
+    return [(name, now) for name, now in found if now.operations or now.transmissions]
+
+
+def _by_operation(mount: NfsMount) -> Iterator[tuple[Labels, NfsCalls]]:
+    for name, now in _used(mount):
+        yield (mount.state.mount, name), NfsCalls(now, name in UPKEEP)
+
+
+def _calls_follow_from(mount: NfsMount) -> tuple[object, ...]:
+    return mount.state.mount, mount.state.now.operations
+
+
+def _of_data_or_faulty(mount: NfsMount) -> Iterator[tuple[Labels, NfsOperation]]:
+    measured, window = mount.rates, mount.state.window
+    watched = window.before.operations if window and measured else {}
+    for name, now in _used(mount):
         is_data = name in DATA
-        rates = recent.get(name) if is_data else None
+        if not (is_data or now.transmissions > now.operations or now.timeouts or now.errors):
+            continue
+        rates = measured.operation(name) if is_data and measured else None
         is_quiet = is_data and name in watched and rates is None
-        yield (
-            (mount.state.mount, name),
-            NfsOperation(now, rates, is_data, name in UPKEEP, is_quiet),
-        )
+        yield (mount.state.mount, name), NfsOperation(now, rates, is_data, is_quiet)
 
 
 def _operations_follow_from(mount: NfsMount) -> tuple[object, ...]:
@@ -170,7 +186,7 @@ def _rate(operation: NfsOperation, value: Callable[[OperationRates], float]) -> 
     return value(operation.rates)
 
 
-OPERATIONS: MetricTable[NfsMount, NfsOperation] = MetricTable(
+CALLS: MetricTable[NfsMount, NfsCalls] = MetricTable(
     "NFS superblocks, by operation",
     ("mount", "operation"),
     mounts,
@@ -191,6 +207,16 @@ OPERATIONS: MetricTable[NfsMount, NfsOperation] = MetricTable(
             "Time calls were on the wire and in the server; not of mounting and lease upkeep.",
             lambda o: None if o.is_upkeep else _seconds(o.now.rtt_milliseconds),
         ),
+    ),
+    basis=_calls_follow_from,
+)
+
+OPERATIONS: MetricTable[NfsMount, NfsOperation] = MetricTable(
+    "NFS superblocks, reads and writes",
+    ("mount", "operation"),
+    mounts,
+    _of_data_or_faulty,
+    (
         counter(
             "nfs_operation_queue_seconds_total",
             "Time calls waited on the client for a slot or the connection; of reads and writes.",
@@ -314,4 +340,4 @@ IDENTITY: MetricTable[NfsMount, NfsMount] = MetricTable(
     basis=_description_follows_from,
 )
 
-TABLES = (OPERATIONS, PAYLOAD, SUPERBLOCKS, IDENTITY)
+TABLES = (CALLS, OPERATIONS, PAYLOAD, SUPERBLOCKS, IDENTITY)

@@ -17,7 +17,7 @@ from ioplateau.measure.mountstats.growth import (
 )
 from ioplateau.measure.mountstats.nfslines import NfsConnection, NfsConnections
 from ioplateau.measure.mountstats.nfsrecords import Mount, MountTable, parse
-from ioplateau.measure.mountstats.nfstables import DATA, Operation, data
+from ioplateau.measure.mountstats.nfstables import DATA, Operation, data, everything
 
 __all__ = [
     "DATA",
@@ -32,6 +32,7 @@ __all__ = [
     "OperationRates",
     "client_rates",
     "data",
+    "everything",
     "has_lost_data",
     "is_continuous",
     "parse",

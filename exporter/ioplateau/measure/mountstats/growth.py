@@ -7,13 +7,13 @@ https://git.linux-nfs.org/?p=steved/nfs-utils.git;a=blob;f=tools/nfs-iostat/nfs-
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from operator import le
 from typing import NamedTuple
 
 from ioplateau.measure.mountstats.nfslines import NfsConnection
 from ioplateau.measure.mountstats.nfsrecords import Mount
-from ioplateau.measure.mountstats.nfstables import DATA, Operation, data
+from ioplateau.measure.mountstats.nfstables import DATA, Operation, data, everything
 
 SERVER_READ, SERVER_WRITE = 4, 5  # columns of `bytes:`: payload of READ and WRITE calls
 
@@ -106,14 +106,61 @@ class OperationRates(NamedTuple):
 
 
 class MountRates(NamedTuple):
-    """One superblock over one interval. Payload bytes are server_read and server_write."""
+    """One superblock over one interval, computed when asked for."""
 
+    before: Mount
+    after: Mount
     elapsed_seconds: float
-    read_bytes_per_second: float | None  # None: no readable `bytes:` line
-    write_bytes_per_second: float | None
-    operations_per_second: float  # every kind
-    operations: Mapping[str, OperationRates]  # those that completed calls in the interval
-    data: OperationRates | None  # READ, READ_PLUS and WRITE together
+
+    # Payload is what server_read and server_write count. None: no readable `bytes:` line.
+    @property
+    def read_bytes_per_second(self) -> float | None:
+        return self._payload(SERVER_READ)
+
+    @property
+    def write_bytes_per_second(self) -> float | None:
+        return self._payload(SERVER_WRITE)
+
+    def _payload(self, column: int) -> float | None:
+        before, after = self.before.bytes, self.after.bytes
+        if min(len(before), len(after)) <= column:
+            return None
+        return (after[column] - before[column]) / self.elapsed_seconds
+
+    @property
+    def operations_per_second(self) -> float:
+        """Of every kind."""
+        return (
+            sum(each.grown.operations for each in self.operations.values()) / self.elapsed_seconds
+        )
+
+    @property
+    def operations(self) -> dict[str, OperationRates]:
+        """Those that completed calls in the interval."""
+        if self.before.operations is self.after.operations:
+            return {}
+        return self._of(self.after.operations)
+
+    @property
+    def data(self) -> OperationRates | None:
+        """READ, READ_PLUS and WRITE together; None: none was completed."""
+        moved = [each.grown for each in self._of(DATA).values()]
+        return OperationRates(_sum(moved), self.elapsed_seconds) if moved else None
+
+    def operation(self, name: str) -> OperationRates | None:
+        """One of `operations`."""
+        now = self.after.operations.get(name)
+        was = self.before.operations.get(name, _NEVER)
+        # Not in `before` means never used until now, unless its line could not be read.
+        if now is None or was is now or (was is _NEVER and _is_unreadable(self.before, name)):
+            return None
+        if now.operations <= was.operations:
+            return None
+        return OperationRates(_difference(was, now), self.elapsed_seconds)
+
+    def _of(self, names: Iterable[str]) -> dict[str, OperationRates]:
+        found = ((name, self.operation(name)) for name in names)
+        return {name: rates for name, rates in found if rates is not None}
 
 
 class ConnectionRates(NamedTuple):
@@ -192,42 +239,11 @@ def rates(before: Mount, after: Mount, elapsed_seconds: float) -> MountRates | N
     """Rates between two readings of a superblock, or None if the counters began anew."""
     if elapsed_seconds <= 0 or not is_continuous(before, after):
         return None
-    grown: dict[str, Operation] = {}
     if before.operations is not after.operations:
-        if not all(
-            _goes_on(was, after.operations.get(name), after, name)
-            for name, was in before.operations.items()
-        ):
+        was, now = everything(before.operations), everything(after.operations)
+        if not all(_goes_on(one, now.get(name), after, name) for name, one in was.items()):
             return None
-        grown = _grown(before, after)
-    moved = [grown[name] for name in DATA if name in grown]
-    return MountRates(
-        elapsed_seconds,
-        _payload(before, after, SERVER_READ, elapsed_seconds),
-        _payload(before, after, SERVER_WRITE, elapsed_seconds),
-        sum(each.operations for each in grown.values()) / elapsed_seconds,
-        {name: OperationRates(each, elapsed_seconds) for name, each in grown.items()},
-        OperationRates(_sum(moved), elapsed_seconds) if moved else None,
-    )
-
-
-def _payload(before: Mount, after: Mount, column: int, elapsed_seconds: float) -> float | None:
-    if min(len(before.bytes), len(after.bytes)) <= column:
-        return None
-    return (after.bytes[column] - before.bytes[column]) / elapsed_seconds
-
-
-def _grown(before: Mount, after: Mount) -> dict[str, Operation]:
-    """By how much each operation grew, of those that completed calls."""
-    grown = {}
-    for name, now in after.operations.items():
-        was = before.operations.get(name, _NEVER)
-        # Not in `before` means never used until now, unless its line could not be read.
-        if was is now or (was is _NEVER and _is_unreadable(before, name)):
-            continue
-        if now.operations > was.operations:
-            grown[name] = _difference(was, now)
-    return grown
+    return MountRates(before, after, elapsed_seconds)
 
 
 _NEVER = Operation(0, 0, 0, 0, 0, 0, 0, 0, 0)

@@ -61,11 +61,17 @@ class Operations(Mapping[str, Operation]):
         if known is None:
             if name not in self.places:
                 raise KeyError(name)
-            # All of them at once: who asks for one asks for the others.
+            known = self.everything()[name]
+        return known
+
+    def everything(self) -> Mapping[str, Operation]:
+        """All of them, in their order: who asks for one of the others asks for each."""
+        known = self.known
+        if len(known) < len(self.places):
             lines = self._text.split(b"\n")
-            rest = {each: parsed(lines[at]) for each, at in self.places.items()}
-            self.known = {**rest, **self.known}
-            known = self.known[name]
+            known = self.known = {
+                name: known.get(name) or parsed(lines[at]) for name, at in self.places.items()
+            }
         return known
 
     @overload
@@ -114,6 +120,11 @@ class Operations(Mapping[str, Operation]):
 def data(operations: Mapping[str, Operation]) -> Mapping[str, Operation]:
     """Those of DATA, perhaps among others, without a look at the text."""
     return operations.known if isinstance(operations, Operations) else operations
+
+
+def everything(operations: Mapping[str, Operation]) -> Mapping[str, Operation]:
+    """All of them, in their order, where each look costs little."""
+    return operations.everything() if isinstance(operations, Operations) else operations
 
 
 def parsed(line: bytes) -> Operation:
