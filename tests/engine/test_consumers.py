@@ -50,7 +50,7 @@ def grouped(*busiest, total):
 def found(blob, mount_table=b""):
     consumers = Consumers()
     assert consumers.take(10.0, blob) == ()
-    return consumers.by_budget(11.0, BUDGETS, DEVICES.get, mount_table)
+    return consumers.by_budget(11.0, BUDGETS, lambda: DEVICES.get, mount_table)
 
 
 def test_groups_are_named_by_what_the_kernel_counts_of_them_on_the_disk():
@@ -153,8 +153,8 @@ def test_a_look_holds_until_the_next_one_is_due():
     consumers = Consumers()
     consumers.take(10.0, look([process(7, 1, ["8:16"])]) | {"next_seconds": 20.0})
 
-    assert DISK in consumers.by_budget(34.0, BUDGETS, DEVICES.get, None)
-    assert consumers.by_budget(36.0, BUDGETS, DEVICES.get, None) == {}
+    assert DISK in consumers.by_budget(34.0, BUDGETS, lambda: DEVICES.get, None)
+    assert consumers.by_budget(36.0, BUDGETS, lambda: DEVICES.get, None) == {}
 
 
 @pytest.mark.parametrize("odd", ["nan", "inf", -5, None, 1e300])
@@ -162,8 +162,8 @@ def test_an_odd_promise_of_a_next_look_holds_for_minutes_at_most(odd):
     consumers = Consumers()
     assert consumers.take(10.0, look([process(7, 1, ["8:16"])]) | {"next_seconds": odd}) == ()
 
-    assert DISK in consumers.by_budget(24.0, BUDGETS, DEVICES.get, None)
-    assert consumers.by_budget(400.0, BUDGETS, DEVICES.get, None) == {}
+    assert DISK in consumers.by_budget(24.0, BUDGETS, lambda: DEVICES.get, None)
+    assert consumers.by_budget(400.0, BUDGETS, lambda: DEVICES.get, None) == {}
 
 
 def test_what_may_not_be_seen_is_said():
@@ -202,9 +202,21 @@ def test_a_look_holds_for_a_while_and_then_no_more():
     consumers = Consumers()
     consumers.take(10.0, look([process(7, 1, ["8:16"])]))
 
-    assert DISK in consumers.by_budget(20.0, BUDGETS, DEVICES.get, None)
-    assert consumers.by_budget(26.0, BUDGETS, DEVICES.get, None) == {}
-    assert consumers.by_budget(11.0, BUDGETS, DEVICES.get, None) == {}
+    assert DISK in consumers.by_budget(20.0, BUDGETS, lambda: DEVICES.get, None)
+    assert consumers.by_budget(26.0, BUDGETS, lambda: DEVICES.get, None) == {}
+    assert consumers.by_budget(11.0, BUDGETS, lambda: DEVICES.get, None) == {}
+
+
+def test_what_was_told_of_a_look_stays_when_another_follows():
+    consumers = Consumers()
+    consumers.take(10.0, look([process(7, 1, ["8:16"])]))
+    before = consumers.by_budget(10.0, BUDGETS, lambda: DEVICES.get, None)
+    consumers.take(13.0, look([process(8, 1, ["8:16"])]))
+    after = consumers.by_budget(13.0, BUDGETS, lambda: {}.get, None)
+
+    assert [each.label for each in before[DISK].processes] == ["fio (pid 7)"]
+    assert DISK not in after
+    assert {*before} == {DISK, VOLUME}
 
 
 @pytest.mark.parametrize(

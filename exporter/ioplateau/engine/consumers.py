@@ -9,8 +9,8 @@ mm/page-writeback.c).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from ioplateau.engine.follower import NOTHING, Follower, Moment, Outcome
 from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey, Kind
@@ -50,12 +50,16 @@ class Devices(NamedTuple):
     own: frozenset[str]  # numbers of the flow alone: a request counts on each level of a stack
 
 
+# The devices of a disk or mount; None: not known, or it is neither.
+DevicesOf: TypeAlias = Callable[[FlowKey], Devices | None]
+
+
 class Consumers(Follower):
     """Remembers the last look, and whom it showed."""
 
     def __init__(self) -> None:
         self._look: _Look | None = None
-        self._found: dict[BudgetKey, BudgetConsumers] = {}
+        self._found: Mapping[BudgetKey, BudgetConsumers] = NO_ENTRIES
         self._is_new = False
 
     def follow(self, found: object, moment: Moment) -> Outcome:
@@ -74,25 +78,62 @@ class Consumers(Follower):
         self,
         at: float,
         budgets: Mapping[BudgetKey, Budget],
-        devices: Callable[[FlowKey], Devices | None],
+        devices: Callable[[], DevicesOf],
         mount_table: bytes | None,
     ) -> Mapping[BudgetKey, BudgetConsumers]:
-        """Who draws on each budget now; nothing where no look is fresh."""
+        """Who draws on each budget now; nothing where no look is fresh. devices: asked with a new
+        look.
+        """
         look = self._look
         if look is None:
             return NO_ENTRIES
         if at - look.at > look.holds_seconds:
-            self._look, self._found = None, {}
+            self._look, self._found = None, NO_ENTRIES
         elif self._is_new:
             self._is_new = False
-            volumes = tuple(_pod_volumes(mount_table or b""))
-            self._found = {
-                key: _drawn(look, of, volumes)
-                for key, budget in budgets.items()
-                if key.kind is not Kind.CGROUP  # its own limit names it already
-                and (of := [d for member in budget.members if (d := devices(member)) is not None])
-            }
+            self._found = _Drawn(look, budgets, devices(), mount_table or b"")
         return self._found
+
+
+class _Drawn(Mapping[BudgetKey, BudgetConsumers]):
+    """Who draws on each budget, found out of those that somebody asks for. It rests on nothing that
+    changes later, since any thread may ask at any time.
+    """
+
+    def __init__(
+        self,
+        look: _Look,
+        budgets: Mapping[BudgetKey, Budget],
+        devices: DevicesOf,
+        mount_table: bytes,
+    ) -> None:
+        self._look = look
+        self._budgets = budgets
+        self._devices = devices
+        self._mount_table = mount_table
+        self._made: dict[BudgetKey, BudgetConsumers] = {}
+
+    def __getitem__(self, key: BudgetKey) -> BudgetConsumers:
+        made = self._made.get(key)
+        if made is None:
+            of = self._of(key)
+            if not of:
+                raise KeyError(key)
+            volumes = tuple(_pod_volumes(self._mount_table))
+            made = self._made[key] = _drawn(self._look, of, volumes)
+        return made
+
+    def _of(self, key: BudgetKey) -> list[Devices]:
+        budget = self._budgets.get(key)
+        if budget is None or key.kind is Kind.CGROUP:  # its own limit names it already
+            return []
+        return [d for member in budget.members if (d := self._devices(member)) is not None]
+
+    def __iter__(self) -> Iterator[BudgetKey]:
+        return iter([key for key in self._budgets if self._of(key)])
+
+    def __len__(self) -> int:
+        return len([*self])
 
 
 def _pod_volumes(mount_table: bytes) -> Iterable[tuple[str, PodVolume]]:

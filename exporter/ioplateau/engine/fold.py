@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ioplateau import saved
 from ioplateau.engine import accounts, surroundings
 from ioplateau.engine.accounts import Accounts, SavedAccounts
-from ioplateau.engine.consumers import Devices, devices_of_disk, devices_of_mount
+from ioplateau.engine.consumers import Devices, DevicesOf, devices_of_disk, devices_of_mount
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.engine.sources import SOURCES, Followed, Followers
 from ioplateau.judge.flows import FlowTick
@@ -103,11 +103,16 @@ class Engine:
             flows.update(source.take(snapshot, interval, gap=gap))
         return flows
 
-    def _devices_of(self, flow: FlowKey) -> Devices | None:
-        """The block devices or the file system of a disk or mount, for who draws on it."""
-        if flow.kind == "disk" and self._last is not None:
-            return devices_of_disk(flow.name, self._disks.numbers, self._last.static)
-        return devices_of_mount(self._nfs.entry_of(flow.name)) if flow.kind == "nfs" else None
+    def _devices_of(self, static: Static) -> DevicesOf:
+        """Tells the block devices or the file system of a disk or mount, for who draws on it."""
+        numbers, entries = self._disks.numbers, self._nfs.entries
+
+        def of(flow: FlowKey) -> Devices | None:
+            if flow.kind == "disk":
+                return devices_of_disk(flow.name, numbers, static)
+            return devices_of_mount(entries.get(flow.name)) if flow.kind == "nfs" else None
+
+        return of
 
     def _layout(self, snapshot: Snapshot) -> Topology:
         """Who draws on what; made anew when the machine's shape or the settings changed."""
@@ -191,7 +196,10 @@ class Engine:
             sold=self._last_sold,
             rules=self._settings.rules,
             consumers=self._consumers.by_budget(
-                snapshot.mono, layout.budgets, self._devices_of, snapshot.static.mountinfo
+                snapshot.mono,
+                layout.budgets,
+                lambda: self._devices_of(snapshot.static),
+                snapshot.static.mountinfo,
             ),
             notices=(
                 *surroundings.notices(snapshot.static.files),

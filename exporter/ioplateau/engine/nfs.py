@@ -210,10 +210,10 @@ class Nfs(Follower):
             }
         )
 
-    def entry_of(self, label: str) -> MountEntry | None:
-        """The line of mountinfo of a mount; None: not known."""
-        mounts = self._now.superblocks.values()
-        return next((each.entry for each in mounts if each.label == label), None)
+    @property
+    def entries(self) -> dict[str, MountEntry | None]:
+        """The line of mountinfo of each mount, by its label; None: not known."""
+        return {each.label: each.entry for each in self._now.superblocks.values()}
 
     def _sockets_of(
         self, client: NfsClient, tcp: tuple[TcpSocket, ...] | None

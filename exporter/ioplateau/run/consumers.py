@@ -66,7 +66,7 @@ class ConsumersReader:
 
     def __call__(self, state: State) -> None:
         """Look for a while if anything is throttled."""
-        if any(each.verdict.word is Word.THROTTLED for each in state.budgets.values()):
+        if any(verdict.word is Word.THROTTLED for verdict in state.held):
             self.want()
 
     def want(self) -> None:
@@ -74,7 +74,7 @@ class ConsumersReader:
         self._wanted_until = self._clock.mono() + WANTED_SECONDS
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name=NAME, daemon=True)
-            self._sampler.add(Source(NAME, self._latest))
+            self._sampler.add(Source(NAME, self._latest, is_prompt=lambda: True))
             self._thread.start()
         self._wake.set()
 

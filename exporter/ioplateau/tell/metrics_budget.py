@@ -42,10 +42,11 @@ def flows(scene: Scene) -> Iterator[FlowSeconds]:
 
 
 def throttled_and_drawn_on(scene: Scene) -> Iterator[DrawnOn]:
-    for key, consumers in sorted(scene.state.consumers.items()):
-        budget = scene.state.budgets.get(key)
-        if budget is not None and budget.verdict.word is Word.THROTTLED:
-            yield key, consumers
+    for budget in budgets(scene):
+        if budget.verdict.word is Word.THROTTLED:
+            consumers = scene.state.consumers.get(budget.budget.key)
+            if consumers is not None:
+                yield budget.budget.key, consumers
 
 
 def _first_groups(drawn_on: DrawnOn) -> Iterator[tuple[Labels, Consumer]]:
