@@ -218,3 +218,16 @@ def test_a_network_namespace_shows_its_own_connections_only(stack):
     )
 
     assert elsewhere.stdout == "[]\n"
+
+
+def test_only_a_search_for_connections_may_wait(stack, clock):
+    server = Server(stack)
+    server.connect()
+    asked = diagnostics(stack, clock, server.port)
+    assert not asked.is_prompt
+
+    asked.read()
+    assert asked.is_prompt
+    asked.find_soon()
+    clock.now += FIND_AGAIN_SECONDS
+    assert not asked.is_prompt

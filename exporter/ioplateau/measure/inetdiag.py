@@ -66,6 +66,11 @@ class SocketDiagnostics:
             self._find_at = min(self._find_at, now + FIND_AGAIN_SECONDS)
         return found
 
+    @property
+    def is_prompt(self) -> bool:
+        """Whether a read only asks for the connections that are known, which never waits."""
+        return self._clock() < self._find_at
+
     def find_soon(self) -> None:
         """There may be new ones."""
         self._find_at = min(self._find_at, self._found_at + FIND_AGAIN_SECONDS)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ioplateau.measure import cgroups, interfaces
 from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import MOUNTSTATS, Snapshot
-from ioplateau.run.clock import Clock, SystemClock
+from ioplateau.run.clock import Clock
 from ioplateau.run.sampler import Sampler, SamplerSettings, Source, files
 from ioplateau.run.settings import ServeSettings
 
@@ -27,27 +27,46 @@ def sampler_for(settings: ServeSettings, clock: Clock) -> Sampler:
     # Whatever hangs, there must be time left in the tick for the rest of it; and on a machine
     # that is short of CPU a healthy source takes its 0.1 s.
     patience = min(max(0.4 * settings.engine.interval_seconds, 0.2), 0.4)
-    sources = (*files(host), links, _groups(host))
+    sources = (*files(host), links, LimitedGroups(host, clock).source())
     return Sampler(host, clock, sources, SamplerSettings(answer_seconds=patience))
 
 
-def _groups(host: Host) -> Source:
-    """Control groups with a block limit: which there are is looked up every 30 s."""
-    clock = SystemClock()
-    due, found = 0.0, cgroups.Limited()
+class LimitedGroups:
+    """Control groups with a block limit. Which there are, and whether any can be seen, is looked up
+    every 30 s, on the thread that may wait.
+    """
 
-    def read() -> list[dict[str, object]]:
-        nonlocal due, found
-        if clock.mono() >= due:
-            cgroups.require(host)
-            found = cgroups.limited(host)
-            due = clock.mono() + GROUPS_SECONDS
-        return cgroups.read(host, found)
+    def __init__(self, host: Host, clock: Clock) -> None:
+        self._host = host
+        self._clock = clock
+        self._due = float("-inf")
+        self._found = cgroups.Limited()
+        self._refusal: OSError | None = None
 
-    def is_prompt() -> bool:
-        return not found.places and clock.mono() < due
+    def source(self) -> Source:
+        """What a sampler reads."""
+        place = self._host.place("/sys/fs/cgroup")
+        return Source("cgroups", self.read, place=place, is_prompt=self.is_prompt)
 
-    return Source("cgroups", read, place=host.place("/sys/fs/cgroup"), is_prompt=is_prompt)
+    def read(self) -> list[dict[str, object]]:
+        now = self._clock.mono()
+        if now >= self._due:
+            self._look()
+            self._due = now + GROUPS_SECONDS
+        if self._refusal is not None:
+            raise OSError(*self._refusal.args, self._refusal.filename)
+        return cgroups.read(self._host, self._found)
+
+    def _look(self) -> None:
+        try:
+            cgroups.require(self._host)
+        except OSError as error:
+            self._refusal, self._found = error, cgroups.Limited()
+        else:
+            self._refusal, self._found = None, cgroups.limited(self._host)
+
+    def is_prompt(self) -> bool:
+        return not self._found.places and self._clock.mono() < self._due
 
 
 class NfsSockets:
@@ -81,13 +100,17 @@ class NfsSockets:
         # A refusal is the source's own to tell.
         with suppress(OSError):
             inetdiag.SocketDiagnostics(self._ports).close()
-        self._sampler.add(Source("tcp", self._read))
+        self._sampler.add(Source("tcp", self._read, is_prompt=self._is_prompt))
+
+    def _is_prompt(self) -> bool:
+        diagnostics = self._diagnostics
+        return diagnostics is not None and not self._is_changed and diagnostics.is_prompt
 
     def _read(self) -> object:
         from ioplateau.measure.inetdiag import SocketDiagnostics
 
         if self._diagnostics is None:
-            self._diagnostics = SocketDiagnostics(self._ports)  # belongs to the reader's thread
+            self._diagnostics = SocketDiagnostics(self._ports)
         if self._is_changed:
             self._is_changed = False
             self._diagnostics.find_soon()

@@ -1,0 +1,77 @@
+"""Control groups with a limit, as a sampler reads them: looked up seldom, and not by who may not wait."""
+
+import pytest
+
+from ioplateau.measure.host import Host
+from ioplateau.run.sources import GROUPS_SECONDS, LimitedGroups
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def mono(self):
+        return self.now
+
+    wall = boot = mono
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def made(root, name, limit="8:16 riops=500\n"):
+    group = root / "sys/fs/cgroup" / name
+    group.mkdir(parents=True)
+    (root / "sys/fs/cgroup/cgroup.controllers").write_text("io\n")
+    (group / "io.max").write_text(limit)
+
+
+def test_where_no_hierarchy_is_mounted_the_reason_is_told_each_time_and_looked_up_seldom(
+    tmp_path, clock
+):
+    groups = LimitedGroups(Host(tmp_path), clock)
+    assert not groups.is_prompt()
+    for _ in range(2):
+        with pytest.raises(FileNotFoundError) as refused:
+            groups.read()
+        assert refused.value.filename == str(tmp_path / "sys/fs/cgroup")
+        assert groups.is_prompt()
+
+    made(tmp_path, "db")
+    clock.now += GROUPS_SECONDS - 1
+    with pytest.raises(FileNotFoundError):
+        groups.read()
+    clock.now += 1
+    assert not groups.is_prompt()
+    assert [each["path"] for each in groups.read()] == ["/db"]
+
+
+def test_a_hierarchy_that_is_gone_is_told(tmp_path, clock):
+    made(tmp_path, "db")
+    groups = LimitedGroups(Host(tmp_path), clock)
+    assert [each["path"] for each in groups.read()] == ["/db"]
+
+    (tmp_path / "sys/fs/cgroup").rename(tmp_path / "elsewhere")
+    clock.now += GROUPS_SECONDS
+    with pytest.raises(FileNotFoundError):
+        groups.read()
+
+
+def test_groups_with_a_limit_are_read_by_who_may_wait(tmp_path, clock):
+    made(tmp_path, "db")
+    groups = LimitedGroups(Host(tmp_path), clock)
+    groups.read()
+
+    assert not groups.is_prompt()
+
+
+def test_where_no_group_has_a_limit_nothing_is_read_until_the_next_look(tmp_path, clock):
+    made(tmp_path, "db", limit="")
+    groups = LimitedGroups(Host(tmp_path), clock)
+
+    assert groups.read() == []
+    assert groups.is_prompt()
+    clock.now += GROUPS_SECONDS
+    assert not groups.is_prompt()
