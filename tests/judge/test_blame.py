@@ -63,6 +63,24 @@ def test_one_request_at_a_time_that_waits_as_long_as_a_deep_sibling_shares_its_q
     assert of_disks(pool) is Culprit.VM
 
 
+def test_what_a_disk_asked_now_and_then_has_shown_holds_while_its_siblings_queue_stands():
+    """Seven requests, one at a time, in one second of eight: half of that second is all they wait."""
+    busy, free = [(56.0, 0.072)] * 20, [(100.0, 0.002)] * 2
+    seldom = [(7.0, 0.071) if n % 8 == 0 else (0.0, 0.0) for n in range(20)]
+
+    assert of_disks(pooled(busy, seldom)) is Culprit.VM
+    again = pooled([*busy, *free, *busy[:6]], [*seldom, *[(0.0, 0.0)] * 8])
+    assert of_disks(again) is Culprit.EITHER
+
+
+def test_a_disk_asked_now_and_then_that_is_served_at_once_takes_back_what_it_has_shown():
+    seldom = [
+        (7.0, 0.071) if n == 8 else (7.0, 0.002) if n == 16 else (0.0, 0.0) for n in range(20)
+    ]
+
+    assert of_disks(pooled([(56.0, 0.072)] * 20, seldom)) is Culprit.EITHER
+
+
 def test_a_disk_of_which_no_request_is_answered_yet_waits_in_its_siblings_queue():
     """One request at a time that waits 2.3 s is answered in every third second."""
     seldom = [(1.0, 2.3) if n % 3 == 0 else (0.0, 0.0) for n in range(18)]

@@ -152,8 +152,9 @@ STANDS_HALF_SECONDS, STANDS_HERE, STANDS_SECONDS = 900.0, 0.25, 20.0
 # Blocks of waiting that are kept, to tell a level they come back to from what is beside it: two minutes;
 # and how far that reaches, in widths of the level.
 VISITS, BESIDE = 120, 3
-# Completions a second below which nothing is learned, or idle: of so few one more or less is a fifth,
-# and no provider sells so little: it is what a server that stalls lets through.
+# Completions a second below which nothing is learned, or idle, and of which on requests of one at a time
+# have a mean: of so few one more or less is a fifth, and no provider sells so little: it is what a server
+# that stalls lets through.
 LEAST_OPERATIONS = 5.0
 # Bytes of a request where the usual ratios of bytes to operations cross. Document: Azure, AWS.
 LARGE_BYTES = 40 * 1024

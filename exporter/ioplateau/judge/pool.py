@@ -46,6 +46,7 @@ class Pool(Levels):
         "hidden_operations",
         "is_cache",
         "is_held",
+        "is_sampled",
         "known",
         "left",
         "median_delay",
@@ -84,6 +85,7 @@ class Pool(Levels):
         self.near = False
         self.known = True
         self.alike = False
+        self.is_sampled = False  # what says so is a member with one request at a time
         self.median_delay = 0.0
         self._clear()
 
@@ -178,8 +180,9 @@ class Pool(Levels):
         if self.active_members > 1:
             self._correlate(dt)
         else:
+            # One request at a time, now and then, is enough: while nobody else asks, it holds.
             self.together = None
-            self.alike = False
+            self.alike = self.alike and self.is_sampled and self.is_held
             self.median_delay = 0.0
         self.queue = self._queue(free, strong, weak=weak)
         if self.queue >= STRONG:
@@ -257,6 +260,7 @@ class Pool(Levels):
                 by_group[member.group] = max(by_group.get(member.group, 0.0), watched.delay)
             elif watched.delay > 0:
                 light.append(member)
+        self.is_sampled = False
         delays = sorted(by_group.values())
         self.median_delay = median = delays[len(delays) // 2] if delays else 0.0
         if len(delays) > 1:
@@ -267,6 +271,7 @@ class Pool(Levels):
         others = [m.watched.delay for m in light if m.group not in by_group]
         if others:
             self.alike = _near(others, median, number.APART_DELAY) > 0.5 * len(others)
+            self.is_sampled = True
             return
         whole = [m.watched.delay for m in self.moving if m.watched.queue >= STRONG]
         near = _near(whole, median, number.NEAR_DELAY)

@@ -364,7 +364,8 @@ class WatchedFlow(Levels):
                 queue = WEAK
         self.queue = queue
         if queue >= STRONG or (
-            excess >= number.OVERWHELMING_EXCESS and waiting >= number.SHARE_WAITING
+            excess >= number.OVERWHELMING_EXCESS
+            and (waiting >= number.SHARE_WAITING or self.operations >= number.LEAST_OPERATIONS)
         ):
             # Also of one request at a time, which stands in a queue that others fill.
             delay = waiting / self.operations
