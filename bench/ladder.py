@@ -84,7 +84,7 @@ def told(path: Path, rung: str) -> Tick:
 def settle() -> None:
     """As the daemon does before its loop."""
     gc.freeze()
-    gc.set_threshold(20_000, 10, 10)
+    gc.set_threshold(100_000, 10, 10)
 
 
 def in_real_time(tick: Tick) -> None:

@@ -120,6 +120,8 @@ class StateFile:
 
     def keep(self, memory: Callable[[], Mapping[str, Any]], mono: float, wall: float) -> None:
         """Write when it is time to, and tell when the disk does not answer."""
+        if self._path is None:
+            return
         if self._due is None:
             self._due = mono + self._every
         if mono >= self._due:
