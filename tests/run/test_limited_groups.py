@@ -59,12 +59,30 @@ def test_a_hierarchy_that_is_gone_is_told(tmp_path, clock):
         groups.read()
 
 
-def test_groups_with_a_limit_are_read_by_who_may_wait(tmp_path, clock):
+def test_the_files_of_groups_with_a_limit_are_opened_by_who_may_wait(tmp_path, clock):
     made(tmp_path, "db")
     groups = LimitedGroups(Host(tmp_path), clock)
     groups.read()
+    assert groups.is_prompt()
 
+    made(tmp_path, "batch")
+    clock.now += GROUPS_SECONDS
     assert not groups.is_prompt()
+    assert [each["path"] for each in groups.read()] == ["/batch", "/db"]
+    assert groups.is_prompt()
+
+
+def test_the_files_of_a_group_without_a_limit_are_closed(tmp_path, clock):
+    made(tmp_path, "db")
+    host = Host(tmp_path)
+    groups = LimitedGroups(host, clock)
+    groups.read()
+    assert host.is_prompt("/sys/fs/cgroup/db/io.max")
+
+    (tmp_path / "sys/fs/cgroup/db/io.max").write_text("")
+    clock.now += GROUPS_SECONDS
+    assert groups.read() == []
+    assert not host.is_prompt("/sys/fs/cgroup/db/io.max")
 
 
 def test_where_no_group_has_a_limit_nothing_is_read_until_the_next_look(tmp_path, clock):

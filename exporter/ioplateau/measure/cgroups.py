@@ -10,6 +10,7 @@ https://docs.kernel.org/admin-guide/cgroup-v1/blkio-controller.html
 
 from __future__ import annotations
 
+import errno
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -113,13 +114,37 @@ def read(host: Host, found: Limited) -> list[dict[str, Any]]:
     """What those groups say now, as JSON values. A group that is gone is left out."""
     groups: list[dict[str, Any]] = [{"notice": notice} for notice in found.notices]
     for place in found.places:
-        is_v1 = place.startswith(V1_ROOT)
-        names = _V1_FILES if is_v1 else _V2_FILES
-        files = {name: text for name in names if (text := said(host, f"{place}/{name}"))}
-        root = V1_ROOT if is_v1 else next(r for r in reversed(V2_ROOTS) if place.startswith(r))
-        if files:
-            groups.append({"path": place.removeprefix(root) or "/", "files": files})
+        texts = zip(_names(place), files(place), strict=True)
+        said = {name: text for name, path in texts if (text := _kept(host, path))}
+        root = next(r for r in (V1_ROOT, *reversed(V2_ROOTS)) if place.startswith(r))
+        if said:
+            groups.append({"path": place.removeprefix(root) or "/", "files": said})
     return groups
+
+
+def files(place: str) -> list[str]:
+    """What is read of a group, which the host keeps open: six files at most."""
+    return [f"{place}/{name}" for name in _names(place)]
+
+
+def _names(place: str) -> tuple[str, ...]:
+    return _V1_FILES if place.startswith(V1_ROOT) else _V2_FILES
+
+
+def _kept(host: Host, path: str) -> str:
+    try:
+        try:
+            raw = host.read(path)
+        except OSError as error:
+            if error.errno != errno.ENODEV:
+                raise
+            # The group that was opened is gone (kernfs_get_active() in fs/kernfs/dir.c); another
+            # may have its name.
+            # https://github.com/torvalds/linux/blob/v6.1/fs/kernfs/dir.c
+            raw = host.read(path)
+    except OSError:
+        return ""
+    return raw.decode("utf-8", "replace")
 
 
 _V1_FILES = (

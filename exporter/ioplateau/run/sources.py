@@ -33,7 +33,7 @@ def sampler_for(settings: ServeSettings, clock: Clock) -> Sampler:
 
 class LimitedGroups:
     """Control groups with a block limit. Which there are, and whether any can be seen, is looked up
-    every 30 s, on the thread that may wait.
+    every 30 s; that, and opening their files, is for the thread that may wait.
     """
 
     def __init__(self, host: Host, clock: Clock) -> None:
@@ -41,6 +41,7 @@ class LimitedGroups:
         self._clock = clock
         self._due = float("-inf")
         self._found = cgroups.Limited()
+        self._files: tuple[str, ...] = ()
         self._refusal: OSError | None = None
 
     def source(self) -> Source:
@@ -64,9 +65,13 @@ class LimitedGroups:
             self._refusal, self._found = error, cgroups.Limited()
         else:
             self._refusal, self._found = None, cgroups.limited(self._host)
+        before = self._files
+        self._files = tuple([path for place in self._found.places for path in cgroups.files(place)])
+        for gone in {*before}.difference(self._files):
+            self._host.forget(gone)
 
     def is_prompt(self) -> bool:
-        return not self._found.places and self._clock.mono() < self._due
+        return self._clock.mono() < self._due and all(map(self._host.is_prompt, self._files))
 
 
 class NfsSockets:
