@@ -79,6 +79,17 @@ def test_the_burst_limit_is_tested_beside_the_base():
     assert after(*[(500.0, DEEP)] * 3, limit=bursting).value == 500.0
 
 
+@pytest.mark.parametrize(
+    ("waiting", "excess", "is_held"),
+    [(1.4, 2.5, True), (0.9, 9.0, True), (1.4, 0.5, False), (0.4, 9.0, False)],
+)
+def test_few_that_wait_long_are_held_back_by_a_limit_that_they_stand_at(waiting, excess, is_held):
+    """(1.4, 2.5): two large reads at a time, of which each takes 3.5 times what it took alone."""
+    signs = Signs(Queue.NONE, waiting=waiting, excess=excess)
+
+    assert after(*[(500.0, signs)] * 2).on is is_held
+
+
 def test_little_waiting_counts_when_rate_and_latency_are_both_steady():
     locked = Signs(Queue.WEAK, FLAT, Level(0.002, 0.004, 12), excess=0.4)
     drifting = Signs(Queue.WEAK, FLAT, Level(0.002, 0.07, 12), excess=0.4)

@@ -96,7 +96,7 @@ class Claim:
 
     def step(self, rate: float, dt: float, signs: Signs) -> None:
         """One block."""
-        weight = weight_of(signs, signs.queue)
+        weight = weight_of(signs, signs.queue) or float(_wait_long(signs))
         if weight or max(signs.left, signs.came) >= 1.0:
             self._runs.append((rate * dt, dt))
             del self._runs[: -number.SUM_BLOCKS]
@@ -258,6 +258,15 @@ def weight_of(drawn: Waits, queue: Queue) -> float:
         or left >= number.QUEUE_WAITING
     )
     return 1.0 if is_queue else 0.0
+
+
+def _wait_long(drawn: Waits) -> bool:
+    """Whether few wait, but long: one for as long as overwhelms, more of them for less."""
+    least = number.SHARE_WAITING
+    return (
+        drawn.waiting >= least
+        and drawn.waiting * drawn.excess >= least * number.OVERWHELMING_EXCESS
+    )
 
 
 def _is_flat(level: Level | None) -> bool:
