@@ -50,6 +50,27 @@ def held(rate=500.0, depth=16, count=12, ripple=0.002):
     return [(each, depth / each) for each in rates]
 
 
+def test_a_late_look_does_not_end_what_was_found():
+    """A second's counters read a tenth too late: less before, as much more after."""
+    found = [*CALM, *held(count=7)]
+    late = [
+        *found,
+        (445.0, 16 / 445.0),
+        (561.0, 16 / 561.0),
+        (529.0, 16 / 529.0),
+        (471.0, 16 / 471.0),
+    ]
+
+    assert told(found).on
+    assert all(told(late[:count]).on for count in range(len(found), len(late) + 1))
+
+
+def test_more_than_a_late_look_can_tell_ends_what_was_found():
+    found = [*CALM, *held(count=7)]
+
+    assert not told([*found, *[(640.0, 16 / 640.0)] * 3]).on
+
+
 def test_a_trickle_that_ends_was_no_limit():
     """Calls trickle through a frozen server, one a second, until it answers all at once."""
     trickle = [(1.0, 4.0)] * 20

@@ -229,13 +229,12 @@ class Plateau:
             rate = drawn.operations if self.dimension is Dimension.IOPS else drawn.bytes
             share = rate / self.value if allowed and self.value else 0.0
             gusts = drawn.excess >= number.STEEP and number.AFAR < share < 1 + number.STEP
-            gain = (
-                0.0
-                if abs(share - 1) <= 2 * number.SAME_CEILING
-                else -number.GUST_LOSS
-                if gusts
-                else -1.0
-            )
+            if self.on and share and self._follows(drawn, self.dimension, self.value):
+                gain = weight  # a late look blurs two blocks, and not their sum
+            elif abs(share - 1) <= 2 * number.SAME_CEILING:
+                gain = 0.0
+            else:
+                gain = -number.GUST_LOSS if gusts else -1.0
             if self.on and self.value and self.is_elsewhere(self.dimension, self.value):
                 gain = -number.FULL_SECONDS
             evidence = Evidence(gain, self.dimension, self.value)
@@ -289,22 +288,14 @@ class Plateau:
     ) -> Evidence | None:
         """A level that was a limit before, here or at a sibling, is one again."""
         is_sure = drawn.queued >= 2 or weight >= number.OVERWHELMING_WEIGHT
-        is_deep = drawn.excess >= number.STEEP and drawn.waiting >= number.STRANGE_WAITING
-        burst = 2 * number.BURST_SECONDS if is_deep else number.BURST_SECONDS
         same = number.SAME_CEILING
         for dimension, rate in _rates(drawn):
-            runs = None
             for value in self._trusted(dimension):
                 if is_sure and abs(rate / value - 1) <= same:
                     return Evidence(weight, dimension, value)
                 if in_part(drawn, rate, value, (same, same)):
                     return Evidence(1.0, dimension, value)
-                if not is_sure:
-                    continue
-                if runs is None:
-                    which = 0 if dimension is Dimension.IOPS else 1
-                    runs = [(run[which], run[2]) for run in self._runs]
-                if follows(runs, value, burst, (same, same)):
+                if is_sure and self._follows(drawn, dimension, value):
                     return Evidence(weight, dimension, value)
         for dimension, value in hints if is_sure else ():
             rate = drawn.operations if dimension is Dimension.IOPS else drawn.bytes
@@ -317,6 +308,14 @@ class Plateau:
                 ):
                     return Evidence(1.0, dimension, level.mean)
         return None
+
+    def _follows(self, drawn: Drawn, dimension: Dimension, value: float) -> bool:
+        """Whether what was done in sum followed this level up to now."""
+        is_deep = drawn.excess >= number.STEEP and drawn.waiting >= number.STRANGE_WAITING
+        burst = 2 * number.BURST_SECONDS if is_deep else number.BURST_SECONDS
+        which = 0 if dimension is Dimension.IOPS else 1
+        runs = [(run[which], run[2]) for run in self._runs]
+        return follows(runs, value, burst, (number.SAME_CEILING, number.SAME_CEILING))
 
     @property
     def _has_met(self) -> bool:
