@@ -109,9 +109,11 @@ def stripe_followers(
     return found
 
 
-def waits_for_slots(watched: WatchedFlow, client: ClientWitness | None, load: float) -> bool:
-    """Whether calls wait on this client while the wire is at ease. load: calls on the wire,
-    all mounts of the client together.
+def waits_for_slots(
+    watched: WatchedFlow, client: ClientWitness | None, load: float, *, is_full: bool = False
+) -> bool:
+    """Whether calls wait on this client while the wire is at ease, or is known to be full. load: calls
+    on the wire, all mounts of the client together.
     """
     if client is None or not watched.active:
         return False
@@ -131,7 +133,8 @@ def waits_for_slots(watched: WatchedFlow, client: ClientWitness | None, load: fl
         return False
     if (client.sender_limited_ratio or 0.0) > number.LITTLE:
         return False
-    return watched.rtt_excess < (2 * number.QUEUE_EXCESS if backlog > 1.0 else number.QUEUE_EXCESS)
+    most = 2 * number.QUEUE_EXCESS if backlog > 1.0 else number.QUEUE_EXCESS
+    return is_full or watched.rtt_excess < most
 
 
 def waits_for_acknowledgements(watched: WatchedFlow) -> bool:

@@ -18,7 +18,8 @@ met: a level nobody told (learned.Plateau); the network's, told or not, while it
 members: one disk of a stripe
     for: that disk's own verdict
 slots: too few calls may be under way (blame.waits_for_slots)
-    for: calls wait on this client while the wire is at ease
+    for: calls wait on this client while the wire is at ease, or while those on the wire stay as many
+        whatever each takes, and the rates do not stand (mounts)
     against: the wire is slow as well; slots are free
 elsewhere: a budget further out, or a connection that TCP says is full (blame.is_connection_bound)
     for: it is held back itself, and requests wait here

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.blame import (
@@ -19,6 +19,7 @@ from ioplateau.judge.providers import allowance_exceeded
 from ioplateau.judge.restart import SavedCases, saved_part
 from ioplateau.judge.rulings import Ruling, quiet
 from ioplateau.judge.signals import NONE, STRONG, WatchedFlow
+from ioplateau.judge.window import Recent, level, regime
 from ioplateau.judge.witness import ClientWitness, Witness
 from ioplateau.limits.budgets import (
     Budget,
@@ -46,6 +47,8 @@ class MountJudge:
         self._clients: dict[FlowKey, str] = {}
         self._awake: dict[FlowKey, WatchedFlow] = {}  # mounts that this block had to look at
         self._on_wire: dict[str, int] = {}
+        # By slots: calls on the wire, of the blocks in which others waited for one.
+        self._loads: dict[BudgetKey, Recent] = {}
         self._usual: dict[FlowKey, float] = {}
         self._saved = SavedCases(SavedPart())
 
@@ -66,6 +69,7 @@ class MountJudge:
             (Kind.VM_NETWORK, self._networks),
         ):
             self._fill(kind, cases, budgets, at)
+        self._loads = {key: self._loads.get(key) or Recent() for key in self._slots}
         self._clients = {
             flow: key.name
             for key, b in budgets.items()
@@ -267,8 +271,13 @@ class MountJudge:
                 if (watched := self._watched_flows[flow]).active
             ]
             load = sum([watched.rtt_load for _, watched in moving_here])
+            is_full = self._is_full(key, load, moving_here)
             waiting = tuple(
-                [flow for flow, watched in moving_here if waits_for_slots(watched, client, load)]
+                [
+                    flow
+                    for flow, watched in moving_here
+                    if waits_for_slots(watched, client, load, is_full=is_full)
+                ]
             )
             gain = 1.0 if waiting else -1.0
             case.belief.weigh(gain, dt)
@@ -278,6 +287,34 @@ class MountJudge:
                 says = Hypotheses(slots=self._short_of_slots(case, client))
             verdicts[key] = conclude(case, at, dt, says, waiting or case.budget.members)
         return bound
+
+    def _is_full(
+        self, key: BudgetKey, load: float, moving: Sequence[tuple[FlowKey, WatchedFlow]]
+    ) -> bool:
+        """Whether the calls on the wire stay as many while others wait here, whatever a call takes, and
+        the rates do not: so a limit of their number holds them, and none of a rate.
+        """
+        recent = self._loads[key]
+        outstanding = sum([watched.outstanding for _, watched in moving])
+        if outstanding - load < number.QUEUE_WAITING:
+            recent.forget()
+            return False
+        recent.add(load)
+        held = level(regime(recent.values))
+        moves = min(
+            [
+                level(watched.values_of(each)[-held.count :]).spread
+                for _, watched in moving
+                for each in (Dimension.IOPS, Dimension.THROUGHPUT)
+            ]
+        )
+        is_sure = held.count >= 2 * number.LEVEL_LEAST or held.spread <= number.LOCKED * moves
+        return (
+            is_sure
+            and held.count >= number.LEVEL_LEAST
+            and held.spread <= number.OFF_LEVEL
+            and moves >= max(number.STILL, 2 * held.spread)
+        )
 
     @staticmethod
     def _short_of_slots(case: Case, client: ClientWitness | None) -> Ruling:

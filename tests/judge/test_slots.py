@@ -1,0 +1,89 @@
+"""A session's slots (NFS 4.1), whose number no client shows: as many calls on the wire, whatever each takes.
+
+What a call takes moves by itself, as where acknowledgements are delayed: so the wire is never at ease.
+"""
+
+import random
+
+import pytest
+
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.judge import Judge
+from ioplateau.judge.witness import ClientWitness, Witness
+from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey, Kind, Word
+
+MOUNT = FlowKey("nfs", "/a")
+VOLUME, SLOTS = BudgetKey(Kind.VOLUME, "/a"), BudgetKey(Kind.NFS_SLOTS, "/a")
+ALONE_SECONDS = 0.010
+
+
+def tick(rate, on_wire, waiting):
+    """So many calls a second, of which as many are on the wire and as many wait to be sent."""
+    wire, queue = on_wire / rate, waiting / rate
+    return FlowTick(
+        1.0,
+        read_operations_per_second=rate,
+        read_bytes_per_second=rate * 4096,
+        read_await_seconds=wire + queue,
+        queue_length=on_wire + waiting,
+        read_rtt_seconds=wire,
+        read_queue_seconds=queue,
+    )
+
+
+def words(ticks):
+    """Of slots and volume, each second, after a while of one call at a time."""
+    budgets = {key: Budget(key, (MOUNT,), ()) for key in (VOLUME, SLOTS)}
+    judge, found = Judge(), []
+    judge.observe(100.0, None, budgets, {}, Witness())
+    alone = [tick(1 / ALONE_SECONDS, 1.0, 0.0)] * 12
+    for second, flow in enumerate([*alone, *ticks]):
+        witness = Witness(clients={"/a": ClientWitness(1, backlog=0.0)})
+        said = judge.observe(101.0 + second, 1.0, budgets, {MOUNT: flow}, witness)
+        found.append((said[SLOTS].word, said[VOLUME].word))
+    return found[len(alone) :]
+
+
+def moving(seed, on_wire, waiting, spread=0.35, seconds=25):
+    """Calls of which each takes something else each second."""
+    numbers = random.Random(seed)
+    ticks = []
+    for _ in range(seconds):
+        wire = 3 * ALONE_SECONDS * numbers.uniform(1 - spread, 1 + spread)
+        there = on_wire * numbers.gauss(1.0, 0.012)
+        ticks.append(tick(there / wire, there, waiting))
+    return ticks
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("on_wire", "waiting"), [(4, 6), (4, 36), (20, 30)])
+def test_a_wire_with_as_many_calls_whatever_they_take_has_no_slot_left(seed, on_wire, waiting):
+    found = words(moving(seed, on_wire, waiting))
+
+    assert {slots for slots, _ in found[8:]} == {Word.THROTTLED}
+    assert Word.THROTTLED not in {volume for _, volume in found}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_where_none_waits_to_be_sent_the_application_asks_for_so_many(seed):
+    found = words(moving(seed, on_wire=8, waiting=0.3))
+
+    assert Word.THROTTLED not in {slots for slots, _ in found}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_where_the_rate_stands_as_well_a_limit_of_the_rate_holds_it(seed):
+    found = words(moving(seed, on_wire=20, waiting=12, spread=0.003))
+
+    assert Word.THROTTLED not in {slots for slots, _ in found}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_where_the_calls_on_the_wire_come_and_go_slots_are_free(seed):
+    numbers = random.Random(seed)
+    ticks = [
+        tick(there / (3 * ALONE_SECONDS), there, 10.0)
+        for there in (numbers.uniform(4.0, 16.0) for _ in range(25))
+    ]
+
+    assert Word.THROTTLED not in {slots for slots, _ in words(ticks)}
