@@ -2,23 +2,14 @@
 
 import pytest
 
+from hand_clock import HandClock
 from ioplateau.measure.host import Host
 from ioplateau.run.sources import GROUPS_SECONDS, LimitedGroups
 
 
-class Clock:
-    def __init__(self):
-        self.now = 100.0
-
-    def mono(self):
-        return self.now
-
-    wall = boot = mono
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return HandClock()
 
 
 def made(root, name, limit="8:16 riops=500\n"):

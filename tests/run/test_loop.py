@@ -4,23 +4,12 @@ import logging
 
 import pytest
 
+from hand_clock import HandClock
 from ioplateau.engine import Engine, EngineSettings
 from ioplateau.measure.snapshot import Snapshot, Static
 from ioplateau.run.loop import MOST_FAILED, Loop
 
 LINE = b"   8       0 sda {0} 0 {0} 1 2 0 16 2 0 3 3 0 0 0 0 0 0\n"
-
-
-class Clock:
-    """Time that passes only where something takes time."""
-
-    def __init__(self):
-        self.now = 100.0
-
-    def mono(self):
-        return self.now
-
-    wall = boot = mono
 
 
 class Sampler:
@@ -62,7 +51,7 @@ class Brittle(Engine):
 
 @pytest.fixture
 def clock():
-    return Clock()
+    return HandClock()
 
 
 def loop(clock, sampler, engine=None, interval=0.001, **parts):

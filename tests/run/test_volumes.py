@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from cloud_machines import NITRO_DMI, devices, nvme
+from hand_clock import HandClock
 from ioplateau.limits.budgets import Dimension, Origin
 from ioplateau.limits.clouds import aws, discover
 from ioplateau.limits.clouds.aws import metadata, volumes
@@ -71,14 +72,6 @@ DENIED = """<?xml version="1.0" encoding="UTF-8"?>
 perform this operation.</Message></Error></Errors><RequestID>ea966190</RequestID></Response>"""
 
 
-class Clock:
-    def __init__(self):
-        self.now = 1000.0
-
-    def mono(self):
-        return self.now
-
-
 def imds(request):
     """The instance's metadata service, as far as a role's credentials need it."""
     role = {
@@ -103,7 +96,7 @@ def imds(request):
 
 def asker(call, clock=None, ask=imds, **settings):
     settings = {"describe": True} | settings
-    return VolumeTypes(VolumeQuestions(**settings), clock or Clock(), ask=ask, call=call)
+    return VolumeTypes(VolumeQuestions(**settings), clock or HandClock(1000.0), ask=ask, call=call)
 
 
 def sold(document):
@@ -197,7 +190,7 @@ def test_elsewhere_and_unless_configured_nobody_is_asked(cloud, settings):
 
 
 def test_one_question_is_for_all_volumes_and_good_for_hours():
-    asked, clock = [], Clock()
+    asked, clock = [], HandClock(1000.0)
 
     def call(url, region, credentials):
         asked.append((url, region, credentials.key))
@@ -248,7 +241,7 @@ def test_a_volume_that_is_attached_is_asked_about_before_the_hours_are_over():
     ],
 )
 def test_a_refusal_is_told_and_asked_again_later_and_later(reply, why):
-    asked, clock = [], Clock()
+    asked, clock = [], HandClock(1000.0)
     looker = asker(lambda *_: asked.append(1) or reply, clock)
     for seconds in (0, 30, 61, 90, 182):
         clock.now = 1000.0 + seconds
@@ -259,7 +252,7 @@ def test_a_refusal_is_told_and_asked_again_later_and_later(reply, why):
 
 
 def test_what_was_told_stays_when_the_api_falls_silent():
-    clock = Clock()
+    clock = HandClock(1000.0)
     replies = [Reply(200, XML)]
 
     def call(*_):
@@ -309,7 +302,7 @@ def test_the_question_is_signed_for_the_region_with_the_roles_session():
         threading.Thread(target=server.serve_forever, daemon=True).start()
         looker = VolumeTypes(
             VolumeQuestions(describe=True, endpoint=f"http://127.0.0.1:{server.server_port}"),
-            Clock(),
+            HandClock(1000.0),
             ask=imds,
         )
         found = looker.look("aws", KNOWN)
@@ -328,7 +321,7 @@ def test_the_question_is_signed_for_the_region_with_the_roles_session():
 
 def test_an_endpoint_where_nobody_answers_is_a_reason_without_secrets():
     looker = VolumeTypes(
-        VolumeQuestions(describe=True, endpoint="http://127.0.0.1:9"), Clock(), ask=imds
+        VolumeQuestions(describe=True, endpoint="http://127.0.0.1:9"), HandClock(1000.0), ask=imds
     )
 
     assert looker.look("aws", KNOWN) == {}

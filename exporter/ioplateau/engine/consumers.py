@@ -10,6 +10,7 @@ mm/page-writeback.c).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from ioplateau.engine.follower import NOTHING, Follower, Moment, Outcome
@@ -119,9 +120,12 @@ class _Drawn(Mapping[BudgetKey, BudgetConsumers]):
             of = self._of(key)
             if not of:
                 raise KeyError(key)
-            volumes = tuple(_pod_volumes(self._mount_table))
-            made = self._made[key] = _drawn(self._look, of, volumes)
+            made = self._made[key] = _drawn(self._look, of, self._volumes)
         return made
+
+    @cached_property
+    def _volumes(self) -> tuple[tuple[str, PodVolume], ...]:
+        return tuple(_pod_volumes(self._mount_table))
 
     def _of(self, key: BudgetKey) -> list[Devices]:
         budget = self._budgets.get(key)

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from ioplateau.judge import parameters as number
 from ioplateau.judge.belief import Belief
 from ioplateau.judge.memory import SavedCeiling, SavedNow, SavedPlateau, SavedStand
-from ioplateau.judge.phases import follows, in_part, weight_of
+from ioplateau.judge.phases import burst_seconds, follows, in_part, weight_of
 from ioplateau.judge.signals import DEEP, NONE, STRONG, Queue
 from ioplateau.judge.window import Level, Recent, echo, is_straight, level, regime, stays_behind
 from ioplateau.limits.budgets import Dimension
@@ -226,7 +226,7 @@ class Plateau:
             may_learn and (self._flatness(drawn, dt, doubts) or self._return(drawn, dt, doubts))
         )
         if not evidence:
-            rate = drawn.operations if self.dimension is Dimension.IOPS else drawn.bytes
+            rate = _rate(drawn, self.dimension)
             share = rate / self.value if allowed and self.value else 0.0
             gusts = drawn.excess >= number.STEEP and number.AFAR < share < 1 + number.STEP
             if self.on and share and self._follows(drawn, self.dimension, self.value):
@@ -255,7 +255,7 @@ class Plateau:
             runs = self._wholes[-max(number.LEVEL_LEAST, ceil(number.SUM_BLOCKS / dt)) :]
             if min(drawn.came, drawn.left) < 1.0 or not _lasts(runs):
                 return
-        for which, dimension in enumerate((Dimension.IOPS, Dimension.THROUGHPUT)):
+        for which, dimension in enumerate(DIMENSIONS):
             if self.on and dimension is not self.dimension:
                 continue  # where it stands follows from the other dimension's limit
             rates = [run[which] / run[2] for run in runs]
@@ -298,7 +298,7 @@ class Plateau:
                 if is_sure and self._follows(drawn, dimension, value):
                     return Evidence(weight, dimension, value)
         for dimension, value in hints if is_sure else ():
-            rate = drawn.operations if dimension is Dimension.IOPS else drawn.bytes
+            rate = _rate(drawn, dimension)
             if abs(rate / value - 1) <= number.SAME_LEVEL:
                 level = drawn.level_of(dimension)
                 if (
@@ -311,11 +311,10 @@ class Plateau:
 
     def _follows(self, drawn: Drawn, dimension: Dimension, value: float) -> bool:
         """Whether what was done in sum followed this level up to now."""
-        is_deep = drawn.excess >= number.STEEP and drawn.waiting >= number.STRANGE_WAITING
-        burst = 2 * number.BURST_SECONDS if is_deep else number.BURST_SECONDS
-        which = 0 if dimension is Dimension.IOPS else 1
+        which = DIMENSIONS.index(dimension)
         runs = [(run[which], run[2]) for run in self._runs]
-        return follows(runs, value, burst, (number.SAME_CEILING, number.SAME_CEILING))
+        same = number.SAME_CEILING
+        return follows(runs, value, burst_seconds(drawn), (same, same))
 
     @property
     def _has_met(self) -> bool:
@@ -373,7 +372,7 @@ class Plateau:
             held = Level(mean, held.spread, number.KEEP_BLOCKS)
         if self._is_vetoed(drawn, dimension, held):
             return None
-        rate = drawn.operations if dimension is Dimension.IOPS else drawn.bytes
+        rate = _rate(drawn, dimension)
         if rate > (1 + number.STEP) * held.mean and not slowly:
             return None  # what stands at a limit may dip below it, not rise above
         # By chance a device or an application does it too, but not for long.
@@ -422,7 +421,7 @@ class Plateau:
                 best, odds = (dimension, value), found
         weight = 1.0
         which, held = _flatter(drawn, *self._of_visits())
-        rate = drawn.operations if which is Dimension.IOPS else drawn.bytes
+        rate = _rate(drawn, which)
         if held.count >= number.LEVEL_LEAST and abs(rate - held.mean) <= number.RIPPLE * rate:
             found = _odds(drawn, held.spread, held.count, dt)
             if not _is_deep(drawn):
@@ -587,6 +586,10 @@ class Plateau:
         self._free = [*saved.free][-number.SUM_BLOCKS :]
         self.dimension, self.value = saved.now.dimension, saved.now.value
         self.belief.restore(saved.now.score, held=saved.now.on)
+
+
+def _rate(drawn: Drawn, dimension: Dimension) -> float:
+    return drawn.operations if dimension is Dimension.IOPS else drawn.bytes
 
 
 def _rates(drawn: Drawn) -> tuple[tuple[Dimension, float], tuple[Dimension, float]]:

@@ -172,12 +172,7 @@ class Claim:
 
     def _conforms(self, value: float, signs: Signs) -> bool:
         """Whether what was done since requests wait followed a limit's line up to now."""
-        is_deep = (
-            signs.excess >= number.STEEP
-            and signs.waiting >= number.STRANGE_WAITING
-            and not signs.elsewhere
-        )
-        burst = 2 * number.BURST_SECONDS if is_deep else number.BURST_SECONDS
+        burst = number.BURST_SECONDS if signs.elsewhere else burst_seconds(signs)
         slack = self.limit.tolerance
         above = number.OFF_LIMIT + slack + signs.extra
         below = number.STILL + slack
@@ -204,6 +199,12 @@ class Claim:
         most = 2 * number.LEVEL_LEAST
         self._missed = min(self._missed + 1, most) if same else max(0, self._missed - 2)
         return value if self._missed >= number.LEVEL_LEAST else None
+
+
+def burst_seconds(drawn: Waits) -> float:
+    """Seconds at a limit by which a sum may leave its line: more where the queue leaves no doubt."""
+    is_deep = drawn.excess >= number.STEEP and drawn.waiting >= number.STRANGE_WAITING
+    return 2 * number.BURST_SECONDS if is_deep else number.BURST_SECONDS
 
 
 def follows(

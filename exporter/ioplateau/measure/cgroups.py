@@ -114,11 +114,10 @@ def read(host: Host, found: Limited) -> list[dict[str, Any]]:
     """What those groups say now, as JSON values. A group that is gone is left out."""
     groups: list[dict[str, Any]] = [{"notice": notice} for notice in found.notices]
     for place in found.places:
-        texts = zip(_names(place), files(place), strict=True)
-        said = {name: text for name, path in texts if (text := _kept(host, path))}
+        kept = {name: text for name in _names(place) if (text := _kept(host, f"{place}/{name}"))}
         root = next(r for r in (V1_ROOT, *reversed(V2_ROOTS)) if place.startswith(r))
-        if said:
-            groups.append({"path": place.removeprefix(root) or "/", "files": said})
+        if kept:
+            groups.append({"path": place.removeprefix(root) or "/", "files": kept})
     return groups
 
 
