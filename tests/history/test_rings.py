@@ -22,7 +22,7 @@ def rest():
 
 
 def cells(rings, level, key, first=0, last=2**40):
-    return [(at, found.get(key)) for at, found in rings.levels[level].cells([key], first, last)]
+    return [(at, found.get(key)) for at, found in rings.cells(level, [key], first, last)]
 
 
 def test_a_second_is_kept_as_it_was():
@@ -40,6 +40,7 @@ def test_what_rests_takes_no_space_and_is_no_hole():
 
     for second in range(5):
         rings.add(START + second, {SDA: rest()})
+    rings.write()
 
     assert rings.size_bytes == 0
     assert cells(rings, 0, SDA) == [(START + second, None) for second in range(5)]
@@ -100,8 +101,9 @@ def test_ten_seconds_are_the_mean_of_their_seconds():
     rings = Rings()
     for second in range(10):
         rings.add(START + second, {SDA: busy(reads=100.0) if second < 5 else rest()})
+    assert cells(rings, 1, SDA) == []
 
-    rings.fold(1, START)
+    rings.add(START + 10, {SDA: rest()})
 
     ((at, cell),) = cells(rings, 1, SDA)
     assert at == START
@@ -114,8 +116,7 @@ def test_a_mean_is_of_what_is_known():
     for second in range(4):
         rings.add(START + second, {SDA: busy(reads=100.0) if second != 2 else None})
     rings.add(START + 4, {SDA: None})
-
-    rings.fold(1, START)
+    rings.add(START + 10, {SDA: None})
 
     assert cells(rings, 1, SDA)[0][1].read_operations_per_second == 100.0
 
@@ -124,13 +125,53 @@ def test_a_minute_is_the_mean_of_its_ten_seconds():
     rings = Rings()
     for second in range(60):
         rings.add(START + second, {SDA: busy(reads=100.0) if second < 30 else rest()})
-        if second % 10 == 9:
-            rings.fold(1, START + second - 9)
+    assert cells(rings, 2, SDA) == []
 
-    rings.fold(2, START)
+    rings.add(START + 60, {SDA: rest()})
 
     ((at, cell),) = cells(rings, 2, SDA)
     assert (at, cell.read_operations_per_second) == (START, 50.0)
+
+
+def test_ten_seconds_read_the_same_while_their_minute_goes_on_and_after_it():
+    rings = Rings()
+    for second in range(57):
+        flow = busy(reads=7.0 * second, queue_length=0.1 * second) if second % 4 else rest()
+        rings.add(START + second, {SDA: flow, SDB: None if second == 33 else busy()})
+    early = [cells(rings, 1, key) for key in (SDA, SDB)]
+
+    rings.add(START + 75, {SDA: rest(), SDB: rest()})
+    late = [cells(rings, 1, key) for key in (SDA, SDB)]
+
+    assert [len(each) for each in (*early, *late)] == [5, 5, 6, 6]
+    assert repr([each[:5] for each in late]) == repr(early)  # nan is like no other
+
+
+def test_a_minute_that_is_gone_back_to_keeps_what_it_had():
+    rings = Rings()
+    for second in (0, 1, 70, 2, 130):
+        rings.add(START + second, {SDA: busy(reads=100.0 + second)})
+
+    found = {at - START: cell.read_operations_per_second for at, cell in cells(rings, 0, SDA)}
+    ((at, mean), *_) = cells(rings, 1, SDA)
+
+    assert found.keys() == {0, 1, 2, 70, 130}
+    assert found[1] == 101.0
+    assert (at, mean.read_operations_per_second) == (START, 101.0)
+
+
+def test_what_is_handed_over_of_a_minute_that_goes_on_comes_back():
+    rings, after = Rings(), Rings()
+    for second in range(13):
+        rings.add(START + second, {SDA: busy(), **({SDB: busy(reads=5.0)} if second > 4 else {})})
+    block = rings.block(0, START, 10)
+    rings.write()
+    assert block is not None
+
+    after.restore(block)
+
+    for key in (SDA, SDB):
+        assert cells(after, 0, key) == cells(rings, 0, key)[:10]
 
 
 def test_a_level_forgets_what_is_older_than_it_keeps():
@@ -152,6 +193,7 @@ def test_three_hundred_busy_flows_stay_within_the_stated_size_and_reach_equally_
             rings.add(START + 60 * minute + second, dict.fromkeys(keys, busy()))
 
     # The minute that is written is as large as it is.
+    rings.write()
     assert rings.size_bytes <= 500_000
     assert len({len(cells(rings, 0, key)) for key in keys}) == 1
 
@@ -173,6 +215,7 @@ def test_of_a_flow_that_came_when_a_chunk_was_full_nothing_is_known_in_it():
     keys = [FlowKey("disk", f"sd{number}") for number in range(4)]
 
     rings.add(START, dict.fromkeys(keys, busy()))
+    rings.write()
     size = rings.size_bytes
     ((_, unknown),) = cells(rings, 0, keys[3])
     rings.add(START + 60, {keys[3]: busy()})

@@ -48,25 +48,26 @@ class History:
         self._met: set[BudgetKey] = set()
         self._down: set[str] = set()  # sources that cannot be read
         self._state: State | None = None
+        self._mono = self._longest = 0.0  # of the last tick, and how long after it is no gap
         self._offset = 0.0  # wall - mono
         self._period = 0
 
     def observe(self, state: State) -> list[Change]:
         """One tick; which episodes began or ended with it."""
-        last = self._state
-        dt = 0.0
-        if last is None:
-            self._offset = state.wall - state.mono
-        else:
-            dt = self._elapsed(last, state)
-        second = round(state.mono + self._offset)
+        mono, wall, interval, flows, sources = _of_tick(state)
+        dt = mono - self._mono
+        if not 0.0 < dt <= self._longest or abs(wall - mono - self._offset) > CLOCK_SECONDS:
+            dt = self._elapsed(dt, state)
+        self._mono, self._longest = mono, GAP_INTERVALS * interval
+        second = round(mono + self._offset)
         period = second - second % 10
+        self.rings.add(second, flows)
+        self._state = state
         if period != self._period:
             self._turn(self._period, period, state)
             self._period = period
-        self.rings.add(second, state.flows)
-        self._state = state
-        self._watch_sources(state)
+        if self._down or not all(map(_is_up, sources.values())):
+            self._watch_sources(state)
         changes = self._episodes.observe(state, dt)
         if changes and self._is_kept:
             self._ended += [change.episode for change in changes if change.is_end]
@@ -86,8 +87,9 @@ class History:
 
     def take(self, *, is_last: bool = False) -> HistoryPart:
         """What has come since it was taken last. is_last: with the ten seconds that go on."""
-        if is_last and (block := self.rings.block(0, self._period, 10)) is not None:
-            self._blocks.append(block)
+        if is_last:
+            self.rings.write()
+            self._cut_block(0, self._period, 10)
         found = HistoryPart(
             tuple(self._blocks),
             tuple(self._ended),
@@ -158,37 +160,39 @@ class History:
             return None
         side = _direction(found, way) if direction is None else Direction(direction)
         levels = self.rings.levels
-        level = next((one for one in levels if one.span.keep_seconds >= seconds), levels[-1])
+        reach = [level.span.keep_seconds >= seconds for level in levels[:-1]]
+        number = reach.index(True) if True in reach else len(reach)
         last = round(state.mono + self._offset)
-        step = level.span.step_seconds
+        step = levels[number].span.step_seconds
         return series(
             found.budget,
             way,
             side,
-            level.cells(found.budget.members, last - int(seconds) + 1, last),
+            self.rings.cells(number, found.budget.members, last - int(seconds) + 1, last),
             self._limits.get((key, way, side)),
             step,
             state.interval_seconds,
         )
 
-    def _elapsed(self, last: State, state: State) -> float:
-        """Seconds since the last tick; 0: nobody looked in between."""
-        dt = state.mono - last.mono
-        jumped = (state.wall - state.mono) - self._offset
+    def _elapsed(self, dt: float, state: State) -> float:
+        """Seconds since the last tick, where a clock is odd; 0: nobody looked in between."""
+        offset = state.wall - state.mono
+        if self._state is None:
+            self._offset = offset
+            return 0.0
+        jumped = offset - self._offset
         if abs(jumped) > CLOCK_SECONDS:
-            self._offset = state.wall - state.mono
+            self._offset = offset
             ahead = "ahead" if jumped > 0 else "back"
             why = ": it was set, or the machine slept" if jumped > 0 else ": it was set"
             words = f"the wall clock jumped {ahead} by {abs(jumped):,.0f} s{why}"
             self.note(What.CLOCK, words, state.wall)
-        if not 0 < dt <= GAP_INTERVALS * last.interval_seconds:
+        if not 0.0 < dt <= self._longest:
             self.note(What.GAP, f"nobody looked for {dt:,.0f} s", state.wall)
             return 0.0
         return dt
 
     def _watch_sources(self, state: State) -> None:
-        if not self._down and all(map(_is_up, state.sources.values())):
-            return
         for source in state.sources.values():
             name = source.name
             if source.up == (name not in self._down):
@@ -202,25 +206,26 @@ class History:
 
     def _turn(self, before: int, now: int, state: State) -> None:
         """Ten seconds are over."""
-        if before:
-            self.rings.fold(1, before)
-            if now - now % 60 != before - before % 60:
-                self.rings.fold(2, before - before % 60)
-            if self._is_kept:
-                self._cut_blocks(before, now)
-        self.rings.trim(now)
+        if before and self._is_kept:
+            self._cut_block(0, before, 10)
+        if now - now % 60 != before - before % 60:
+            if before and self._is_kept:
+                self._cut_coarse_blocks(before, now)
+            _forget_gone(self._limits, state.budgets)
+            _forget_gone(self._learned, state.budgets)
         self._book_limits(now, state)
-        _forget_gone(self._limits, state.budgets)
-        _forget_gone(self._learned, state.budgets)
 
-    def _cut_blocks(self, before: int, now: int) -> None:
-        found = [self.rings.block(0, before, 10)]
+    def _cut_block(self, number: int, start: int, count: int) -> None:
+        found = self.rings.block(number, start, count)
+        if found is not None:
+            self._blocks.append(found)
+
+    def _cut_coarse_blocks(self, before: int, now: int) -> None:
         for number, level in enumerate(self.rings.levels[1:], start=1):
             start = before - before % level.chunk_seconds
             if now - now % level.chunk_seconds != start:
-                found.append(self.rings.block(number, start, CELLS))
+                self._cut_block(number, start, CELLS)
                 self._in_force = [*map(_last, self._limits.items())]  # beside cells of that age
-        self._blocks += [block for block in found if block is not None]
 
     def _book_limits(self, second: int, state: State) -> None:
         met = self._met
@@ -278,6 +283,10 @@ def _forget_gone(places: dict[Place, T], budgets: Container[BudgetKey]) -> None:
 
 
 _is_up: Callable[[SourceState], bool] = itemgetter(SourceState._fields.index("up"))
+# What each tick is asked for: by place it takes a quarter of the time that names take.
+_of_tick = itemgetter(
+    *map(State._fields.index, ("mono", "wall", "interval_seconds", "flows", "sources"))
+)
 
 
 def _last(noted: tuple[Place, Steps]) -> InForce:

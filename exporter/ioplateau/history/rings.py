@@ -15,11 +15,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import repeat
 from operator import mul
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ioplateau.history.records import Block
 from ioplateau.judge.flows import FlowTick
 from ioplateau.limits.budgets import FlowKey
+from ioplateau.measure.asked import Asked
+
+Flows: TypeAlias = Mapping[FlowKey, FlowTick | None]
 
 CELLS = 60  # in a chunk
 COLUMNS = 6
@@ -32,8 +35,6 @@ _OPERATIONS, _BYTES = 1 / 64, 2.0**-20
 _UNITS = (64.0, 64.0, 2.0**20, 2.0**20, 1.0, 1.0)
 MOST = 65504.0
 CELL_BYTES = _CELL.size
-# Of the values of several cells, one after the other.
-_COLUMNS = tuple(slice(column, None, COLUMNS) for column in range(COLUMNS))
 ROW_SIZE = CELLS * CELL_BYTES
 # What a row costs beside its cells: its object, its entry, a share of its chunk. Measured.
 ROW_BYTES = 130
@@ -97,6 +98,13 @@ class Chunk:
         if row is None:
             return None if len(self.rows) < self._most_rows else [NOT_KNOWN] * CELLS
         return [Cell(*map(mul, cell, _UNITS)) for cell in _CELL.iter_unpack(row)]
+
+    def take(self, other: Chunk, keys: Iterable[FlowKey]) -> None:
+        """What another one has of these flows."""
+        rows = {key: bytearray(row) for key in keys if (row := other.rows.get(key)) is not None}
+        self.rows, self.seen = rows, bytearray(other.seen)
+        if len(other.rows) >= other._most_rows:
+            self._most_rows = len(rows)
 
     @property
     def size_bytes(self) -> int:
@@ -162,22 +170,46 @@ class Ring:
 
 
 class Rings:
-    """The three levels. `add` takes a tick, `fold` what a level lacks from the finer one."""
+    """The three levels. `add` takes a tick. What it takes is kept as it is for ten seconds, then written
+    at once, and the coarser levels are made of each minute that is over: at a tick a second whatever
+    is done each time finds its code and its data gone from the caches.
+    """
 
     def __init__(self, spans: Iterable[RingSize] = SPANS) -> None:
         self.levels = tuple(Ring(span) for span in spans)
         self.moved: set[FlowKey] = set()  # of those there are: what never moved is not even unknown
-        self._open: tuple[int, Chunk] = (-1, Chunk(0))
+        self._ten: int | None = None  # the UNIX second at which the present ten seconds began
+        self._taken: dict[int, Flows] = {}  # ticks of it that are not written yet, by their second
 
-    def add(self, second: int, flows: Mapping[FlowKey, FlowTick | None]) -> None:
+    def add(self, second: int, flows: Flows) -> None:
         """One tick at a UNIX second. Of several within a second the last one counts."""
-        fine = self.levels[0]
-        start = second - second % CELLS
-        if start != self._open[0]:
-            self._open = start, fine.chunk(second)
+        ten = second - second % 10
+        if ten != self._ten:
+            self._begin(ten, flows)
+        self._taken[second] = flows
+
+    def _begin(self, ten: int, flows: Flows) -> None:
+        """The first tick of ten seconds."""
+        self.write()
+        before = self._ten
+        if before is None or ten - ten % CELLS != before - before % CELLS:
+            if before is not None:
+                self._fold_minute(before - before % CELLS)
             self.moved &= flows.keys()
-        chunk = self._open[1]
-        place = second - start
+        self._ten = ten
+
+    def write(self) -> None:
+        """Write what was taken."""
+        if self._taken:
+            chunk = self.levels[0].chunk(next(iter(self._taken)))
+            before = len(chunk.rows)
+            for second, flows in self._taken.items():
+                self._write(chunk, second % CELLS, flows)
+            self._taken = {}  # for whoever reads: it is in the rows by now
+            if len(chunk.rows) > before:
+                self.levels[0].trim(second)
+
+    def _write(self, chunk: Chunk, place: int, flows: Flows) -> None:
         chunk.seen[place] = 1
         at, rows, pack, moved = place * CELL_BYTES, chunk.rows, _CELL.pack_into, self.moved
         resting: FlowTick | None = None  # what rests within a source is told by the same tick
@@ -213,43 +245,89 @@ class Rings:
             else:
                 resting = tick
 
-    def fold(self, number: int, second: int) -> None:
-        """Make the cell of level `number` that begins at `second` of the finer level's cells."""
+    def _fold_minute(self, start: int) -> None:
+        for number, level in enumerate(self.levels[1:], start=1):
+            self.fold(number, start, max(CELLS // level.span.step_seconds, 1))
+            level.trim(start + CELLS)
+
+    def cells(
+        self, number: int, keys: Iterable[FlowKey], first: int, last: int
+    ) -> list[tuple[int, Mapping[FlowKey, Cell]]]:
+        """(UNIX second, cells of those that moved) of every cell of a level that was looked at, first to
+        last, in rising order. From any thread.
+        """
+        wanted = tuple(keys)
+        # Before the rows: what is not taken any more is in them.
+        ten, taken = self._ten, dict(self._taken)
+        found = dict(self.levels[number].cells(wanted, first, last))
+        if ten is not None:
+            lately = Rings([level.span for level in self.levels])
+            lately._take(self, ten, taken, wanted)
+            step = lately.levels[number].span.step_seconds
+            if number:
+                for start in range(ten - ten % CELLS, ten - ten % step, step):
+                    lately.fold(number, start)
+            found |= lately.levels[number].cells(wanted, first, last)
+        return sorted(found.items())
+
+    def _take(
+        self, other: Rings, ten: int, taken: Mapping[int, Flows], wanted: Iterable[FlowKey]
+    ) -> None:
+        """What another one has of these flows in the minute that goes on."""
+        self.moved = set(other.moved)
+        chunk = self.levels[0].chunk(ten)
+        known = other.levels[0].chunks.get(ten - ten % CELLS)
+        if known is not None:
+            chunk.take(known, wanted)
+        for second, flows in taken.items():
+            known_flows = {key: flows[key] for key in wanted if key in flows}
+            self._write(chunk, second % CELLS, known_flows)
+
+    def fold(self, number: int, start: int, count: int = 1) -> None:
+        """Make `count` cells of level `number` from `start` on of the finer level's cells, all of one
+        chunk of either.
+        """
         fine, coarse = self.levels[number - 1], self.levels[number]
-        step = fine.span.step_seconds
-        chunk = fine.chunks.get(second - second % fine.chunk_seconds)
+        chunk = fine.chunks.get(start - start % fine.chunk_seconds)
         if chunk is None:
             return
-        first = second % fine.chunk_seconds // step
-        last = first + coarse.span.step_seconds // step
-        seen = [place for place in range(first, last) if chunk.seen[place]]
-        if not seen:
+        step = fine.span.step_seconds
+        each = coarse.span.step_seconds // step
+        first = start % fine.chunk_seconds // step
+        seen = chunk.seen
+        looked = [
+            [at for at in range(each) if seen[place + at]]
+            for place in range(first, first + count * each, each)
+        ]
+        if not all(looked):
+            if count > 1:
+                for place in range(count):
+                    self.fold(number, start + place * coarse.span.step_seconds)
             return
-        coarse.look(second)
-        goal = coarse.chunk(second)
-        at = second % coarse.chunk_seconds // coarse.span.step_seconds * CELL_BYTES
-        cut, count = slice(first * CELL_BYTES, last * CELL_BYTES), len(seen)
-        places = [place - first for place in seen]
-        unpack = _cells(last - first).unpack
+        goal = coarse.chunk(start)
+        at = start % coarse.chunk_seconds // coarse.span.step_seconds
+        for place in range(at, at + count):
+            goal.seen[place] = 1
+        # What was not looked at is 0.
+        columns = [
+            (slice(place * each * COLUMNS + column, (place + 1) * each * COLUMNS, COLUMNS), known)
+            for place, known in enumerate(looked)
+            for column in range(COLUMNS)
+        ]
+        cuts = [(cut, len(known)) for cut, known in columns]
+        unpack_from, pack_into = _cells(count * each).unpack_from, _cells(count).pack_into
         for key, row in list(chunk.rows.items()):
-            part = row[cut]
-            if not any(part):
-                continue
-            values = unpack(part)
-            # What was not looked at is 0.
-            means = [sum(values[column]) / count for column in _COLUMNS]
+            values = unpack_from(row, first * CELL_BYTES)
+            means = [sum(values[cut]) / cells for cut, cells in cuts]
             if math.isnan(sum(means)):
-                means = [_known_mean(values[column], places) for column in _COLUMNS]
-            if (into := goal.row(key)) is not None:
-                _CELL.pack_into(into, at, *means)
-
-    def trim(self, now: int) -> None:
-        """Keep every level within its size: chunks grow while they are open."""
-        for level in self.levels:
-            level.trim(now)
+                means = [_known_mean(values[cut], known) for cut, known in columns]
+            if any(means) and (into := goal.row(key)) is not None:
+                pack_into(into, at * CELL_BYTES, *means)
 
     def block(self, number: int, start: int, count: int) -> Block | None:
-        """`count` cells of a level, all of one chunk; None: nobody looked."""
+        """`count` cells of a level, all of one chunk; None: nobody looked. Whoever asks for its rows
+        first makes them.
+        """
         level = self.levels[number]
         step = level.span.step_seconds
         chunk = level.chunks.get(start - start % level.chunk_seconds)
@@ -257,9 +335,8 @@ class Rings:
         seen = bytes(chunk.seen[first : first + count]) if chunk is not None else b""
         if chunk is None or not any(seen):
             return None
-        cut = slice(first * CELL_BYTES, (first + count) * CELL_BYTES)
-        rows = {key: bytes(row[cut]) for key, row in chunk.rows.items()}
-        return Block(step, start, seen, {key: row for key, row in rows.items() if any(row)})
+        cut, rows = slice(first * CELL_BYTES, (first + count) * CELL_BYTES), chunk.rows
+        return Block(step, start, seen, Asked(lambda: _cut_out(rows, cut)))
 
     def restore(self, block: Block) -> None:
         """Take up what `block` gave; cells that are there already stay."""
@@ -301,6 +378,12 @@ class Rings:
         return sum(
             chunk.size_bytes for level in self.levels for chunk in list(level.chunks.values())
         )
+
+
+def _cut_out(rows: Mapping[FlowKey, bytearray], cut: slice) -> dict[FlowKey, bytes]:
+    """The cells of those flows that moved in them."""
+    cells = [(key, bytes(row[cut])) for key, row in list(rows.items())]
+    return {key: row for key, row in cells if any(row)}
 
 
 @cache
