@@ -14,7 +14,9 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## What there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(BIN)/ioplateau: pyproject.toml uv.lock
+NATIVE := $(addprefix exporter/ioplateau/measure/,_scan.c _abi.h)
+
+$(BIN)/ioplateau: pyproject.toml uv.lock $(NATIVE)
 	@./tools/environment.sh
 	@touch $@
 

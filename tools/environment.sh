@@ -34,4 +34,5 @@ need_debian() {
 uv=$(find_uv)
 # --frozen: exactly what the lock file says, on every machine.
 "$uv" sync --quiet --frozen
+.venv/bin/python tools/native.py
 say "ready: .venv/bin/ioplateau"

@@ -1,11 +1,13 @@
 #!/bin/bash
-# Everything that is given to others, into dist/: wheel, deb and rpm (amd64, arm64), the single
-# file, the list of what is in them (SBOM), checksums.
+# Everything that is given to others, into dist/: wheels (amd64, arm64, and one without compiled
+# parts for any machine), deb and rpm (amd64, arm64), the single file, the list of what is in them
+# (SBOM), checksums.
 #
 #   deploy/packages/build.sh [DIRECTORY]
 #
 # The same commit gives the same bytes: times come from the commit (or SOURCE_DATE_EPOCH), tools
-# and libraries from lock files with hashes. Needs uv and PyPI; Go builds nfpm (see go.sh).
+# and libraries from lock files with hashes. Needs uv and PyPI; Go builds nfpm (see go.sh), Zig the
+# native twin of the scan (zig.sh).
 set -euo pipefail
 export LC_ALL=C TZ=UTC
 umask 022
@@ -30,9 +32,10 @@ mkdir -p "$dist"
 
 same_times() { find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +; }
 
-wheel() {
-    uv build --quiet --wheel --build-constraints deploy/packages/build-constraints.txt --out-dir "$work"
-    wheel=$(ls "$work"/ioplateau-*.whl)
+wheel() { # platform as in a wheel's name, or "any"
+    IOPLATEAU_WHEEL=$1 IOPLATEAU_CC="$PWD/deploy/packages/zig.sh cc -target ${1#manylinux_2_17_}-linux-gnu.2.17" \
+        uv build --quiet --wheel --build-constraints deploy/packages/build-constraints.txt --out-dir "$work"
+    wheel=$(ls "$work"/ioplateau-*-"$1".whl)
     cp "$wheel" "$dist/"
 }
 
@@ -53,6 +56,7 @@ libraries() { # architecture's wheel tag, target directory
 
 stage() { # wheel tag, directory
     mkdir -p "$2/share"
+    wheel "manylinux_2_17_${1%%-*}"
     libraries "$1" "$2/lib"
     install -m 644 deploy/packages/__main__.py "$2/lib/"
     install -m 755 deploy/packages/python.sh "$2/lib/python"
@@ -77,7 +81,8 @@ rm -f "$dist"/*
 # An index of somebody's own (UV_INDEX_URL) must not leave a trace.
 uv export --quiet --frozen --no-dev --extra web --no-emit-project --no-header --no-annotate \
     --output-file "$work/locked.txt" >/dev/null
-wheel
+wheel any
+deploy/packages/zig.sh version >/dev/null # so that it is there
 deploy/packages/go.sh -C deploy/packages build -trimpath -o "$work/nfpm" github.com/goreleaser/nfpm/v2/cmd/nfpm
 stages=()
 for each in "${architectures[@]}"; do

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ioplateau import __version__, manual
+from ioplateau.measure import native
 from ioplateau.run import streams
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 GOOD, FOUND, WRONG = 0, 1, 2
 INTERRUPTED, CUT_OFF = 130, 141  # as a shell tells SIGINT and SIGPIPE
 
+_SCAN = ", native scan" if native.scan is not None else ""
 # argparse makes a formatter for flags that it is given, to check them; each would ask for the
 # terminal's width, and import shutil with its archives for that.
 _BUILDING = partial(argparse.HelpFormatter, width=80)
@@ -85,7 +87,7 @@ def parser(words: Collection[str] | None = None) -> argparse.ArgumentParser:
     parser.add_argument(
         "--version",
         action="version",
-        version=f"ioplateau {__version__} (Python {sys.version.partition(' ')[0]})",
+        version=f"ioplateau {__version__} (Python {sys.version.partition(' ')[0]}{_SCAN})",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND", prog="ioplateau")
     for name, command in COMMANDS.items():

@@ -8,6 +8,8 @@ from almost_right import damaged_line, damaged_text
 from ioplateau.measure import diskstats
 from ioplateau.measure.diskstats import DiskCounters
 
+pytestmark = pytest.mark.usefixtures("twin")
+
 FILES = Path(__file__).parent / "files" / "machine"
 RAID0 = (FILES / "diskstats-6.1-raid0-after.txt").read_bytes()
 VIRTIO = (FILES / "diskstats-6.18-virtio.txt").read_bytes()

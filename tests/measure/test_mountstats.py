@@ -6,6 +6,8 @@ from ioplateau.measure import mountstats
 from ioplateau.measure.mountstats import Mount, NfsConnection, Operation
 from nfs_texts import IDLE_READ, ODD, READINGS, TWO_CONNECTIONS, kept, record
 
+pytestmark = pytest.mark.usefixtures("twin")
+
 
 def mounts(name: str) -> dict[tuple[str, int], Mount]:
     return {(m.mount_point, m.occurrence): m for m in mountstats.parse(kept(name)).mounts}

@@ -11,6 +11,8 @@ from ioplateau.measure import mountstats
 from ioplateau.measure.mountstats import nfslines, parse
 from nfs_texts import READINGS, kept, record
 
+pytestmark = pytest.mark.usefixtures("twin")
+
 READS = "READ: 100 100 0 20000 400000 50 300 400 0"
 ZERO = "WRITE: 0 0 0 0 0 0 0 0 0"
 TEXTS = [kept(f"{name}-after") for name in READINGS] + [

@@ -6,6 +6,8 @@ from ioplateau.measure import mountstats
 from ioplateau.measure.mountstats import Mount, MountRates, NfsConnection
 from nfs_texts import kept, record
 
+pytestmark = pytest.mark.usefixtures("twin")
+
 CONNECTION = NfsConnection("tcp", 0, 0, 1, 0, 0, 1000, 990, 0, 5000, 70, 9, 300, 4000)
 
 

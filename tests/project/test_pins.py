@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parents[2]
-TOOLS = (PROJECT / "tools/uv.txt", PROJECT / "deploy/packages/go.txt")
+TOOLS = (
+    PROJECT / "tools/uv.txt",
+    *(PROJECT / "deploy/packages" / f"{tool}.txt" for tool in ("go", "zig")),
+)
 SCRIPTS = (
     *(PROJECT / "tools").glob("*.sh"),
     *(PROJECT / "deploy").rglob("*.sh"),

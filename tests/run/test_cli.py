@@ -27,6 +27,13 @@ def test_version_is_said():
 
     assert done.returncode == 0
     assert done.stdout.startswith("ioplateau 0.")
+    assert done.stdout.endswith(", native scan)\n")
+
+
+def test_version_says_that_the_native_scan_is_switched_off(monkeypatch):
+    monkeypatch.setenv("IOPLATEAU_NATIVE", "0")
+
+    assert "native" not in run("--version").stdout
 
 
 def test_an_unknown_command_is_exit_code_2():

@@ -14,6 +14,7 @@ from itertools import compress
 from operator import ne, sub
 from typing import NamedTuple
 
+from ioplateau.measure import native
 from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.reading import FormatError
 
@@ -207,6 +208,12 @@ class DiskRates(NamedTuple):
 
 def parse(text: bytes, last: DiskTable | None = None) -> DiskTable:
     """Every device of the file; lines that stand in `last` letter by letter are not parsed again."""
+    if (
+        native.scan is not None
+        and last is not None
+        and (same := native.scan.disks(text, tuple(last.lines), last.disks, DiskCounters))
+    ):
+        return DiskTable(same[0], (), same[1])
     # Every line ends in a newline, so what follows the last one is empty, or was cut off
     # somewhere, perhaps inside a number.
     *whole, cut = text.split(b"\n")

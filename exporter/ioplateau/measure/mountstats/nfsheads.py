@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ioplateau.measure.escapes import decode
 from ioplateau.measure.mountstats import nfslines, nfstables
 from ioplateau.measure.mountstats.nfslines import Digits
+from ioplateau.measure.native import Scan
 from ioplateau.measure.reading import FormatError
 
 # https://github.com/torvalds/linux/blob/v6.1/include/linux/nfs_iostat.h
@@ -171,6 +172,23 @@ def read_front_moved(record: bytes, start: int, last: Front) -> Front | None:
         record[start : bytes_end + len(behind)],
         events[:EVENTS],
         tuple(octets[:BYTES]),
+        last.security,
+        last.rpc_program,
+        last.counts_start,
+        bytes_end - start,
+    )
+
+
+def front_moved(scan: Scan, text: bytes, start: int, last: Front) -> Front | None:
+    """The same, by the native twin: `text` goes on behind the record."""
+    found = scan.front(text, start, last.text, last.counts_start, last.counts_end)
+    if found is None:
+        return None
+    events, octets, bytes_end = found
+    return Front(
+        text[start : bytes_end + len(last.text) - last.counts_end],
+        events[:EVENTS],
+        octets[:BYTES],
         last.security,
         last.rpc_program,
         last.counts_start,

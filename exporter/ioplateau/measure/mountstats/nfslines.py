@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias, overload
 
+from ioplateau.measure import native
 from ioplateau.measure.escapes import decode
 from ioplateau.measure.reading import FormatError
 
@@ -181,6 +182,8 @@ def tcp_connections(text: bytes) -> NfsConnections | None:
     """Every connection of `text`, if each is a line of tcp with thirteen plain numbers: then one look
     at all of them is enough. None: some line is another, and each is to be read by itself.
     """
+    if native.scan is not None and (columns := native.scan.columns(text, _PLACES)) is not None:
+        return NfsConnections(columns, text)
     words = text.split()
     count, rest = divmod(len(words), 15)
     if (

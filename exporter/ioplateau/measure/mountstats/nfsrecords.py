@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from ioplateau.measure import native
 from ioplateau.measure.mountstats import nfsheads, nfslines, nfstables
 from ioplateau.measure.mountstats.nfsheads import AGE, CONNECTION, TABLE, Front, Head
 from ioplateau.measure.mountstats.nfslines import (
@@ -20,6 +21,7 @@ from ioplateau.measure.mountstats.nfslines import (
     NfsConnections,
 )
 from ioplateau.measure.mountstats.nfstables import Operation, OperationTable
+from ioplateau.measure.native import Scan
 from ioplateau.measure.reading import FormatError
 
 _DEVICE = b"device "
@@ -139,6 +141,8 @@ class _Parse:
         self._seen: dict[str, int] = {}
         # A superblock mounted in several places repeats its table.
         self._tables: dict[bytes, OperationTable] = {}
+        # What the native twin read, by the id of the last reading's, which lives as long as we do.
+        self._moved: dict[int, OperationTable] = {}
         # The lines of connections that were read last, which the next mount often repeats.
         self._repeated: tuple[bytes, NfsConnections] = (b"", NO_CONNECTIONS)
 
@@ -148,13 +152,23 @@ class _Parse:
     def read_from(self, at: int) -> None:
         """Take in every record from `at` on, where the first begins."""
         text, records, last = self._text, self._memo.records, self._last.records
+        scan = native.scan
         while at < len(text):
+            if scan is not None:
+                lines, connections = self._repeated
+                at = scan.rest(
+                    text, at, last, lines, connections, self._seen, self._mounts, records, Mount
+                )
+                if at == len(text):
+                    break
             at += len(_DEVICE)
             # It usually stands where it stood.
             known = last[len(records)] if len(records) < len(last) else None
             if known is None or not text.startswith(known.head.text, at):
                 known = self._last.find(text, at)
-            end = self._repeat(at, known) if known is not None else -1
+            end = -1
+            if known is not None:
+                end = self._move(at, known, scan) if scan is not None else self._repeat(at, known)
             if end < 0:
                 end = _next_record(text, at)
                 self._add(text[at:end].removesuffix(_NO), known)
@@ -192,6 +206,47 @@ class _Parse:
             self._memo.records.append(known)
             return end
         return -1
+
+    def _move(self, at: int, known: _KnownRecord, scan: Scan) -> int:
+        """The same for a record in which other plain numbers stand, by the native twin."""
+        text = self._text
+        head, front, table = known
+        if front is None or table is None:
+            return -1
+        age_start = at + len(head.text)
+        age_end = text.find(b"\n", age_start)
+        age = text[age_start:age_end]
+        if not (age.isdigit() and len(age) < 19):
+            return -1
+        if not text.startswith(front.text, age_end):
+            front = nfsheads.front_moved(scan, text, age_end, front)
+            if front is None:
+                return -1
+        start = age_end + len(front.text)
+        lines, connections = self._repeated
+        table_start = start + len(lines)
+        if not (text.startswith(lines, start) and text.startswith(_TITLE, table_start)):
+            table_start = text.find(TABLE, start - 1) + 1
+            found = self._same_connections(text[start:table_start])
+            if found is None:
+                return -1
+            connections = found
+        if text.startswith(table.text, table_start):
+            end = table_start + len(table.text)
+        else:
+            # Of a superblock that is mounted elsewhere it was read already.
+            was, moved = table, self._moved.get(id(table))
+            if moved is None or not text.startswith(moved.text, table_start):
+                moved = nfstables.moved(scan, text, table_start, was)
+                if moved is None:
+                    return -1
+                self._moved[id(was)] = moved
+            table, end = moved, table_start + len(moved.text)
+        if not (text.startswith(_DEVICE, end) or end == len(text)):
+            return -1
+        self._take(head, front, table, connections, int(age), self._occurrence(head))
+        self._memo.records.append(_KnownRecord(head, front, table))
+        return end
 
     def _occurrence(self, head: Head) -> int:
         """The how-manieth record with this mount point it is, from 0."""
@@ -295,16 +350,25 @@ class _Parse:
         return start if last < 0 else record.find(b"\n", last + 1) + 1
 
     def _connections(self, text: bytes, head: Head) -> NfsConnections:
-        found = self._memo.connections.get(text) or self._last.connections.get(text)
+        found = self._same_connections(text)
         if found is None:
             rejected = len(self.rejects)
-            found = nfslines.tcp_connections(text) or NfsConnections.of(
-                *self._each_connection(text, head)
-            )
-            if len(self.rejects) > rejected:
-                return found
-        self._memo.connections[text] = found
-        self._repeated = text, found
+            found = NfsConnections.of(*self._each_connection(text, head))
+            if len(self.rejects) == rejected:
+                self._memo.connections[text] = found
+                self._repeated = text, found
+        return found
+
+    def _same_connections(self, text: bytes) -> NfsConnections | None:
+        """What is known of these lines, or what is seen of them all at once."""
+        found = (
+            self._memo.connections.get(text)
+            or self._last.connections.get(text)
+            or nfslines.tcp_connections(text)
+        )
+        if found is not None:
+            self._memo.connections[text] = found
+            self._repeated = text, found
         return found
 
     def _each_connection(self, text: bytes, head: Head) -> Iterator[NfsConnection]:

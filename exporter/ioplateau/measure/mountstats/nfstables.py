@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeVar, overload
 
 from ioplateau.measure.mountstats import nfslines
 from ioplateau.measure.mountstats.nfslines import ALIKE
+from ioplateau.measure.native import Scan
 from ioplateau.measure.reading import FormatError
 
 TITLE = b"\tper-op statistics"
@@ -204,6 +205,17 @@ def read_moved(text: bytes, last: OperationTable) -> OperationTable | None:
     if b": 0" in changed:
         return None
     return OperationTable(text, last.used.moved(text, lines, is_other), (), lines, alikes, rest)
+
+
+def moved(scan: Scan, text: bytes, start: int, last: OperationTable) -> OperationTable | None:
+    """The same, by the native twin, of the table that begins at `start`."""
+    used = last.used
+    found = scan.table(text, start, last.text, used.places, used.known, DATA, Operation)
+    if found is None:
+        return None
+    end, known = found
+    said = text[start:end]
+    return OperationTable(said, Operations(said, used.places, known))
 
 
 # Of a line that may not change, since it never moved or is not like others: it is no line's.
