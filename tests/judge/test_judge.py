@@ -1,6 +1,7 @@
 """The judge as a whole: gaps, ticks of any length, memory, counters of the provider, words."""
 
 import json
+import random
 
 import pytest
 
@@ -182,6 +183,36 @@ def test_a_limit_of_the_vm_that_was_taken_for_a_disks_is_handed_over():
     assert said[25] == (Word.THROTTLED, Word.HEALTHY)
     assert said[-1] == (Word.AFFECTED, Word.THROTTLED)
     assert SDA not in judge.learned()
+
+
+@pytest.mark.parametrize("seed", [51, 52, 53])
+def test_one_disk_alone_at_what_the_vm_met_before_is_held_by_the_vm(seed):
+    """Three disks wait in one queue; then one of them asks for all of it, whose own limit is above."""
+    r = random.Random(seed)
+    limit, depth, floor = r.uniform(400, 4000), r.randint(12, 48), r.uniform(0.0008, 0.002)
+    disks = [FlowKey("disk", name) for name in ("sda", "sdb", "sdc")]
+    keys = [BudgetKey(Kind.DISK, flow.name) for flow in disks]
+    budgets = {key: Budget(key, (flow,)) for key, flow in zip(keys, disks, strict=True)}
+    budgets[VM] = Budget(VM, tuple(disks))
+    judge = Judge()
+    said = []
+    for number in range(60):
+        total = limit * (1 + r.uniform(-0.003, 0.003))
+        if number < 6:
+            shares, wait = (0.1, 0.1, 0.1), floor
+        elif number < 32:
+            cuts = sorted((r.uniform(0.3, 0.37), r.uniform(0.63, 0.7)))
+            shares, wait = (cuts[0], cuts[1] - cuts[0], 1 - cuts[1]), 3 * depth / total
+        elif number < 38:
+            shares, wait = (0.0, 0.0, 0.0), 0.0
+        else:
+            shares, wait = (0.0, 1.0, 0.0), depth / total
+        flows = {flow: tick(total * share, wait) for flow, share in zip(disks, shares, strict=True)}
+        verdicts = judge.observe(100.0 + number, 1.0, budgets, flows)
+        said.append([key for key in verdicts if verdicts[key].word is Word.THROTTLED])
+
+    assert said[30] == [VM]
+    assert said[42:] == [[VM]] * 18
 
 
 def test_a_vms_limit_ends_within_seconds_when_what_still_waits_stands_at_its_own():

@@ -58,6 +58,55 @@ def test_late_looks_do_not_end_what_has_just_been_found():
     assert all(told([*found, *late[:count]]).on for count in range(len(late) + 1))
 
 
+def saturated(seed):
+    """A device that serves many at a time, all it can: the rate of each second is by chance, one
+    makes up for the other, and the time per request is what Little's law makes of it.
+    """
+    r = random.Random(seed)
+    rate, ripple = r.uniform(300.0, 3000.0), r.uniform(0.011, 0.014)
+    depth = rate * r.uniform(0.014, 0.03)
+    rates = [rate * (1 + ripple * (-1) ** n * r.uniform(0.5, 1.3)) for n in range(24)]
+    return [(each, depth / each) for each in rates]
+
+
+@pytest.mark.parametrize("seed", [31, 32, 33])
+def test_a_time_per_request_that_moves_as_the_rate_does_shows_no_late_look(seed):
+    blocks = saturated(seed)
+    mean = sum(wait for _, wait in blocks) / len(blocks)
+
+    assert not told(blocks[:23], doubts=1).on
+    assert told([(rate, mean) for rate, _ in blocks[:23]], doubts=1).on
+
+
+def two_at_a_time(seed, excess):
+    """One at a time, then two: a time per request of 1 + excess times the floor, and a little that
+    the application takes in between.
+    """
+    r = random.Random(seed)
+    floor = r.uniform(0.001, 0.006)
+    wait = floor * (1 + excess)
+    rate = 2 * r.uniform(0.94, 0.98) / wait
+    calm = [(r.uniform(0.3, 0.6) / floor, floor) for _ in range(8)]
+    rates = [rate * (1 + r.uniform(-0.006, 0.006)) for _ in range(20)]
+    return [*calm, *[(each, wait * r.uniform(0.99, 1.01)) for each in rates]], rate
+
+
+@pytest.mark.parametrize("seed", [41, 42, 43])
+def test_two_at_a_time_wait_where_the_device_would_have_nothing_to_do(seed):
+    blocks, rate = two_at_a_time(seed, random.Random(seed).uniform(1.7, 3.6))
+    plateau = told(blocks)
+
+    assert plateau.on
+    assert plateau.value == pytest.approx(rate, rel=0.005)
+
+
+@pytest.mark.parametrize("seed", [44, 45, 46])
+def test_two_at_a_time_that_are_served_one_after_the_other_do_not(seed):
+    blocks, _ = two_at_a_time(seed, 1.0)
+
+    assert not told(blocks).on
+
+
 def test_more_than_a_late_look_can_tell_ends_what_was_found():
     found = [*CALM, *held(count=7)]
 

@@ -270,6 +270,7 @@ class DiskJudge:
             )
             if case.plateau.on and not lanes:
                 found[key] = None
+                shared |= in_one_queue(pool, self._disks)
         whole = self._uncached_pool()
         waits = any(case.watched.queue >= STRONG for case in awake.values())
         hints = ceilings_met(self._disks) if waits else []

@@ -644,7 +644,7 @@ def _is_steady(drawn: Drawn, dimension: Dimension, level: Level) -> bool:
     return (
         drawn.excess >= number.STEEP
         and min(level.count, latency.count) >= number.RIPPLE_STEPS
-        and latency.spread <= number.SAME_LEVEL
+        and latency.spread <= min(number.SAME_LEVEL, 0.5 * level.spread)
         and latency.mean <= 1.0
         and level.spread <= 2 * number.STILL
         and echo(drawn.values_of(dimension)[-number.RIPPLE_STEPS :]) <= number.MAKES_UP

@@ -386,8 +386,13 @@ class WatchedFlow(Levels):
     is_locked = False  # only a sum has members that can move against each other
 
     def _is_strong(self) -> bool:
-        if self.excess < number.QUEUE_EXCESS or self.waiting < number.QUEUE_WAITING:
+        if self.excess < number.QUEUE_EXCESS:
             return False
+        if self.waiting < number.QUEUE_WAITING:
+            # Of two at a time no more can wait: then it is how long they do, which is longer than
+            # a device takes that serves one after the other.
+            long = number.SHARE_WAITING * number.OVERWHELMING_EXCESS
+            return self.own and self.waiting >= 1.0 and self.waiting * self.excess >= long
         return (
             self.own
             or self.waiting >= number.STRANGE_WAITING
