@@ -215,6 +215,44 @@ def test_one_disk_alone_at_what_the_vm_met_before_is_held_by_the_vm(seed):
     assert said[42:] == [[VM]] * 18
 
 
+def one_at_a_time(seed, times, two_from=18):
+    """Large requests on a volume of so many bytes a second: one at a time, each for so many times what
+    the limit takes for it, then two at a time at the limit. The verdict at the end, and the limit's
+    seconds for a request.
+    """
+    r = random.Random(seed)
+    size, most_bytes = r.choice([128, 256, 512]) * 1024.0, r.uniform(6e6, 20e6)
+    limit = Limit(Dimension.THROUGHPUT, Direction.TOTAL, most_bytes, Origin.CONFIGURED)
+    flow = FlowKey("mount", "/a")
+    budgets, judge = {VOLUME: Budget(VOLUME, (flow,), (limit,))}, Judge()
+    most, more = most_bytes / size, r.uniform(*times)
+    for number in range(30):
+        wait = more * r.uniform(0.95, 1.05) / most
+        rate = min(0.45 * most, 0.8 / wait)
+        if number >= two_from:
+            rate, wait = most * (1 + r.uniform(-0.015, 0.015)), 2 / most
+        held = round(rate * wait)
+        each = FlowTick(1.0, rate, 0.0, rate * size, 0.0, wait, None, rate * wait, held, 1.0)
+        verdict = judge.observe(100.0 + number, 1.0, budgets, {flow: each})[VOLUME]
+    return verdict, 1 / most
+
+
+@pytest.mark.parametrize("seed", [61, 62, 63])
+def test_what_a_limit_takes_for_one_large_request_is_no_floor(seed):
+    """A server that reads ahead keeps its limited disk busy although it is asked for half."""
+    verdict, paced = one_at_a_time(seed, (1.2, 1.7))
+
+    assert verdict.word is Word.THROTTLED
+    assert verdict.evidence["floor_seconds"] < paced / 2
+
+
+@pytest.mark.parametrize("seed", [64, 65, 66])
+def test_what_a_far_server_takes_for_one_large_request_is_its_floor(seed):
+    verdict, paced = one_at_a_time(seed, (6.0, 9.0), two_from=30)
+
+    assert verdict.evidence["floor_seconds"] > 5 * paced
+
+
 def test_a_vms_limit_ends_within_seconds_when_what_still_waits_stands_at_its_own():
     p10 = Device(iops=500.0)
     both = Act(30, {"sda": Load(depth=64), "sdb": Load(depth=64)}, VM, Dimension.IOPS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.belief import Belief
@@ -48,6 +49,7 @@ class Case:
         self.claims = [
             Claim(limit) for limit in budget.limits if limit.dimension is not Dimension.SLOTS
         ]
+        self._tell_pace()
         self.plateau = Plateau()
         self.at_rest = False  # nothing drawn, nothing remembered of it
         self.saturated_seconds = 0.0
@@ -91,6 +93,13 @@ class Case:
             for limit in limits
             if limit.dimension is not Dimension.SLOTS
         ]
+        self._tell_pace()
+
+    def _tell_pace(self) -> None:
+        """The flow is told how fast its bytes can be at most. A volume's slots share its flow."""
+        if self.budget.key.kind in (Kind.DISK, Kind.VOLUME):
+            told = [c.limit.value for c in self.claims if c.limit.dimension is Dimension.THROUGHPUT]
+            self.watched.pace = min(told, default=inf)
 
     def contradicted(self, dimension: Dimension, value: float) -> Limit | None:
         """The limit that was told for what is held at another value; None: nobody told one."""

@@ -140,6 +140,7 @@ class WatchedFlow(Levels):
         "operations",
         "outstanding",
         "own",
+        "pace",
         "queue",
         "queue_share",
         "queued",
@@ -174,6 +175,7 @@ class WatchedFlow(Levels):
         self.in_flight = 0
         self.left = 0.0
         self.near = False  # some limit of this flow is close, so nothing here is the floor now
+        self.pace = inf  # bytes per second of the least limit that was told of it
         self.delay = 0.0
         self.rate_steps = self.latency_steps = (
             number.OFF_LEVEL
@@ -271,7 +273,10 @@ class WatchedFlow(Levels):
                 continue
             # The kernel counts milliseconds: of few requests the time is known no better.
             least = number.COUNTED_SECONDS / (rate * dt)
-            floor, own = self.floors.observe(write, volume / rate, max(wait, least), at, alone)
+            # Time that a limit takes for so many bytes is none of the device's: a server that reads
+            # ahead fills it with one request at a time.
+            is_own = alone and volume < number.PART_WAITING * rate * wait * self.pace
+            floor, own = self.floors.observe(write, volume / rate, max(wait, least), at, is_own)
             held += rate * wait
             base += rate * floor
             usual += rate * (wait if own is None else own)
