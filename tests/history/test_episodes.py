@@ -2,7 +2,8 @@
 
 import states
 from ioplateau.history.episodes import MOST_KEPT, Episode, Episodes
-from ioplateau.limits.budgets import Dimension, FlowKey, Kind, Origin, Word
+from ioplateau.limits.budgets import BudgetKey, Dimension, FlowKey, Kind, Origin, Word
+from ioplateau.state import BudgetConsumers, Consumer
 
 WALL = 1_700_000_000.0
 
@@ -36,6 +37,7 @@ class Story:
             )
             found = found._replace(verdict=verdict)
             state = states.state(mono=self.now, wall=WALL + self.now, budgets=states.by_key(found))
+            state = state._replace(consumers=parts.get("consumers", {}))
             self.changes += self.episodes.observe(state, parts.get("dt", 1.0))
         return self
 
@@ -104,6 +106,23 @@ def test_a_gap_is_not_counted_as_waiting():
 
     (episode,) = story.episodes.running()
     assert episode.held_seconds == 1
+
+
+def test_who_drew_most_is_who_the_last_look_that_knows_tells_of():
+    def look(name):
+        drawn = (Consumer(name, f"{name}.service", 1e6),) if name else ()
+        return {BudgetKey(Kind.DISK, "sda"): BudgetConsumers(3.0, groups=drawn)}
+
+    story = Story().tick(Word.THROTTLED, 3)
+    (before,) = story.episodes.running()
+    story.tick(Word.THROTTLED, consumers=look("db")).tick(Word.THROTTLED, consumers=look("backup"))
+    (known,) = story.episodes.running()
+    story.tick(Word.THROTTLED, consumers=look(""))
+    (unsure,) = story.episodes.running()
+
+    assert before.drew_most == ""
+    assert known.drew_most == "backup.service"
+    assert unsure.drew_most == "backup.service"
 
 
 def test_who_drew_most_of_a_lane():

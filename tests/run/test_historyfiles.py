@@ -2,6 +2,7 @@
 
 import json
 import os
+import weakref
 import zlib
 
 import pytest
@@ -144,6 +145,24 @@ def test_an_episode_that_went_on_when_it_was_killed_goes_on(tmp_path):
     (running,) = after.history.open_episodes()
     assert running.began == cut.began
     assert running.held_seconds == 69
+
+
+class Look(dict):
+    """At who draws on a budget."""
+
+
+def test_of_what_waits_for_a_slow_disk_no_look_at_who_draws_is_held(tmp_path):
+    run = Run(tmp_path)
+    run.writer.frozen = True
+    looks = []
+    for second in range(65):
+        look = Look()
+        looks.append(weakref.ref(look))
+        run.history.observe(tick(second, word=Word.THROTTLED)._replace(consumers=look))
+        run.chronicle.keep(run.history)
+    del look
+
+    assert 2 <= sum(look() is not None for look in looks) <= 4
 
 
 def test_events_come_back(tmp_path):

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import NamedTuple, TypeAlias
 
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin, Verdict, Word
+from ioplateau.measure.asked import Asked
+from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.state import BudgetConsumers, State
+
+Consumers: TypeAlias = Mapping[BudgetKey, BudgetConsumers]
 
 # One that comes back this soon was not over: a word may flap at its threshold.
 REJOIN_SECONDS = 10.0
@@ -66,7 +71,8 @@ class _Running:
     """An episode while it goes on."""
 
     __slots__ = (
-        "consumer", "episode", "height", "left_at", "lift", "most", "peak", "seconds", "shares", "verdict", "waits",
+        "consumer", "episode", "height", "left_at", "lift", "looks", "most", "peak", "seconds", "shares", "verdict",
+        "waits",
     )  # fmt: skip
 
     def __init__(self, episode: Episode) -> None:
@@ -74,7 +80,8 @@ class _Running:
         self.left_at: float | None = None  # wall seconds; None: it holds
         self.height = False
         self.verdict: Verdict | None = None  # whose words it has; None: its own
-        self.consumer = ""
+        self.consumer = ""  # who drew most, as an earlier run saw it
+        self.looks: tuple[Consumers, ...] = ()  # the last two at who draws, the newer first
         self.lift = episode.lift  # told by another thread than the one that ticks
         self.seconds = episode.held_seconds
         self.waits = episode.waited_seconds
@@ -100,27 +107,21 @@ class _Running:
             self.height = high
             self.verdict = verdict
 
-    def name_consumers(self, consumers: BudgetConsumers | None) -> None:
-        """Who draws most, where somebody looked."""
-        if consumers is not None and (named := (*consumers.groups, *consumers.processes)):
-            self.consumer = named[0].label
+    def standing(self) -> Callable[..., Episode]:
+        """What puts together, on any thread, what is known by now."""
+        return partial(
+            _put_together,
+            self.episode,
+            self.verdict,
+            (self.seconds, self.waits, self.shares, self.peak, self.most),
+            self.looks,
+            self.consumer,
+            self.lift,
+        )
 
     def now(self, ended: float | None = None) -> Episode:
         """What is known by now."""
-        seconds, episode = self.seconds, self.episode
-        if self.verdict is not None:
-            episode = _with_verdict(episode, self.verdict)
-        return episode._replace(
-            ended=ended,
-            peak_share=self.peak,
-            mean_share=self.shares / seconds if seconds and self.peak is not None else None,
-            requests_waiting=self.waits / seconds if seconds and self.most is not None else None,
-            most_requests_waiting=self.most,
-            waited_seconds=self.waits,
-            held_seconds=seconds,
-            drew_most=self.consumer or episode.drew_most,
-            lift=self.lift,
-        )
+        return self.standing()(ended)
 
 
 class Episodes:
@@ -137,7 +138,7 @@ class Episodes:
         held = state.held
         if not held and not running:
             return changes
-        wall = state.wall
+        wall, consumers = state.wall, state.consumers
         for verdict in held:
             found = running.get(verdict.key)
             if found is not None and found.episode.word is not verdict.word:
@@ -147,7 +148,7 @@ class Episodes:
                 found = running[verdict.key] = self._begin(verdict, state)
                 changes.append(Change(found.now(), is_end=False))
                 found.add(verdict, dt, before=False)
-                found.name_consumers(state.consumers.get(verdict.key))
+                found.looks = _looks((), consumers)
                 continue
             was_held = found.left_at is None
             if not was_held:
@@ -156,7 +157,8 @@ class Episodes:
                     interruptions=found.episode.interruptions + 1, cut_off=False
                 )
             found.add(verdict, dt, before=was_held)
-            found.name_consumers(state.consumers.get(verdict.key))
+            if not (found.looks and found.looks[0] is consumers):
+                found.looks = _looks(found.looks, consumers)
         if len(running) > len(held):
             self._leave({verdict.key for verdict in held}, wall, changes)
         return changes
@@ -210,9 +212,10 @@ class Episodes:
         found = [each.now() for each in list(self._running.values()) if each.left_at is None]
         return tuple(sorted(found, key=lambda episode: episode.began))
 
-    def unfinished(self) -> tuple[Episode, ...]:
-        """Those that go on or ended too lately to be sure, for a store."""
-        return tuple(each.now() for each in list(self._running.values()))
+    def unfinished(self) -> Mapping[BudgetKey, Episode]:
+        """Those that go on or ended too lately to be sure, for a store, put together when it asks."""
+        standing = [(key, each.standing()) for key, each in self._running.items()]
+        return Asked(lambda: {key: put_together() for key, put_together in standing})
 
     def between(self, since: float, until: float) -> tuple[Episode, ...]:
         """Those that touch a span of time, the oldest first; those that go on have no end."""
@@ -223,6 +226,41 @@ class Episodes:
             if episode.began <= until and (episode.ended is None or episode.ended >= since)
         ]
         return tuple(sorted(found, key=lambda episode: episode.began))
+
+
+def _looks(before: tuple[Consumers, ...], now: Consumers) -> tuple[Consumers, ...]:
+    return before if now is NO_ENTRIES else (now, *before[:1])
+
+
+def _put_together(
+    episode: Episode,
+    verdict: Verdict | None,
+    sums: tuple[float, float, float, float | None, float | None],
+    looks: Iterable[Consumers],
+    consumer: str,
+    lift: str,
+    ended: float | None = None,
+) -> Episode:
+    """verdict: whose words it has; None: its own. sums, lift: as of `_Running`."""
+    seconds, waits, shares, peak, most = sums
+    if verdict is not None:
+        episode = _with_verdict(episode, verdict)
+    for look in looks:
+        drawn = look.get(episode.key)
+        if drawn is not None and (named := (*drawn.groups, *drawn.processes)):
+            consumer = named[0].label
+            break
+    return episode._replace(
+        ended=ended,
+        peak_share=peak,
+        mean_share=shares / seconds if seconds and peak is not None else None,
+        requests_waiting=waits / seconds if seconds and most is not None else None,
+        most_requests_waiting=most,
+        waited_seconds=waits,
+        held_seconds=seconds,
+        drew_most=consumer or episode.drew_most,
+        lift=lift,
+    )
 
 
 def _with_verdict(episode: Episode, verdict: Verdict) -> Episode:

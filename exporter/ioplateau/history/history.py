@@ -120,7 +120,7 @@ class History:
         if last is not None:
             fine = [block for block in last.blocks if block.step_seconds == 1]
             seen = float(max(block.start + len(block.seen) for block in fine))
-            for episode in last.unfinished:
+            for episode in last.unfinished.values():
                 known.setdefault((episode.key, episode.began), episode)
         self._episodes.restore(sorted(known.values(), key=lambda each: each.began), seen)
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ioplateau.history.episodes import Episode
 from ioplateau.history.events import Event
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey
+from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.saved import as_row
 
 
@@ -43,9 +44,15 @@ class HistoryPart(NamedTuple):
 
     blocks: tuple[Block, ...] = ()
     ended: tuple[Episode, ...] = ()
-    unfinished: tuple[Episode, ...] = ()
+    unfinished: Mapping[BudgetKey, Episode] = NO_ENTRIES
     events: tuple[Event, ...] = ()
     limits: tuple[InForce, ...] = ()
+
+    def put_together(self) -> None:
+        """Make what is made when somebody asks, and let go what it is made of."""
+        for each in self.blocks:
+            len(each.rows)
+        len(self.unfinished)
 
 
 def block_json(block: Block) -> dict[str, Any]:

@@ -25,6 +25,7 @@ class Asked(Mapping[K, V]):
         made = self._made
         if made is None:
             made = self._made = self._make()
+            self._make = lambda: made  # what it was made of may go
         return made
 
     def __getitem__(self, key: K) -> V:

@@ -96,6 +96,8 @@ class HistoryFiles:
         if self._directory is None or not (history.has_more or is_last):
             return
         with self._lock:
+            if self._waiting:  # the disk is slow: what waits may hold nothing of those ticks
+                self._waiting[-1].put_together()
             self._waiting.append(history.take(is_last=is_last))
             if len(self._waiting) > MOST_WAITING:
                 gone, oldest = self._waiting.popleft(), self._waiting.popleft()
@@ -150,7 +152,7 @@ def _lines(parts: HistoryPart) -> Iterator[tuple[str, dict[str, Any]]]:
     for cells in parts.blocks:
         line = block_json(cells) | {"limits": write(parts.limits)}
         if cells.step_seconds == 1:
-            line["open"] = write(parts.unfinished)
+            line["open"] = write(tuple(parts.unfinished.values()))
         yield BLOCKS[cells.step_seconds].name, line
 
 
@@ -251,7 +253,8 @@ def _part(value: Mapping[str, Any]) -> HistoryPart:
     cells: Block = block(value, CELL_BYTES)
     unfinished = typed(tuple[Episode, ...], value.get("open", []), "open")
     limits = typed(tuple[InForce, ...], value.get("limits", []), "limits")
-    return HistoryPart((cells,), unfinished=unfinished, limits=limits)
+    by_budget = {episode.key: episode for episode in unfinished}
+    return HistoryPart((cells,), unfinished=by_budget, limits=limits)
 
 
 def _sealed(value: Mapping[str, Any]) -> bytes:
