@@ -52,6 +52,18 @@ def test_two_mounts_of_one_superblock_are_one_flow():
     assert per_second(state, "/a") == 100
 
 
+def test_a_file_without_nfs_is_told_of_each_time_and_a_mount_that_comes_is_followed():
+    local = b"device proc mounted on /proc with fstype proc\n"
+    machine = Machine()
+    told = [machine.tick(local, b"cut off").sources["mountstats"].rejects for _ in range(4)]
+
+    machine.tick(local, mounted("/a"), table=entry("/a", "0:40"))
+    state = machine.tick(local, mounted("/a", reads=100))
+
+    assert told == [1, 2, 3, 4]
+    assert per_second(state, "/a") == 100
+
+
 def test_a_bind_mount_of_a_directory_is_the_superblock_it_shows():
     table = entry("/a", "0:40") + entry("/b", "0:40", of="fs:/vol/sub")
     state = Machine().tick(mounted("/a"), mounted("/b", of="fs:/vol/sub"), table=table)

@@ -54,6 +54,46 @@ def known(name, **attributes):
     return sysblock.parse(Static(block={name: said}))[name]
 
 
+class Counted(Host):
+    """Remembers what was opened."""
+
+    def __init__(self, root):
+        super().__init__(root)
+        self.opened = []
+        self.lists = True
+
+    def read_once(self, path):
+        self.opened.append(path)
+        return super().read_once(path)
+
+    def list(self, path):
+        if not self.lists:
+            raise PermissionError(13, "Permission denied", path)
+        return super().list(path)
+
+
+def test_what_a_disk_does_not_have_is_not_opened(machine, tmp_path):
+    machine.add("devices/virtual/block/loop0", **{"queue/iostats": "1\n", "diskseq": "7\n"})
+    host = Counted(tmp_path)
+
+    tree = sysblock.read(host, ["loop0"])
+
+    names = {path.removeprefix("/sys/class/block/loop0/") for path in host.opened}
+    assert names == {"size", "dev", "diskseq", *(n for n in sysblock.ATTRIBUTES if "queue/" in n)}
+    assert tree.block["loop0"]["queue/iostats"] == "1"
+
+
+def test_of_a_disk_whose_directory_cannot_be_listed_each_file_is_tried(machine, tmp_path):
+    machine.add(f"{SCSI}/block/sda", **{"device/model": "Virtual Disk\n", "queue/iostats": "1\n"})
+    machine.write(f"{SCSI}/block/sda/serial", "S1\n")
+    host = Counted(tmp_path)
+    listed = sysblock.read(host, ["sda"]).block
+    host.lists = False
+
+    assert sysblock.read(host, ["sda"]).block == listed
+    assert listed["sda"]["serial"] == "S1"
+
+
 def test_a_scsi_disk_on_hyper_v_with_its_address_controller_and_page_80(machine):
     machine.add(
         f"{SCSI}/block/sda",

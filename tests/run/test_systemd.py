@@ -38,6 +38,13 @@ def test_each_change_is_one_message(manager):
     assert heard(receiver) == ["READY=1", "STOPPING=1"]
 
 
+def test_only_who_was_started_by_a_manager_puts_a_status_together(manager):
+    address, _ = manager
+
+    assert Systemd(address).is_listening
+    assert not Systemd(None).is_listening
+
+
 def test_reloading_carries_the_monotonic_time_of_its_sending(manager):
     address, receiver = manager
     Systemd(address).reloading()

@@ -43,6 +43,7 @@ class Nfs(Follower):
     def __init__(self, settings: EngineSettings) -> None:
         self.settings = settings
         self.table: MountTable | None = None
+        self._without: tuple[bytes, MountTable] | None = None  # a file that tells of no NFS mount
         self.layout: tuple[object, ...] = ()
         self._mountinfo: bytes | None = None
         # A reason for each bad line of a mount table that is new at this tick; None: it is not.
@@ -72,7 +73,11 @@ class Nfs(Follower):
         self.mount_rejects = info.rejects
 
     def parse(self, said: bytes) -> MountTable:
-        return mountstats.parse(said, self.table)
+        if self._without is not None and said == self._without[0]:
+            return self._without[1]  # nothing in it moves
+        table = mountstats.parse(said, self.table)
+        self._without = (said, table) if not table.mounts else None
+        return table
 
     def follow(self, found: MountTable | None, moment: Moment) -> Outcome:
         table, at, gap = found, moment.at, moment.is_broken

@@ -27,6 +27,9 @@ ATTRIBUTES = (
 SERIAL = "serial"
 # Unit serial number, as the SCSI disk gave it when it was found; binary.
 PAGE_80 = "device/vpd_pg80"
+# Each with the entry of the disk's directory that it is, or lies in.
+_ENTRY_OF = {path: path.partition("/")[0] for path in ATTRIBUTES}
+_ASKED = frozenset({*_ENTRY_OF.values(), SERIAL, "slaves", "holders"})
 # Hyper-V names the controller a disk hangs on in an ancestor's `device_id` (vmbus): Azure
 # puts data disks on {f8b3781b-...} to {f8b3781d-...}, the others on {f8b3781a-...}.
 CONTROLLER = "device_id"
@@ -89,34 +92,53 @@ def read(
     """
     block, slaves, holders, partitions = {}, {}, {}, {}
     for name in names:
-        place = _place(host, name)
-        attributes = _attributes(host, place, (last or {}).get(name, {}))
+        place, link = _place(host, name)
+        entries = _entries(host, place)
+        attributes = _attributes(host, place, link, entries, (last or {}).get(name, {}))
         if not attributes.keys() & {"size", "dev"}:
             continue
         block[name] = attributes
-        slaves[name] = _names(host, place + "/slaves")
-        holders[name] = _names(host, place + "/holders")
-        whole = _link(host, place).split("/")[-2:-1]
+        slaves[name] = _names(host, place + "/slaves") if "slaves" in entries else ()
+        holders[name] = _names(host, place + "/holders") if "holders" in entries else ()
+        whole = link.split("/")[-2:-1]
         if "partition" in attributes and whole:
             partitions[name] = whole[0].replace("!", "/")
     return BlockTree(block, slaves, holders, partitions)
 
 
-def _place(host: Host, name: str) -> str:
+def _place(host: Host, name: str) -> tuple[str, str]:
+    """Where it is told of, and what the link there says."""
     # Partitions are in the class only. A slash in a name ("cciss/c0d0") is a "!" in sysfs.
     place = "/sys/class/block/" + name.replace("/", "!")
-    return place if _link(host, place) else "/sys/block/" + name.replace("/", "!")
+    if link := _link(host, place):
+        return place, link
+    place = "/sys/block/" + name.replace("/", "!")
+    return place, _link(host, place)
 
 
-def _attributes(host: Host, place: str, last: Mapping[str, str]) -> dict[str, str]:
-    found = {path: _text(host, f"{place}/{path}") for path in ATTRIBUTES}
-    found["device"] = _link(host, place + "/device")
-    found[LINK] = _link(host, place)
-    # A page of four bytes of header, then the number in ASCII.
-    found[PAGE_80] = _text(host, f"{place}/{PAGE_80}", skip=4)
-    found[CONTROLLER] = _controller(host, found[LINK])
-    same = found["diskseq"] and found["diskseq"] == last.get("diskseq")
-    found[SERIAL] = last.get(SERIAL, "") if same else _text(host, f"{place}/{SERIAL}")
+def _entries(host: Host, place: str) -> frozenset[str]:
+    """What there is of a disk: to open what is not there takes as long as to read what is."""
+    try:
+        return frozenset(host.list(place))
+    except OSError:
+        return _ASKED  # it may be there all the same
+
+
+def _attributes(
+    host: Host, place: str, link: str, entries: frozenset[str], last: Mapping[str, str]
+) -> dict[str, str]:
+    asked = [path for path, entry in _ENTRY_OF.items() if entry in entries]
+    found = {path: _text(host, f"{place}/{path}") for path in asked}
+    found[LINK] = link
+    found[CONTROLLER] = _controller(host, link)
+    if "device" in entries:
+        found["device"] = _link(host, place + "/device")
+        # A page of four bytes of header, then the number in ASCII.
+        found[PAGE_80] = _text(host, f"{place}/{PAGE_80}", skip=4)
+    if SERIAL in entries:
+        diskseq = found.get("diskseq")
+        same = diskseq and diskseq == last.get("diskseq")
+        found[SERIAL] = last.get(SERIAL, "") if same else _text(host, f"{place}/{SERIAL}")
     return {path: text for path, text in found.items() if text}
 
 

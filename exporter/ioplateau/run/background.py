@@ -28,7 +28,8 @@ class BackgroundReaders:
     def __call__(self, state: State, snapshot: Snapshot) -> None:
         """Find out what more there is to read."""
         self.add_sources(state, snapshot)
-        self.consumers(state)
+        if state.held:
+            self.consumers(state)
         if self._settings.engine.asks_cloud:
             self._metadata.begin(snapshot.static.files)
 

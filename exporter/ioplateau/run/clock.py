@@ -15,11 +15,8 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    def mono(self) -> float:
-        return time.monotonic()
-
-    def wall(self) -> float:
-        return time.time()
+    mono = staticmethod(time.monotonic)  # asked some thirty times a tick
+    wall = staticmethod(time.time)
 
     def boot(self) -> float:
         return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -150,14 +150,16 @@ class Daemon:
     def _after_tick(self, state: State, snapshot: Snapshot) -> None:  # noqa: ARG002
         self._pages.after_tick(state)
         changes = self._history.observe(state)
-        self._episodes.tell(changes, state.mono)
-        if any(not change.is_end for change in changes):
-            # The catalogue is a file: looked into by the thread that waits for disks.
-            self._files.submit("lifting", lambda: self._tell_lift(state))
+        if changes:
+            self._episodes.tell(changes, state.mono)
+            if any(not change.is_end for change in changes):
+                # The catalogue is a file: looked into by the thread that waits for disks.
+                self._files.submit("lifting", lambda: self._tell_lift(state))
         self._history_files.keep(self._history)
         if state.ticks == 1:
             self._systemd.ready()
-        self._systemd.alive(summary.headline(state))
+        if self._systemd.is_listening:
+            self._systemd.alive(summary.headline(state))
         self._memory.keep(self._engine.memory, state.mono, state.wall)
         self._take_own_rows()
         if self._reload.begin():

@@ -28,6 +28,7 @@ MOST_BYTES = 16 << 20  # 256 disks and 1,000 mounts keep 2 MB
 RESTORE_SECONDS = 10.0
 # A disk that takes longer than this to write is worth a line.
 SILENT_SECONDS = 10.0
+LOOK_SECONDS = 5.0  # between two looks whether it does
 
 # What a memory is given to, with the seconds that passed since it was kept; raises ValueError.
 Take = Callable[[Mapping[str, Any], float], None]
@@ -67,6 +68,7 @@ class StateFile:
         self._every = every_seconds
         self._restore_seconds = restore_seconds
         self._due: float | None = None
+        self._looked = float("-inf")  # when we looked whether it answers
         self._is_silent = False  # the disk, when it was last looked at
         self._fails = False  # in the writer's thread
 
@@ -127,6 +129,9 @@ class StateFile:
         if mono >= self._due:
             self._due = mono + self._every
             self.write(memory(), wall)
+        elif mono < self._looked + LOOK_SECONDS:
+            return
+        self._looked = mono
         is_silent = self._writer.behind_seconds(NAME) > SILENT_SECONDS
         if is_silent and not self._is_silent:
             event(LOG, logging.WARNING, "state directory does not answer, state is not being kept",

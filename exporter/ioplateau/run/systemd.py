@@ -37,6 +37,11 @@ class Systemd:
         """Started, or finished reloading."""
         self._send("READY=1")
 
+    @property
+    def is_listening(self) -> bool:
+        """Whether somebody is told."""
+        return self._address is not None
+
     def alive(self, status: str) -> None:
         """A sign of life for the watchdog, and one line for `systemctl status`."""
         words = ["WATCHDOG=1"] if self.watchdog_seconds is not None else []
