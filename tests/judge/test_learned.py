@@ -58,24 +58,29 @@ def test_late_looks_do_not_end_what_has_just_been_found():
     assert all(told([*found, *late[:count]]).on for count in range(len(late) + 1))
 
 
-def saturated(seed):
-    """A device that serves many at a time, all it can: the rate of each second is by chance, one
-    makes up for the other, and the time per request is what Little's law makes of it.
+def saturated(seed, *, makes_up=False):
+    """A device that serves many at a time, all it can: the rate of each second is by chance, and the
+    time per request is what Little's law makes of it. makes_up: one second for the one before.
     """
     r = random.Random(seed)
-    rate, ripple = r.uniform(300.0, 3000.0), r.uniform(0.011, 0.014)
+    rate, ripple = r.uniform(300.0, 3000.0), r.uniform(0.010, 0.014)
     depth = rate * r.uniform(0.014, 0.03)
-    rates = [rate * (1 + ripple * (-1) ** n * r.uniform(0.5, 1.3)) for n in range(24)]
+    by_chance = [r.gauss(0.0, ripple) for _ in range(23)]
+    late = [ripple * (-1) ** n * r.uniform(0.5, 1.3) for n in range(23)]
+    rates = [rate * (1 + each) for each in (late if makes_up else by_chance)]
     return [(each, depth / each) for each in rates]
 
 
-@pytest.mark.parametrize("seed", [31, 32, 33])
-def test_a_time_per_request_that_moves_as_the_rate_does_shows_no_late_look(seed):
-    blocks = saturated(seed)
-    mean = sum(wait for _, wait in blocks) / len(blocks)
+def test_a_time_per_request_that_moves_as_the_rate_does_shows_no_late_look():
+    """Of forty drawn devices, told of a limit far away, one or two are taken for one; thirty were."""
+    seeds = range(31, 71)
 
-    assert not told(blocks[:23], doubts=1).on
-    assert told([(rate, mean) for rate, _ in blocks[:23]], doubts=1).on
+    assert sum(told(saturated(seed), doubts=1).on for seed in seeds) <= 2
+
+
+@pytest.mark.parametrize("seed", [31, 32, 33])
+def test_what_one_second_makes_up_for_another_is_a_limiters(seed):
+    assert told(saturated(seed, makes_up=True)).on
 
 
 def two_at_a_time(seed, excess):

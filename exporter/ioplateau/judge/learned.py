@@ -362,7 +362,7 @@ class Plateau:
         asked = self._asked(drawn, dt, doubts, dimension, held.mean)
         if not deep:
             asked += number.ASKED_SHALLOW
-        slowly = found < asked and not _is_steady(drawn, dimension, held)
+        slowly = found < asked and not _is_steady(drawn, dimension, held, doubts)
         if slowly:
             if not deep or drawn.queued < number.KEEP_BLOCKS:
                 return None
@@ -634,18 +634,24 @@ def _odds(drawn: Drawn, spread: float, count: int, dt: float) -> float:
     return min(count - 1, most) * log(number.OTHERS_RIPPLE / spread)
 
 
-def _is_steady(drawn: Drawn, dimension: Dimension, level: Level) -> bool:
+def _is_steady(drawn: Drawn, dimension: Dimension, level: Level, doubts: int) -> bool:
     """Latency far above its floor stands still, and only the rate trembles: so it does where a
     machine is too busy to look at its counters on time. No latency feels that, and what is missing
     in one block is in the next. A latency of more than a second says nothing of it: whatever the device
     does, so long a queue takes the mean over all that is in it.
     """
     latency = drawn.flat_latency()
-    return (
-        drawn.excess >= number.STEEP
-        and min(level.count, latency.count) >= number.RIPPLE_STEPS
-        and latency.spread <= min(number.SAME_LEVEL, 0.5 * level.spread)
-        and latency.mean <= 1.0
-        and level.spread <= 2 * number.STILL
-        and echo(drawn.values_of(dimension)[-number.RIPPLE_STEPS :]) <= number.MAKES_UP
-    )
+    if (
+        drawn.excess < number.STEEP
+        or min(level.count, latency.count) < number.RIPPLE_STEPS
+        or latency.spread > number.SAME_LEVEL
+        or latency.mean > 1.0
+        or level.spread > 2 * number.STILL
+    ):
+        return False
+    values = drawn.values_of(dimension)
+    if latency.spread > 0.5 * level.spread:
+        # It moves as the rate does, by Little's law: no late look; if nothing else speaks against it,
+        # it may be a limiter's own ripple.
+        return not doubts and stays_behind(values[-level.count :], number.RIPPLE_STEPS) is not None
+    return echo(values[-number.RIPPLE_STEPS :]) <= number.MAKES_UP

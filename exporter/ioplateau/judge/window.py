@@ -183,18 +183,19 @@ def _spread(values: Sequence[float]) -> tuple[float, float]:
     return mean, sqrt(sum([(v - mean) ** 2 for v in values]) / (count - 1)) / mean
 
 
-def stays_behind(values: Sequence[float]) -> float | None:
-    """The mean of KEEP_BLOCKS values, if what was done in all never strays far from its line, however
-    much they jump about it: a limiter's window sampled off beat owes one refill, which the next
-    block makes up for; chance alone wanders as the root of time, some five spreads in so many.
+def stays_behind(values: Sequence[float], least: int = number.KEEP_BLOCKS) -> float | None:
+    """The mean of these values, `least` at least, if what was done in all never strays far from its
+    line, however much they jump about it: a limiter's window sampled off beat owes one refill, which
+    the next block makes up for; chance alone wanders as the root of time, some five spreads in
+    KEEP_BLOCKS.
     """
     count = len(values)
     mean = sum(values) / count if count else 0.0
-    if count < number.KEEP_BLOCKS or mean <= 0:
+    if count < least or mean <= 0:
         return None
     off = [value - mean for value in values]
     ahead = list(accumulate(off))
-    spread = sqrt(sum([x * x for x in off]) / count)
+    spread = sqrt(sum([x * x for x in off]) / number.KEEP_BLOCKS)
     stays = max(ahead) - min(ahead) <= number.MOST_DEBT * spread
     return mean if stays and echo(values) <= number.MAKES_UP else None
 
