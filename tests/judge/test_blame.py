@@ -1,5 +1,9 @@
 """Whose limit: the disk's or the VM's, the volume's or the client's."""
 
+import random
+
+import pytest
+
 from ioplateau.judge.blame import Culprit, is_apart, is_connection_bound, of_disks, waits_for_slots
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.pool import Member, Pool
@@ -49,6 +53,36 @@ def test_members_of_one_stripe_share_their_demand_and_prove_nothing():
     other = [(3000.0 - 300.0 * (-1) ** n, 0.012) for n in range(12)]
 
     assert not pooled(one, other, stripe=True).is_locked
+
+
+def striped(seed, *, own):
+    """Members that wait unequally long. own: the first of two stands at its limit, and what the other
+    does is by chance; else all of two to four stand together, whoever does it.
+    """
+    r = random.Random(seed)
+    count, mean = 2 if own else r.randint(2, 4), r.uniform(150.0, 1500.0)
+    waits = [r.uniform(0.02, 0.2) for _ in range(count)]
+    histories = [[] for _ in range(count)]
+    for _ in range(14):
+        ripples = [r.uniform(-0.03, 0.03) for _ in range(count)]
+        if own:
+            ripples[0] = r.uniform(-0.003, 0.003)
+        else:
+            ripples = [each - sum(ripples) / count + r.uniform(-0.003, 0.003) for each in ripples]
+        for history, ripple, wait in zip(histories, ripples, waits, strict=True):
+            history.append((mean * (1 + ripple), wait))
+    return pooled(*histories, stripe=True)
+
+
+@pytest.mark.parametrize("seed", [71, 72, 73])
+def test_a_sum_that_stands_while_none_of_its_members_does_is_the_vms(seed):
+    """The host serves one disk of a stripe sooner than the other, at one limit of both."""
+    assert of_disks(striped(seed, own=False)) is Culprit.VM
+
+
+@pytest.mark.parametrize("seed", [74, 75, 76])
+def test_a_member_that_stands_by_itself_holds_back_its_stripe(seed):
+    assert of_disks(striped(seed, own=True)) is not Culprit.VM
 
 
 def test_one_queue_has_one_delay():

@@ -8,7 +8,7 @@ from enum import Enum
 from ioplateau.judge import parameters as number
 from ioplateau.judge.case import Case
 from ioplateau.judge.pool import Pool
-from ioplateau.judge.signals import WatchedFlow
+from ioplateau.judge.signals import STRONG, WatchedFlow
 from ioplateau.judge.witness import ClientWitness
 from ioplateau.limits.budgets import BudgetKey, Dimension, FlowKey, Kind
 
@@ -25,7 +25,7 @@ def of_disks(pool: Pool) -> Culprit:
     """Disks that wait, no known limit reached: one cap over all, or each its own?"""
     if pool.waiting_members <= 1 and not pool.alike:
         return Culprit.EITHER if pool.waiting_members else Culprit.DISK
-    if pool.is_locked or pool.alike:
+    if pool.is_locked or pool.alike or _is_flatter_than_its_disks(pool):
         return Culprit.VM
     if pool.waiting_members > 2:
         level = pool.level_of(Dimension.IOPS)
@@ -36,6 +36,20 @@ def of_disks(pool: Pool) -> Culprit:
         ):
             return Culprit.VM
     return Culprit.DISK
+
+
+def _is_flatter_than_its_disks(pool: Pool) -> bool:
+    """Whether the sum stands still while none of the disks that wait does: at a limit of its own a
+    disk would, and the other members of its stripe come and go by chance.
+    """
+    waiting = [member.watched for member in pool.moving if member.watched.queue >= STRONG]
+    for dimension in (Dimension.IOPS, Dimension.THROUGHPUT):
+        whole = pool.level_of(dimension)
+        if len(waiting) > 1 and whole.count >= 2 * number.LEVEL_LEAST:
+            flattest = min([watched.level_of(dimension).spread for watched in waiting])
+            if flattest > number.RIPPLE and whole.spread <= 0.5 * flattest:
+                return True
+    return False
 
 
 def is_apart(watched: WatchedFlow, pool: Pool) -> bool:
