@@ -78,6 +78,19 @@ def test_a_busy_client_is_not_parted_by_what_it_does_between_two_records():
     assert sends(state) == [190_000]
 
 
+@pytest.mark.parametrize("counts", [(2, 1, 2), (1, 2, 1)])
+def test_connections_that_come_and_go_are_of_the_client_they_were_of(counts):
+    machine = Machine()
+    for second, count in enumerate(counts, start=1):
+        records = (
+            mounted(at, of=f"fs:{at}", sends=1_000 * second + ahead, ports=(0,) * count)
+            for at, ahead in (("/a", 0), ("/b", 1))
+        )
+        state = machine.tick(*records)
+
+    assert sends(state) == [3_000] * counts[-1]
+
+
 def test_the_other_client_keeps_its_own_history_when_the_first_goes():
     machine = Machine()
     machine.tick(record("/a", 1_000), record("/b", 5_000_000))

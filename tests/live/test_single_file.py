@@ -72,7 +72,7 @@ def test_compiled_modules_are_loaded_from_memory(file):
         "except SystemExit: pass\n"
         f"sys.path.insert(0, {str(file)!r})\n"
         "import psutil, bcrypt; from ioplateau.measure import native; "
-        "print(psutil._psutil_linux.__file__, bcrypt._bcrypt.__file__, native.scan.__file__)",
+        "print(psutil._psutil_linux.__file__, bcrypt._bcrypt.__file__, native.scan.__spec__.origin)",
     )
 
     assert done.returncode == 0, done.stderr

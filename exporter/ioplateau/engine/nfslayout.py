@@ -123,8 +123,12 @@ def have_parted(
     later: NfsConnections,
 ) -> bool:
     """Whether two records of one reading tell of other connections: the later one cannot be ahead
-    by more calls than the earlier one made since the reading `before`.
+    by more calls than the earlier one made since the reading `before`, if that is of as many.
     """
+    if len(earlier) != len(later):
+        return True
+    if len(before) != len(earlier):
+        return False  # one was made or lost, or its line could not be read: nobody knows
     return any(
         not 0 <= now - first <= first - was + STRAY_CALLS
         for was, first, now in zip(*map(_calls, (before, earlier, later)), strict=True)

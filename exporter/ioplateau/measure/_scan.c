@@ -66,16 +66,16 @@ skip_blanks(Text *text)
 static int
 number(Text *text, long long *value)
 {
-    const char *start = text->at;
+    const char *at = text->at, *end = text->end;
+    const char *most = end - at > MOST_DIGITS ? at + MOST_DIGITS : end;
     long long sum = 0;
-    while (text->at < text->end && *text->at >= '0' && *text->at <= '9') {
-        if (text->at - start == MOST_DIGITS) {
-            return 0;
-        }
-        sum = sum * 10 + (*text->at++ - '0');
+    for (; at < most && *at >= '0' && *at <= '9'; at++) {
+        sum = sum * 10 + (*at - '0');
     }
+    int is_plain = at > text->at && at < end && !(*at >= '0' && *at <= '9');
     *value = sum;
-    return text->at > start && text->at < text->end;
+    text->at = at;
+    return is_plain;
 }
 
 static int
