@@ -221,12 +221,49 @@ def test_a_file_of_disks_may_end_anywhere():
         lambda: BUILT.rest(b"device ", 0, [()], b"", None, {}, [], [], tuple),
         lambda: BUILT.rest(b"device ", 0, [(0, 1, 2)], b"", None, {}, [], [], tuple),
         lambda: BUILT.rest(b"device ", 0, (), b"", None, {}, [], [], tuple),
+        lambda: BUILT.grown((1,), (1,), 0, 2, -1),
+        lambda: BUILT.grown((1,), [1], 0, 1, -1),
+        lambda: BUILT.grown((1,), (1,), -1, 1, -1),
         lambda: BUILT.rest(b"device ", 8, [], b"", None, {}, [], [], tuple),
     ],
 )
 def test_what_no_caller_gives_is_raised(call):
     with pytest.raises((TypeError, ValueError, SystemError, IndexError)):
         call()
+
+
+COLUMN = st.integers(0, 2000) | st.integers(-(2**64), 2**64) | st.integers(2**31 - 3, 2**31 + 3)
+
+
+@given(st.lists(st.tuples(COLUMN, COLUMN), min_size=17, max_size=17), st.booleans())
+def test_both_see_a_disk_grow_alike(columns, is_rising):
+    if is_rising:
+        columns = [(min(pair), max(pair)) for pair in columns]
+    before, after = (DiskCounters("sda", (8, 0), *column) for column in zip(*columns, strict=True))
+    seen = BUILT.grown(before, after, *diskstats._COLUMNS)
+    native.scan = None
+    try:
+        expected = diskstats.grown(before, after)
+    finally:
+        native.scan = BUILT
+
+    assert seen is None or [*seen] == expected
+
+
+def test_what_grew_is_seen_by_the_twin():
+    was, now = (1, 2, 3, 2**62, 9, None), (1, 3, 2**31 + 2, 2**62 + 7, 4, None)
+
+    assert BUILT.grown(was, now, 0, 5, 4) == (0, 1, 2**31 - 1, 7, 0)
+    assert BUILT.grown(was, now, 1, 2, -1) == (1,)
+    assert BUILT.grown(was, now, 3, 3, -1) == ()
+    assert [
+        BUILT.grown(was, now, 0, 5, -1),  # the last fell
+        BUILT.grown(was, now, 0, 6, 4),  # is not there
+        BUILT.grown((0,), (2**31,), 0, 1, -1),
+        BUILT.grown((-1,), (1,), 0, 1, -1),
+        BUILT.grown((0,), (2**63,), 0, 1, -1),
+        BUILT.grown((2**63,), (2**63,), 0, 1, 0),
+    ] == [None] * 6
 
 
 NUMBERS_OF_A = b"A: 1 2 3 4 5 6 7 8\n"

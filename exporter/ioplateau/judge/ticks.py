@@ -7,7 +7,7 @@ from functools import lru_cache
 from operator import add, sub
 
 from ioplateau.judge.flows import FlowTick
-from ioplateau.measure import diskstats
+from ioplateau.measure import diskstats, native
 from ioplateau.measure.diskstats import SECTOR_BYTES, DiskCounters
 from ioplateau.measure.interfaces import InterfaceCounters
 from ioplateau.measure.mountstats import Mount, Operation, data
@@ -133,14 +133,20 @@ def _grown(
     """By how much some operations grew together, in the columns of Operation but for errors; none
     below zero.
     """
-    total: list[int] = []
+    total: Sequence[int] = ()
+    scan = native.scan
     for name in names:
         now = after.get(name)
         if now is None:
             continue
-        grown = [*map(sub, now[:COLUMNS], before.get(name, _NEVER))]
-        if min(grown) < 0:
-            grown = [max(each, 0) for each in grown]
+        was = before.get(name, _NEVER)
+        grown: Sequence[int] | None = None
+        if scan is not None:
+            grown = scan.grown(was, now, 0, COLUMNS, -1)
+        if grown is None:
+            grown = [*map(sub, now[:COLUMNS], was)]
+            if min(grown) < 0:
+                grown = [max(each, 0) for each in grown]
         total = [*map(add, total, grown)] if total else grown
     return total or _NOTHING
 

@@ -68,6 +68,7 @@ const char *PyUnicode_AsUTF8AndSize(PyObject *, Py_ssize_t *);
 
 Py_ssize_t PyLong_AsSsize_t(PyObject *);
 PyObject *PyLong_FromLongLong(long long);
+long long PyLong_AsLongLong(PyObject *);
 
 PyObject *PyTuple_New(Py_ssize_t);
 Py_ssize_t PyTuple_Size(PyObject *);

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define MOST_DIGITS 18
+#define MOST_GROWN (1LL << 31) /* by more a counter may have wrapped, which Python knows */
 
 typedef struct {
     const char *at, *end;
@@ -624,13 +625,52 @@ other:
     return not_mine();
 }
 
+/* -------------------------------------------------------------------- between two readings */
+
+static const char grown_doc[] =
+    "grown(before, after, first, end, gauge): by how much the columns from `first` to `end` grew, 0\n"
+    "for the one at `gauge`.";
+
+static PyObject *
+grown(PyObject *self, PyObject *const *arguments, Py_ssize_t given)
+{
+    (void)self;
+    if (!has_arguments(given, 5)) {
+        return NULL;
+    }
+    Py_ssize_t first = PyLong_AsSsize_t(arguments[2]), end = PyLong_AsSsize_t(arguments[3]);
+    Py_ssize_t gauge = PyLong_AsSsize_t(arguments[4]);
+    PyObject *found = PyErr_Occurred() ? NULL : PyTuple_New(end > first ? end - first : 0);
+    for (Py_ssize_t i = first; found != NULL && i < end; i++) {
+        PyObject *was = PyTuple_GetItem(arguments[0], i), *now = PyTuple_GetItem(arguments[1], i);
+        if (was == NULL || now == NULL || was == &_Py_NoneStruct || now == &_Py_NoneStruct) {
+            Py_DecRef(found);
+            return not_mine();
+        }
+        long long before = PyLong_AsLongLong(was), after = PyLong_AsLongLong(now);
+        if (before < 0 || after < before || after - before >= MOST_GROWN) {
+            if (i != gauge || PyErr_Occurred()) {
+                PyErr_Clear(); /* more than 63 bits */
+                Py_DecRef(found);
+                return not_mine();
+            }
+        }
+        PyObject *each = PyLong_FromLongLong(i == gauge ? 0 : after - before);
+        if (each == NULL || PyTuple_SetItem(found, i - first, each) < 0) {
+            found = dropped(found);
+        }
+    }
+    return found;
+}
+
 /* ----------------------------------------------------------------------------- module */
 
 #define FUNCTION(name) {#name, name, METH_FASTCALL, name##_doc}
 
 static const PyMethodDef functions[] = {
     FUNCTION(rest),  FUNCTION(front), FUNCTION(columns),
-    FUNCTION(table), FUNCTION(disks), {NULL, NULL, 0, NULL},
+    FUNCTION(table), FUNCTION(disks), FUNCTION(grown),
+    {NULL, NULL, 0, NULL},
 };
 
 static const PyModuleDef_Slot slots[] = {{0, NULL}};

@@ -280,7 +280,7 @@ def _device(words: list[bytes]) -> DiskCounters:
     return DiskCounters(name.decode("utf-8", "replace"), (major, minor), *numbers)
 
 
-def grown(before: DiskCounters, after: DiskCounters) -> list[int] | None:
+def grown(before: DiskCounters, after: DiskCounters) -> Sequence[int] | None:
     """By how much each column grew, from `reads` on, 0 for `in_flight`; None: the counters began anew:
     other device numbers, or a column went back.
 
@@ -290,6 +290,9 @@ def grown(before: DiskCounters, after: DiskCounters) -> list[int] | None:
     """
     if before.device != after.device:
         return None
+    scan = native.scan
+    if scan is not None and (seen := scan.grown(before, after, *_COLUMNS)) is not None:
+        return seen
     if before.flushes is None or after.flushes is None:  # the last of those that older kernels lack
         pairs = zip(before[2:], after[2:], strict=True)
         found = [0 if was is None else (now or 0) - was for was, now in pairs]
@@ -308,6 +311,7 @@ def grown(before: DiskCounters, after: DiskCounters) -> list[int] | None:
 
 # Columns of grown().
 _IN_FLIGHT = DiskCounters._fields.index("in_flight") - 2
+_COLUMNS = (2, len(DiskCounters._fields), _IN_FLIGHT + 2)  # of DiskCounters
 _TIMES = tuple(
     place for place, name in enumerate(DiskCounters._fields[2:]) if name.endswith("_milliseconds")
 )

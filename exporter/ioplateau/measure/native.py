@@ -68,6 +68,19 @@ class Scan(Protocol):
     ) -> tuple[dict[str, Any], tuple[bytes, ...]] | None:
         """The disks of a file whose last lines were `lines`, of `disks`, and its lines."""
 
+    def grown(
+        self,
+        before: tuple[Any, ...],
+        after: tuple[Any, ...],
+        first: int,
+        end: int,
+        gauge: int,
+        /,
+    ) -> tuple[int, ...] | None:
+        """By how much the columns from `first` to `end` grew, 0 for the one at `gauge`; None: one
+        fell, is not there, or grew by 2**31 or more.
+        """
+
 
 def _found() -> Scan | None:
     if os.environ.get("IOPLATEAU_NATIVE") == "0":
