@@ -83,6 +83,30 @@ def test_what_one_second_makes_up_for_another_is_a_limiters(seed):
     assert told(saturated(seed, makes_up=True)).on
 
 
+@pytest.mark.parametrize("seed", [81, 82, 83])
+def test_what_begins_later_is_no_flatter_for_that(seed):
+    """Small requests of one size, after larger ones: of a first block in which both were done, the
+    bytes begin anew where the operations only dip.
+    """
+    r = random.Random(seed)
+    rate, size = r.uniform(150.0, 2000.0), r.choice([4096.0, 8192.0])
+    plateau, watched = Plateau(), WatchedFlow()
+    for place in range(24):
+        done, each, wait = rate * (1 + r.uniform(-0.004, 0.004)), size, r.uniform(11, 13) / rate
+        if place < 6:
+            done, wait = r.uniform(0.2, 0.4) * rate, 0.5 / rate
+        elif place == 6:
+            done, each = r.uniform(0.965, 0.985) * rate, size * r.uniform(1.18, 1.3)
+        tick = FlowTick(
+            1.0, done, 0.0, done * each, 0.0, wait, None, done * wait, round(done * wait), 1.0
+        )
+        watched.look(tick, float(place), 1.0)
+        plateau.step(watched, 1.0, doubts=0, allowed=True)
+        assert not plateau.on or plateau.dimension is Dimension.IOPS
+
+    assert plateau.on
+
+
 def two_at_a_time(seed, excess):
     """One at a time, then two: a time per request of 1 + excess times the floor, and a little that
     the application takes in between.

@@ -611,13 +611,20 @@ def _is_deep(drawn: Drawn) -> bool:
 
 def _flatter(drawn: Drawn, operations: Level, volume: Level) -> tuple[Dimension, Level]:
     """In what a level is flat. Where both are, as requests are of one size, the size tells."""
-    if operations.spread < 0.5 * volume.spread:
+    if _is_flatter(operations, volume, drawn.values_of(Dimension.THROUGHPUT)):
         return Dimension.IOPS, operations
-    if volume.spread < 0.5 * operations.spread:
+    if _is_flatter(volume, operations, drawn.values_of(Dimension.IOPS)):
         return Dimension.THROUGHPUT, volume
     if drawn.bytes > number.LARGE_BYTES * drawn.operations:
         return Dimension.THROUGHPUT, volume
     return Dimension.IOPS, operations
+
+
+def _is_flatter(one: Level, other: Level, others: Sequence[float]) -> bool:
+    """Whether one is twice as flat as the other, and not only for beginning later."""
+    if one.spread >= 0.5 * other.spread:
+        return False
+    return one.count >= other.count or one.spread < 0.5 * level(others[-one.count :]).spread
 
 
 def _odds(drawn: Drawn, spread: float, count: int, dt: float) -> float:
