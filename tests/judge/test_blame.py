@@ -18,9 +18,9 @@ def disk(rate, wait, in_flight=0):
     )  # fmt: skip
 
 
-def pooled(*histories, stripe=False, in_flight=0):
+def pooled(*histories, stripe=False, in_flight=0, told=frozenset()):
     """A pool whose members lived through these (rate, wait) blocks, after a calm while. in_flight:
-    at least so many are outstanding at the end of each.
+    at least so many are outstanding at the end of each. told: who is held back by a limit of its own.
     """
     watched_flows = [WatchedFlow() for _ in histories]
     pool = Pool(
@@ -35,7 +35,7 @@ def pooled(*histories, stripe=False, in_flight=0):
         for watched, (rate, wait) in zip(watched_flows, blocks, strict=True):
             watched.look(disk(rate, wait, stays), float(second), 1.0)
         pool.add_up()
-        pool.weigh(1.0, set())
+        pool.weigh(1.0, set(told), told)
     return pool
 
 
@@ -89,6 +89,12 @@ def test_one_queue_has_one_delay():
     pool = pooled([(3000.0, 0.008)] * 12, [(1500.0, 0.0082)] * 12)
 
     assert of_disks(pool) is Culprit.VM
+
+
+def test_a_member_held_back_by_its_own_told_limit_shares_no_queue_however_alike_they_wait():
+    pool = pooled([(3000.0, 0.008)] * 12, [(1500.0, 0.0082)] * 12, told={"sd0"})
+
+    assert of_disks(pool) is not Culprit.VM
 
 
 def test_one_request_at_a_time_that_waits_as_long_as_a_deep_sibling_shares_its_queue():

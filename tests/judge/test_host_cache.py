@@ -1,5 +1,7 @@
 """A host's cache: two lanes of one VM, and what misses the cache waits for the other lane."""
 
+import pytest
+
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.judge import Judge
 from ioplateau.limits.budgets import (
@@ -81,3 +83,32 @@ def test_a_lanes_known_limit_is_not_explained_by_what_a_disk_seemed_to_learn():
 
     assert verdicts[CACHED_LANE].word is Word.THROTTLED
     assert verdicts[SDB].word is not Word.THROTTLED
+
+
+def mixed(reads, writes, wait, size=8192.0):
+    rate = reads + writes
+    return FlowTick(
+        1.0, reads, writes, reads * size, writes * size, wait, wait, rate * wait,
+        round(rate * wait), 1.0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("misses", [0.0, 0.05, 0.3, 1.0])
+@pytest.mark.parametrize("reads", [(480.0, 300.0), (200.0, 350.0)])
+def test_of_a_cached_disks_own_limit_only_writes_and_reads_that_miss_take(misses, reads):
+    limit = (Limit(Dimension.IOPS, Direction.TOTAL, 500.0, Origin.CONFIGURED, "test"),)
+    told = budgets(cached=(), disk=limit)
+    calm = (reading(50.0, 0.002), mixed(60.0, 20.0, 0.001))
+    judge = Judge()
+    found = []
+    for second in range(40):
+        asked = reads[second // 20]  # the application's mix changes, the limit does not
+        at_limit = mixed(asked, 505.0 - misses * asked, 0.5)
+        plain, cached = calm if second < 8 else (calm[0], at_limit)
+        verdicts = judge.observe(100.0 + second, 1.0, told, {PLAIN: plain, CACHED: cached})
+        found.append(verdicts[SDB])
+
+    assert [each.word for each in found[:8] if each.word is Word.THROTTLED] == []
+    at_it = [each for each in found[14:] if each.word is Word.THROTTLED]
+    assert len(at_it) >= 24
+    assert {each.limit for each in at_it} == {500.0}

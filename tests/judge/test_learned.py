@@ -335,7 +335,7 @@ def test_a_limit_that_demand_reaches_slowly_is_found_although_nobody_waited_at_f
 
 
 def test_a_disk_that_was_never_seen_faster_must_stay_flat_for_longer():
-    short, long = (held(rate=4000.0, depth=32, ripple=0.009, count=n) for n in (10, 14))
+    short, long = (held(rate=4000.0, depth=32, ripple=0.009, count=n) for n in (8, 14))
 
     assert not told(short).on
     assert told(long).on

@@ -94,8 +94,15 @@ def test_little_waiting_counts_when_rate_and_latency_are_both_steady():
     locked = Signs(Queue.WEAK, FLAT, Level(0.002, 0.004, 12), excess=0.4)
     drifting = Signs(Queue.WEAK, FLAT, Level(0.002, 0.07, 12), excess=0.4)
 
-    assert after(*[(490.0, locked)] * 4).on
-    assert not after(*[(490.0, drifting)] * 30).on
+    assert after(*[(496.0, locked)] * 4).on
+    assert not after(*[(496.0, drifting)] * 30).on
+
+
+@pytest.mark.parametrize("rate", [480.0, 486.0, 492.0])
+def test_an_application_at_its_own_pace_just_below_a_limit_is_not_held_by_it(rate):
+    locked = Signs(Queue.WEAK, Level(rate, 0.001, 12), Level(0.002, 0.004, 12), excess=0.4)
+
+    assert not after(*[(rate, locked)] * 30).on
 
 
 def test_two_seconds_of_which_one_is_nothing_and_one_twice_the_limit_follow_its_line():

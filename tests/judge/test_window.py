@@ -1,11 +1,13 @@
 """Blocks of at least half a second, and how flat the last of them are."""
 
 import random
+from itertools import pairwise
+from math import exp
 
 import pytest
 
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.window import Blocks, Recent, is_straight, joined, level, regime, stays_behind
+from ioplateau.judge.window import Blocks, Recent, is_straight, joined, level, makes_up, regime
 from ioplateau.limits.budgets import FlowKey
 
 SDA = FlowKey("disk", "sda")
@@ -104,23 +106,54 @@ def test_no_values_have_no_level():
     assert level([]).count == 0
 
 
-def test_a_limiter_sampled_off_beat_owes_one_refill_and_no_more():
-    assert stays_behind([2250.0, 2395.0] * 12) == pytest.approx(2322.5)
-    assert stays_behind([2250.0, 2395.0] * 11) is None
+def late_looks(count, off, draw):
+    """Rates of a limit of 1000 a second whose looks are off by up to so many seconds at it."""
+    errors = [draw.uniform(-off, off) for _ in range(count + 1)]
+    return [1000.0 * (1 + after - before) for before, after in pairwise(errors)]
+
+
+@pytest.mark.parametrize("off", [0.01, 0.03, 0.1])
+def test_what_one_block_owes_and_the_next_pays_keeps_to_a_line_however_large_it_is(off):
+    draw = random.Random(1)
+    found = [makes_up([late_looks(40, off, draw)], 1.0) for _ in range(200)]
+
+    assert sorted(found)[20] > 3.0
+
+
+def test_it_adds_up_over_stretches_whatever_came_between():
+    draw = random.Random(1)
+    found = [makes_up([late_looks(20, 0.03, draw) for _ in range(4)], 1.0) for _ in range(200)]
+
+    assert sorted(found)[20] > 12.0
+
+
+@pytest.mark.parametrize("lengths", [[6], [12], [24], [60], [1] * 24, [4] * 6, [20] * 5])
+def test_chance_in_each_block_is_told_as_seldom_as_the_odds_say(lengths):
+    draw = random.Random(1)
+    tries = [
+        makes_up([[draw.gauss(500.0, 25.0) for _ in range(count)] for count in lengths], 1.0)
+        for _ in range(2000)
+    ]
+
+    for odds in (1.0, 2.0, 3.0, 4.0):
+        assert sum(found > odds for found in tries) <= 2000 * exp(-odds)
 
 
 def test_a_device_that_drifts_strays_from_its_line():
-    assert (
-        stays_behind([1000.0 + 40.0 * (n % 8 if n % 16 < 8 else 8 - n % 8) for n in range(24)])
-        is None
-    )
+    drifting = [1000.0 + 40.0 * (n % 8 if n % 16 < 8 else 8 - n % 8) for n in range(24)]
+
+    assert makes_up([drifting], 1.0) == 0.0
 
 
-def test_chance_hardly_ever_stays_behind():
-    numbers = random.Random(1)
-    tries = [stays_behind([numbers.gauss(500.0, 25.0) for _ in range(24)]) for _ in range(1000)]
+def test_what_looks_are_off_by_anyway_says_nothing():
+    draw = random.Random(1)
 
-    assert sum(found is not None for found in tries) <= 40
+    assert max(makes_up([late_looks(40, 0.002, draw)], 1.0) for _ in range(200)) == 0.0
+
+
+@pytest.mark.parametrize("stretches", [[], [[]], [[500.0]], [[500.0] * 12]])
+def test_of_nothing_and_of_what_does_not_move_it_says_nothing(stretches):
+    assert makes_up(stretches, 1.0) == 0.0
 
 
 def test_latency_that_follows_demand_is_straight_and_a_devices_is_not():

@@ -158,6 +158,9 @@ class Case:
             hidden, doubtful = drawn.hidden_operations, drawn.doubtful_operations
         else:
             hidden, doubtful = drawn.hidden_bytes, drawn.doubtful_bytes
+        if self.budget.key.kind is Kind.DISK and self.budget.skips_reads:
+            # Of its own limits, too, only those reads draw that miss the host's cache.
+            hidden = doubtful = rate_of(drawn, limit.dimension, Direction.READ)
         of_server = self.budget.key.kind is Kind.VOLUME and drawn.excess >= number.STEEP
         return Signs(
             queue, level, latency, drawn.waiting, drawn.excess, drawn.came, drawn.left, elsewhere,

@@ -201,15 +201,16 @@ class DiskJudge:
             pool.add_up()
             fit = _best_fit(case)
             # A disk that is as near to the lane's limit as to its own does not explain itself.
-            explained = {
+            told = {
                 disk.name
                 for disk, claim in bound.items()
                 if _misfit(claim) <= fit + number.SAME_LEVEL
             }
+            explained = set(told)
             # What a disk was thought to have learned explains nothing at the lane's known limit.
             if fit > number.OFF_LIMIT and not is_one_queue(case, self._disks):
                 explained.update(disk.name for disk, own in awake.items() if own.plateau.on)
-            pool.weigh(dt, explained)
+            pool.weigh(dt, explained, told)
             claim = case.weigh_claims(
                 dt,
                 elsewhere=(pool.is_cache and bool(lanes))

@@ -7,8 +7,9 @@ levels that were seen without a queue speak against it, recurrence speaks for it
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, exp, log
+from operator import itemgetter
 from typing import NamedTuple, Protocol
 
 from ioplateau.judge import parameters as number
@@ -16,7 +17,7 @@ from ioplateau.judge.belief import Belief
 from ioplateau.judge.memory import SavedCeiling, SavedNow, SavedPlateau, SavedStand
 from ioplateau.judge.phases import burst_seconds, follows, in_part, weight_of
 from ioplateau.judge.signals import DEEP, NONE, STRONG, Queue
-from ioplateau.judge.window import Level, Recent, echo, is_straight, level, regime, stays_behind
+from ioplateau.judge.window import Level, Recent, is_straight, level, makes_up, regime
 from ioplateau.limits.budgets import Dimension
 from ioplateau.measure.nothing import NO_ENTRIES
 
@@ -79,6 +80,9 @@ class Evidence(NamedTuple):
     value: float
 
 
+NO_EVIDENCE = Evidence(0.0, Dimension.IOPS, 0.0)
+
+
 class Stands:
     """Seconds in which requests waited, by the level at which they did; what is long ago counts
     less. A limit stands at one level whenever it binds; a device that is only slow does not.
@@ -133,6 +137,7 @@ class Plateau:
     """Unknown limits of one budget, both dimensions, over time."""
 
     __slots__ = (
+        "_begins",
         "_calm",
         "_free",
         "_free_levels",
@@ -140,10 +145,12 @@ class Plateau:
         "_looked",
         "_queued_at",
         "_queued_before",
+        "_row",
         "_runs",
         "_stands",
         "_stretch",
         "_visits",
+        "_whole",
         "_wholes",
         "belief",
         "ceilings",
@@ -169,6 +176,10 @@ class Plateau:
         self._stands = {Dimension.IOPS: Stands(), Dimension.THROUGHPUT: Stands()}
         # Rates of blocks in which requests waited all the time.
         self._visits = {Dimension.IOPS: array("d"), Dimension.THROUGHPUT: array("d")}
+        # And all of those blocks, also those that stand, with which of them follow another.
+        self._whole = {Dimension.IOPS: array("d"), Dimension.THROUGHPUT: array("d")}
+        self._begins = array("b")
+        self._row = 0  # of them in a row up to now
         self.dimension = Dimension.IOPS
         self.value = 0.0
         self.belief = Belief()
@@ -180,6 +191,7 @@ class Plateau:
 
     def rest(self, dt: float) -> None:
         """A block that says nothing for a limit."""
+        self._row = 0
         self.belief.weigh(-1.0, dt)
 
     def step(
@@ -358,26 +370,19 @@ class Plateau:
             return Evidence(1.0, dimension, held.mean)  # no application moves like that
         if count < number.LEVEL_LEAST or self.is_elsewhere(dimension, held.mean):
             return None
-        found = _odds(drawn, held.spread, count, dt)
+        found = max(0.0, _odds(drawn, held.spread, count, dt))
+        owed = makes_up([regime(drawn.values_of(dimension)[-drawn.queued :])], dt)
         asked = self._asked(drawn, dt, doubts, dimension, held.mean)
         if not deep:
             asked += number.ASKED_SHALLOW
-        slowly = found < asked and not _is_steady(drawn, dimension, held, doubts)
-        if slowly:
-            if not deep or drawn.queued < number.KEEP_BLOCKS:
-                return None
-            mean = stays_behind(drawn.values_of(dimension))
-            if mean is None:
-                return None
-            held = Level(mean, held.spread, number.KEEP_BLOCKS)
+        if found + _news(owed, doubts) < asked and not (owed and _is_steady(drawn, held)):
+            return None
         if self._is_vetoed(drawn, dimension, held):
             return None
-        rate = _rate(drawn, dimension)
-        if rate > (1 + number.STEP) * held.mean and not slowly:
+        if _rate(drawn, dimension) > (1 + number.STEP) * held.mean:
             return None  # what stands at a limit may dip below it, not rise above
         # By chance a device or an application does it too, but not for long.
-        weight = 0.5 if slowly else number.OVERWHELMING_WEIGHT
-        return Evidence(weight, dimension, held.mean)
+        return Evidence(number.OVERWHELMING_WEIGHT, dimension, held.mean)
 
     def _note_visit(self, drawn: Drawn) -> None:
         """The rates of a block in which requests waited from beginning to end; of those that stand,
@@ -388,23 +393,39 @@ class Plateau:
                 self._stretch = 0
             self._queued_before = drawn.queued
         if min(drawn.came, drawn.left) < 1.0:
+            self._row = 0
             return
+        self._begins.append(not self._row)
+        del self._begins[: -number.VISITS]
+        self._row = min(self._row + 1, number.VISITS)
         self._stretch += 1
         for dimension, rate in _rates(drawn):
-            visits = self._visits[dimension]
+            whole, visits = self._whole[dimension], self._visits[dimension]
+            whole.append(rate)
+            del whole[: -number.VISITS]
             stands = [abs(each - rate) <= number.RIPPLE * rate for each in visits[-2:]]
             if self._stretch <= 2 or stands != [True, True]:
                 visits.append(rate)
                 del visits[: -number.VISITS]
 
     def _return(self, drawn: Drawn, dt: float, doubts: int) -> Evidence | None:
-        """A level to which the rate came back again and again, and not to those beside it: a limit
-        that binds for a second or two at a time. How many come there by chance is known from its
-        neighbours (log-odds of Poisson counts).
-        """
+        """A level that many blocks say together, whatever came between."""
         if min(drawn.came, drawn.left) < 1.0:
             return None
-        best, odds = None, 0.0
+        levels = [self._visited(drawn), *self._summed(drawn, dt, doubts)]
+        found, evidence = max(levels, key=itemgetter(0))
+        _, dimension, value = evidence
+        if not value or found < self._asked(drawn, dt, doubts, dimension, value):
+            return None
+        held = Level(value, number.RIPPLE, number.LEVEL_LEAST)
+        return None if self._is_vetoed(drawn, dimension, held) else evidence
+
+    def _visited(self, drawn: Drawn) -> tuple[float, Evidence]:
+        """Log-odds of a level to which the rate came back again and again, and not to those beside it:
+        a limit that binds for a second or two at a time. How many come there by chance is known from
+        its neighbours (Poisson counts).
+        """
+        best = 0.0, NO_EVIDENCE
         for dimension, rate in _rates(drawn):
             near = max(number.RIPPLE, 0.5 / drawn.operations)
             visits = self._visits[dimension]
@@ -417,25 +438,26 @@ class Plateau:
             beside = sum([near < each <= number.BESIDE * near for each in off])
             chance = max(1.0, beside / (number.BESIDE - 1))
             found = count * log(count / chance) - count + chance if count > chance else 0.0
-            if found > odds:
-                best, odds = (dimension, value), found
-        weight = 1.0
-        which, held = _flatter(drawn, *self._of_visits())
-        rate = _rate(drawn, which)
-        if held.count >= number.LEVEL_LEAST and abs(rate - held.mean) <= number.RIPPLE * rate:
-            found = _odds(drawn, held.spread, held.count, dt)
-            if not _is_deep(drawn):
-                found -= number.ASKED_SHALLOW
-            if found > odds:
-                best, odds, weight = (which, held.mean), found, number.OVERWHELMING_WEIGHT
-        if best is None:
-            return None
-        dimension, value = best
-        if odds < self._asked(drawn, dt, doubts, dimension, value) or self._is_vetoed(
-            drawn, dimension, Level(value, number.RIPPLE, number.LEVEL_LEAST)
-        ):
-            return None
-        return Evidence(weight, dimension, value)
+            if found > best[0]:
+                best = found, Evidence(1.0, dimension, value)
+        return best
+
+    def _summed(self, drawn: Drawn, dt: float, doubts: int) -> Iterator[tuple[float, Evidence]]:
+        """Log-odds of a level to which sums keep: of all blocks that waited and came near to what is
+        drawn now, and of those in a row up to now, however much they ripple.
+        """
+        weight = number.OVERWHELMING_WEIGHT
+        asked = 0.0 if _is_deep(drawn) else number.ASKED_SHALLOW
+        dimension, held = _flatter(drawn, *(self._level_near(drawn, each) for each in DIMENSIONS))
+        rate = _rate(drawn, dimension)
+        if held.count >= number.LEVEL_LEAST and abs(rate - held.mean) <= number.OFF_LEVEL * rate:
+            found = max(0.0, _odds(drawn, held.spread, held.count, dt))
+            found += _news(makes_up(self._near(dimension, held.mean), dt), doubts)
+            yield found - asked, Evidence(weight, dimension, held.mean)
+        for dimension in DIMENSIONS:
+            row = self._whole[dimension][-self._row :]
+            found = _news(makes_up([row], dt), doubts)
+            yield found - asked, Evidence(weight, dimension, sum(row) / len(row))
 
     def _asked(
         self, drawn: Drawn, dt: float, doubts: int, dimension: Dimension, value: float
@@ -456,9 +478,33 @@ class Plateau:
             return [level(regime(drawn.values_of(each)[-drawn.queued :])) for each in DIMENSIONS]
         return levels
 
-    def _of_visits(self) -> list[Level]:
-        """Operations and bytes of the blocks that were visits, whatever came between."""
-        return [level(regime(self._visits[each][-2 * number.SUM_BLOCKS :])) for each in DIMENSIONS]
+    def _near(self, dimension: Dimension, value: float) -> list[list[float]]:
+        """Stretches of blocks in a row all of which waited, and whose rates came near this value, but
+        for one now and then.
+        """
+        off, found = number.STEP * value, []
+        stretch: list[float] = []
+        stranger: float | None = None
+        for rate, begins in zip(self._whole[dimension], self._begins, strict=True):
+            is_near = abs(rate - value) <= off
+            if begins or (stranger is not None and not is_near):
+                stretch, stranger = [], None
+            if not is_near:
+                stranger = rate
+                continue
+            if not stretch:
+                found.append(stretch)
+            elif stranger is not None:
+                stretch.append(stranger)
+            stretch.append(rate)
+            stranger = None
+        return found
+
+    def _level_near(self, drawn: Drawn, dimension: Dimension) -> Level:
+        """How flat the blocks are that waited and came near to what is drawn now."""
+        return level(
+            [v for stretch in self._near(dimension, _rate(drawn, dimension)) for v in stretch]
+        )
 
     def _is_vetoed(self, drawn: Drawn, dimension: Dimension, level: Level) -> bool:
         """Whether this level may be the application's own, on a device that became slow."""
@@ -641,24 +687,24 @@ def _odds(drawn: Drawn, spread: float, count: int, dt: float) -> float:
     return min(count - 1, most) * log(number.OTHERS_RIPPLE / spread)
 
 
-def _is_steady(drawn: Drawn, dimension: Dimension, level: Level, doubts: int) -> bool:
+def _news(owed: float, doubts: int) -> float:
+    """What remains of the log-odds of a sum that keeps to its line: a device that does all it can
+    keeps to one, too, so that each doubt counts against this by itself.
+    """
+    return max(0.0, owed - number.ASKED_DOUBT * doubts)
+
+
+def _is_steady(drawn: Drawn, level: Level) -> bool:
     """Latency far above its floor stands still, and only the rate trembles: so it does where a
-    machine is too busy to look at its counters on time. No latency feels that, and what is missing
-    in one block is in the next. A latency of more than a second says nothing of it: whatever the device
-    does, so long a queue takes the mean over all that is in it.
+    machine is too busy to look at its counters on time. No latency feels that. A latency of more
+    than a second says nothing of it: whatever the device does, so long a queue takes the mean over
+    all that is in it.
     """
     latency = drawn.flat_latency()
-    if (
-        drawn.excess < number.STEEP
-        or min(level.count, latency.count) < number.RIPPLE_STEPS
-        or latency.spread > number.SAME_LEVEL
-        or latency.mean > 1.0
-        or level.spread > 2 * number.STILL
-    ):
-        return False
-    values = drawn.values_of(dimension)
-    if latency.spread > 0.5 * level.spread:
-        # It moves as the rate does, by Little's law: no late look; if nothing else speaks against it,
-        # it may be a limiter's own ripple.
-        return not doubts and stays_behind(values[-level.count :], number.RIPPLE_STEPS) is not None
-    return echo(values[-number.RIPPLE_STEPS :]) <= number.MAKES_UP
+    return (
+        drawn.excess >= number.STEEP
+        and min(level.count, latency.count) >= number.RIPPLE_STEPS
+        and latency.spread <= min(number.SAME_LEVEL, 0.5 * level.spread)
+        and latency.mean <= 1.0
+        and level.spread <= 2 * number.STILL
+    )

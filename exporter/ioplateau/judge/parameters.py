@@ -100,12 +100,6 @@ OFF_LEVEL = 0.05
 STILL = 0.03
 # Spreads of normal values from the fourth decile to the second highest of sixteen.
 UPPER_SPREADS = 1.55
-# Spreads by which the running sum of KEEP_BLOCKS blocks leaves its line, of a limiter's window sampled
-# off beat. Physics: a Brownian bridge over so many strays five, and less than this once in thirty;
-# six blocks in a row must say so.
-MOST_DEBT = 3.3
-# Correlation of neighbouring blocks of which one makes up for the other.
-MAKES_UP = -0.2
 
 # -- the floor
 

@@ -106,7 +106,7 @@ class Claim:
         value = self._nearest(rate, signs)
         self.direct = value is not None or (self.direct and signs.hidden == 0)
         if value is None and signs.hidden > 0 and signs.queue is DEEP:
-            value = self._with_misses(rate, signs.hidden)
+            value = self._with_misses(rate - signs.doubtful, signs.hidden)
         if value is not None:
             self.value = value
         gain = self._gain(rate, weight, signs, is_near=value is not None)
@@ -281,11 +281,13 @@ def _locked(share: float, signs: Signs) -> float:
     """Seconds a second counts in which requests wait, but little.
 
     A bounded number of requests behind a limit has a steady rate *and* a steady latency; a slow
-    device has neither, an application at its own rate only the first, and below the limit.
+    device has neither, an application at its own rate only the first, and below the limit: so a rate
+    below what is sold by more than a limiter ripples says nothing, however steady both are.
     """
     level, latency = signs.level, signs.latency
     if (
-        level is None
+        share < 1 - number.RIPPLE
+        or level is None
         or latency is None
         or level.count <= number.LEVEL_LEAST
         or level.spread > number.RIPPLE

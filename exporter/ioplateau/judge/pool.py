@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from math import inf
 
 from ioplateau.judge import parameters as number
@@ -138,9 +139,9 @@ class Pool(Levels):
         self.operations = self.read_operations_per_second + self.write_operations_per_second
         self.bytes = self.read_bytes_per_second + self.write_bytes_per_second
 
-    def weigh(self, dt: float, explained: set[str]) -> None:
+    def weigh(self, dt: float, explained: set[str], told: Container[str] = ()) -> None:
         """Whether the members wait for something they share. explained: members whose own limit
-        already holds them back.
+        already holds them back. told: those of them whose limit somebody told.
         """
         free = strong = base = waiting = 0.0
         weak = False
@@ -178,7 +179,7 @@ class Pool(Levels):
         self.waiting = waiting
         self.excess = waiting / base if base > 0 else (inf if waiting > 0 else 0.0)
         if self.active_members > 1:
-            self._correlate(dt)
+            self._correlate(dt, told)
         else:
             # One request at a time, now and then, is enough: while nobody else asks, it holds.
             self.together = None
@@ -219,7 +220,7 @@ class Pool(Levels):
         """Whether what one member gains the others lose."""
         return self.together is not None and self.together < number.LOCKED
 
-    def _correlate(self, dt: float) -> None:
+    def _correlate(self, dt: float, told: Container[str]) -> None:
         """Whether the members move against each other (one cap over all) or each by itself."""
         groups = self._groups
         now = [[0.0, 0.0] for _ in groups]
@@ -246,15 +247,15 @@ class Pool(Levels):
                 if self.together is None or ratio < self.together:
                     self.together = ratio
         self._groups = now
-        self._compare_delays()
+        self._compare_delays([m for m in self.moving if m.name not in told])
 
-    def _compare_delays(self) -> None:
-        """Whether the members wait equally long: one queue, one delay. A member with one request
-        at a time says so too, but less exactly.
+    def _compare_delays(self, members: list[Member]) -> None:
+        """Whether these members wait equally long: one queue, one delay. A member with one request
+        at a time says so too, but less exactly; one that its own told limit holds back says nothing.
         """
         by_group: dict[int, float] = {}
         light = []
-        for member in self.moving:
+        for member in members:
             watched = member.watched
             if watched.queue >= STRONG:
                 by_group[member.group] = max(by_group.get(member.group, 0.0), watched.delay)
@@ -273,7 +274,7 @@ class Pool(Levels):
             self.alike = _near(others, median, number.APART_DELAY) > 0.5 * len(others)
             self.is_sampled = True
             return
-        whole = [m.watched.delay for m in self.moving if m.watched.queue >= STRONG]
+        whole = [m.watched.delay for m in members if m.watched.queue >= STRONG]
         near = _near(whole, median, number.NEAR_DELAY)
         self.alike = near > 1 and near > 0.5 * len(whole)
 

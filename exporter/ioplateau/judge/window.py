@@ -7,8 +7,8 @@ first, so that a rate means the same however often one looks; longer ticks are b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, pairwise
-from math import sqrt
+from itertools import accumulate
+from math import log, sqrt
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.flows import FlowTick
@@ -183,31 +183,31 @@ def _spread(values: Sequence[float]) -> tuple[float, float]:
     return mean, sqrt(sum([(v - mean) ** 2 for v in values]) / (count - 1)) / mean
 
 
-def stays_behind(values: Sequence[float], least: int = number.KEEP_BLOCKS) -> float | None:
-    """The mean of these values, `least` at least, if what was done in all never strays far from its
-    line, however much they jump about it: a limiter's window sampled off beat owes one refill, which
-    the next block makes up for; chance alone wanders as the root of time, some five spreads in
-    KEEP_BLOCKS.
+def makes_up(stretches: Sequence[Sequence[float]], dt: float) -> float:
+    """Log-odds that what was done in all keeps to a line, and only the looks at it are off, against
+    chance in each block, whose sum wanders as the root of time: a limiter's window or bucket owes what
+    one block lacks and pays it in the next. stretches: rates of blocks of dt seconds in a row, all at
+    one level. What looks are off by anyway says nothing: so they are of any device.
+
+    Likelihoods of normal values, each with the spread that suits it best: n rates between n + 1 looks
+    whose errors are independent are a moving average of order one, of determinant n + 1.
     """
+    values = [value for stretch in stretches for value in stretch]
     count = len(values)
-    mean = sum(values) / count if count else 0.0
-    if count < least or mean <= 0:
-        return None
-    off = [value - mean for value in values]
-    ahead = list(accumulate(off))
-    spread = sqrt(sum([x * x for x in off]) / number.KEEP_BLOCKS)
-    stays = max(ahead) - min(ahead) <= number.MOST_DEBT * spread
-    return mean if stays and echo(values) <= number.MAKES_UP else None
-
-
-def echo(values: Sequence[float]) -> float:
-    """Correlation of neighbours, -1 to 1: a device's own noise drifts (positive), a limiter sampled
-    off beat, or a look that was late, makes up in one block for the one before (negative).
-    """
-    mean = sum(values) / len(values)
-    off = [value - mean for value in values]
-    power = sum([x * x for x in off])
-    return sum([x * y for x, y in pairwise(off)]) / power if power > 0 else 0.0
+    if count < number.SUM_BLOCKS:
+        return 0.0
+    mean = sum(values) / count
+    power = sum([(value - mean) ** 2 for value in values])
+    strays = cost = 0.0
+    for stretch in stretches:
+        ahead = [*accumulate([value - mean for value in stretch], initial=0.0)]
+        middle = sum(ahead) / len(ahead)
+        strays += sum([(each - middle) ** 2 for each in ahead])
+        cost += log(len(ahead)) / 2
+    if not power:
+        return 0.0
+    strays = max(strays, count * (number.SAMPLING_SECONDS / dt * mean) ** 2)
+    return max(0.0, (count - 1) / 2 * log(power / strays) - cost)
 
 
 def is_straight(values: Sequence[float], most: float) -> bool:
