@@ -145,6 +145,8 @@ def _truth(what: Mapping[str, Any], start: float, end: float) -> Truth | None:
         return Truth(start, end, Kind.NFS_SLOTS, names, dimension)
     if scope == "nfs_server_stall":
         return Truth(start, end, Kind.VOLUME, names, None, Word.STALLED)
+    if scope == "disk_stall":
+        return Truth(start, end, Kind.DISK, names, None, Word.STALLED)
     return None
 
 
