@@ -25,7 +25,7 @@ BENCH = Path(__file__).resolve().parent
 # The users' Python, as the packages run it (deploy/packages/python.sh): Debian's is built with the
 # compiler's own profiles, which makes it faster by a fifth and more.
 PYTHON = ("/usr/bin/python3", "-I", "-S", "-B")
-LIBRARIES = ("ioplateau", "psutil", "pyroute2", "yaml", "bcrypt")
+LIBRARIES = ("ioplateau", "prometheus_client", "psutil", "pyroute2", "yaml", "bcrypt")
 THEIRS = "/usr/bin/prometheus-node-exporter"
 COLLECTORS = ("diskstats", "mountstats", "nfs", "netdev", "pressure", "meminfo", "stat")
 # What Prometheus sends.

@@ -10,8 +10,8 @@ from prometheus_client import Metric
 from prometheus_client.registry import Collector
 
 from ioplateau.tell.plain import valid
-from ioplateau.tell.prometheus import _buckets, _tables
-from ioplateau.tell.rows import Histogram, Labels, MetricRow, MetricTable, Scene
+from ioplateau.tell.prometheus import _buckets, _family, _tables
+from ioplateau.tell.rows import Histogram, Labels, MetricRow, Scene
 
 
 class StateCollector(Collector):
@@ -32,10 +32,6 @@ class StateCollector(Collector):
                     _add(family, row, labels, row.value(thing))
                 if family.samples:
                     yield family
-
-
-def _family(table: MetricTable[Any, Any], row: MetricRow[Any]) -> Metric:
-    return Metric(table.prefix + row.family, row.help, row.type, row.unit)
 
 
 def _add(family: Metric, row: MetricRow[Any], labels: dict[str, str], value: Any) -> None:

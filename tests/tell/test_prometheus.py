@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import generate_latest
-from prometheus_client.exposition import choose_encoder
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.parser import text_string_to_metric_families
-from prometheus_client.utils import floatToGoString
 
 import states
 from exposition_peer import StateCollector
@@ -361,55 +359,3 @@ def test_promtool_accepts_the_exposition():
     )
 
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-
-
-ACCEPTED = st.sampled_from(
-    [
-        *(
-            "application/openmetrics-text",
-            "text/plain",
-            "text/html",
-            "*/*",
-            "",
-            ";",
-            ",",
-            " ",
-            "=",
-            ";version",
-        ),
-        *(
-            ";version=1.0.0",
-            "; version=0.0.4",
-            ";version=1",
-            ";version=2.0.0",
-            ";version=1.x",
-            ";version=x",
-        ),
-        *(
-            ";escaping=dots",
-            "; escaping=allow-utf-8",
-            ";escaping=none",
-            ";q=0.5",
-            ";version=",
-            ";charset=utf-8",
-        ),
-    ]
-)
-
-
-@given(st.lists(ACCEPTED, max_size=12).map("".join))
-def test_what_is_accepted_is_understood_as_the_library_does(accept):
-    try:
-        _, expected = choose_encoder(accept)
-    except TypeError:  # it compares what is no number
-        _, expected = choose_encoder("")
-
-    content_type, is_openmetrics = prometheus.negotiate(accept)
-
-    assert content_type == expected
-    assert is_openmetrics == expected.startswith("application/openmetrics-text")
-
-
-@given(st.floats() | st.integers(-(10**20), 10**20))
-def test_numbers_are_written_as_the_library_does(value):
-    assert prometheus._number(value) == floatToGoString(value)

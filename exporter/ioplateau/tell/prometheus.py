@@ -1,17 +1,16 @@
 """The state as an exposition, in the text format and in OpenMetrics.
 
-Samples are joined with one label set for all rows of a table, and those of a quiet disk or mount are
-taken over from the last scrape, all of them at once: 1 us a series instead of the 7 of
-prometheus_client. That library is not imported: it brings an HTTP server, TLS and mail, 9 MiB and a third of
-the start. The tests hold the result to its generate_latest(), byte for byte, and negotiation to its
-choose_encoder().
+The only file that imports prometheus_client: it negotiates, writes the heads of families and
+numbers, and says what is valid. Samples are joined here, with one label set for all rows of a
+table, and those of a quiet disk or mount are taken over from the last scrape, all of them at
+once: 1 us a series instead of 7. The tests hold the result to the library's own
+generate_latest(), byte for byte.
 
 Formats: https://prometheus.io/docs/instrumenting/exposition_formats/
 """
 
 from __future__ import annotations
 
-import math
 import re
 import threading
 import zlib
@@ -20,6 +19,12 @@ from functools import cache
 from itertools import chain, repeat
 from operator import is_
 from typing import Any, NamedTuple, TypeAlias
+
+from prometheus_client import Metric
+from prometheus_client.exposition import choose_encoder, generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from ioplateau.state import State
 from ioplateau.tell import (
@@ -50,18 +55,7 @@ Memo: TypeAlias = dict[str, list["RenderedView"]]
 
 _QUOTED_VERSION = re.compile(r'(version=)"([^"]*)"')
 
-OPENMETRICS, TEXT = "application/openmetrics-text", "text/plain"
-PLAIN_TEXT = f"{TEXT}; version=0.0.4; charset=utf-8"
-# What names may be escaped as; ours need none.
-ESCAPINGS = frozenset({"allow-utf-8", "underscores", "dots", "values"})
-# The text format's words for OpenMetrics' kinds, and what ends the names of their families.
-TEXT_KINDS = {
-    "info": "gauge",
-    "stateset": "gauge",
-    "gaugehistogram": "histogram",
-    "unknown": "untyped",
-}
-TEXT_ENDINGS = {"counter": "_total", "info": "_info"}
+_library_number: Callable[[float], str] = floatToGoString
 
 
 class ScrapeAnswer(NamedTuple):
@@ -149,39 +143,12 @@ def negotiate(accept: str) -> tuple[str, bool]:
     """The content type to answer with, and whether it is OpenMetrics. What is not understood of
     an Accept header is answered with text.
     """
-    for accepted in _QUOTED_VERSION.sub(r"\1\2", accept).split(","):
-        kind, *parameters = map(str.strip, accepted.split(";"))
-        if kind not in {OPENMETRICS, TEXT}:
-            continue
-        said: dict[str, str] = {}
-        for name, equals, value in (parameter.partition("=") for parameter in parameters):
-            if equals:
-                said.setdefault(name, value)
-        version, escaping = said.get("version", ""), said.get("escaping", "")
-        if not version and kind == OPENMETRICS:
-            return f"{OPENMETRICS}; version=1.0.0; charset=utf-8", True
-        if version:
-            try:
-                is_known = _version(version) >= (1, 0, 0)
-            except TypeError:  # no number, as in 1.0.0rc1
-                break
-            if is_known:
-                escaping = escaping if escaping in ESCAPINGS else "underscores"
-                told = version if kind == OPENMETRICS else "1.0.0"
-                content_type = f"{kind}; version={told}; charset=utf-8; escaping={escaping}"
-                return content_type, kind == OPENMETRICS
-    return PLAIN_TEXT, False
-
-
-def _version(text: str) -> tuple[Any, ...]:
-    """Numbers, and texts that compare with none."""
-    parts: list[Any] = []
-    for part in text.split("."):
-        try:
-            parts.append(int(part))
-        except ValueError:
-            parts.append(part)
-    return tuple(parts)
+    try:
+        # The library takes the quotes, which are legal, for a part of the version.
+        _, content_type = choose_encoder(_QUOTED_VERSION.sub(r"\1\2", accept))
+    except (TypeError, ValueError):  # it compares versions that are no numbers: 1.0.0rc1
+        _, content_type = choose_encoder("")
+    return content_type, content_type.startswith("application/openmetrics-text")
 
 
 def wants_gzip(accept_encoding: str) -> bool:
@@ -294,27 +261,14 @@ def _histogram(name: str, value: Histogram) -> str:
 
 
 def _number(value: float) -> str:
-    """As Go writes them, which has exponents sooner than Python."""
+    """The library's own digits, without its checks where they cannot matter."""
     if type(value) is int and 0 <= value < _EXACT:
         if value < 1_000_000:
             return f"{value}.0"
         # Most samples are the kernel's counters, so its own digits will do.
         digits = str(value)
         return f"{digits[0]}.{digits[1:]}".rstrip("0.") + f"e+{len(digits) - 1:02}"
-    return repr(float(value)) if -1e6 < value < 1e6 else _large(float(value))
-
-
-def _large(value: float) -> str:
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "+Inf" if value > 0 else "-Inf"
-    digits = repr(value)
-    point = digits.find(".")
-    if value < 0 or point <= 6:  # repr() has an exponent of its own from 1e16 on
-        return digits
-    mantissa = f"{digits[0]}.{digits[1:point]}{digits[point + 1 :]}".rstrip("0.")
-    return f"{mantissa}e+{point - 1:02}"
+    return repr(float(value)) if -1e6 < value < 1e6 else _library_number(value)
 
 
 _EXACT = 10**15  # below, every digit of a whole number is one of its float
@@ -328,19 +282,23 @@ def _buckets(value: Histogram) -> Iterator[tuple[str, str, float]]:
     yield "_sum", "", value.total
 
 
+def _family(table: MetricTable[Any, Any], row: MetricRow[Any]) -> Metric:
+    return Metric(table.prefix + row.family, row.help, row.type, row.unit)
+
+
 @cache
 def _head(table: MetricTable[Any, Any], row: MetricRow[Any], *, openmetrics: bool) -> str:
-    name, unit = table.prefix + row.family, row.unit
-    kind: str = row.type
-    if unit and not name.endswith(f"_{unit}"):
-        name += f"_{unit}"
-    words = row.help.replace("\\", r"\\").replace("\n", r"\n")
-    if openmetrics:
-        words = words.replace('"', r"\"")
-        end = f"# UNIT {name} {unit}\n" if unit else ""
-    else:
-        name, kind, end = name + TEXT_ENDINGS.get(kind, ""), TEXT_KINDS.get(kind, kind), ""
-    return f"# HELP {name} {words}\n# TYPE {name} {kind}\n{end}"
+    encode = generate_openmetrics if openmetrics else generate_latest
+    head: str = encode(_One(_family(table, row))).decode()
+    return head.removesuffix("# EOF\n")
+
+
+class _One(Collector):
+    def __init__(self, family: Metric) -> None:
+        self._family = family
+
+    def collect(self) -> Iterable[Metric]:
+        return (self._family,)
 
 
 def _label_set(names: Labels, values: Labels) -> str:
