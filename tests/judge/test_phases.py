@@ -140,7 +140,7 @@ def test_the_score_survives_a_restart():
     again.restore(before.memory())
 
     assert again.on
-    assert again.belief.seconds == pytest.approx(3.0)
+    assert again.belief.seconds == pytest.approx(2.5)
 
 
 def part(rate, busy, excess=8.0):

@@ -8,8 +8,7 @@ from ioplateau.judge import parameters as number
 class Belief:
     """Seconds that speak for a hypothesis, and whether they are enough.
 
-    It is held from ON_SECONDS on, and no longer once OFF_SECONDS are left: one odd second changes
-    nothing.
+    It is held from ON_SECONDS on, until nothing is left: one odd second changes nothing.
     """
 
     __slots__ = ("held", "seconds")
@@ -19,14 +18,14 @@ class Belief:
         self.held = False
 
     def weigh(self, gain: float, dt: float) -> None:
-        """One block of `dt` seconds, each of which counts for `gain` seconds (below zero: against)."""
+        """One block of `dt` seconds, each of which counts for `gain` seconds (below zero: against).
+        Of a long one no more counts than half of what is remembered: two blocks must agree.
+        """
         if gain <= 0 and not self.seconds:
             return  # nothing is believed, and nothing speaks for it
-        step = gain * min(dt, number.LONGEST_STEP_SECONDS)
+        step = gain * min(dt, 0.5 * number.FULL_SECONDS)
         self.seconds = min(number.FULL_SECONDS, max(0.0, self.seconds + step))
-        self.held = self.seconds >= number.ON_SECONDS or (
-            self.held and self.seconds > number.OFF_SECONDS
-        )
+        self.held = self.seconds >= number.ON_SECONDS or (self.held and self.seconds > 0)
 
     def drop(self) -> None:
         """Nothing speaks for it any more."""
@@ -35,4 +34,4 @@ class Belief:
     def restore(self, seconds: float, *, held: bool) -> None:
         """Take up what was believed before a restart."""
         self.seconds = min(number.FULL_SECONDS, max(0.0, seconds))
-        self.held = held and self.seconds > number.OFF_SECONDS
+        self.held = held and self.seconds > 0

@@ -31,7 +31,7 @@ def of_disks(pool: Pool) -> Culprit:
         level = pool.level_of(Dimension.IOPS)
         volume = pool.level_of(Dimension.THROUGHPUT)
         if (
-            min(level.spread, volume.spread) <= number.STILL
+            min(level.spread, volume.spread) <= number.OFF_LEVEL
             and level.count >= 2 * number.LEVEL_LEAST
         ):
             return Culprit.VM

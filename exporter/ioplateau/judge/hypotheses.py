@@ -3,7 +3,7 @@
 The path of a block: rates of each flow (`window`) become signs of a queue, latency held against its
 floor (`signals`; of several flows `pool`). These are weighed for and against each hypothesis, in
 seconds of evidence, which one integrator adds up (`belief.Belief`, for every hypothesis the same:
-held from ON_SECONDS on, until OFF_SECONDS are left). `disks` and `mounts` ask from the outside in who
+held from ON_SECONDS on, until nothing is left). `disks` and `mounts` ask from the outside in who
 is to be asked at all (`blame`), and `conclude`, below, takes the first that holds, the surest first.
 
 counted: what the provider itself counts (providers)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from math import ceil, exp, log
+from math import ceil, exp, inf, log
 from operator import itemgetter
 from typing import NamedTuple, Protocol
 
@@ -17,7 +17,15 @@ from ioplateau.judge.belief import Belief
 from ioplateau.judge.memory import SavedCeiling, SavedNow, SavedPlateau, SavedStand
 from ioplateau.judge.phases import burst_seconds, follows, in_part, weight_of
 from ioplateau.judge.signals import DEEP, NONE, STRONG, Queue
-from ioplateau.judge.window import Level, Recent, is_straight, level, makes_up, regime
+from ioplateau.judge.window import (
+    Level,
+    Recent,
+    counted_spread,
+    is_straight,
+    level,
+    makes_up,
+    regime,
+)
 from ioplateau.limits.budgets import Dimension
 from ioplateau.measure.nothing import NO_ENTRIES
 
@@ -248,7 +256,7 @@ class Plateau:
             else:
                 gain = -number.GUST_LOSS if gusts else -1.0
             if self.on and self.value and self.is_elsewhere(self.dimension, self.value):
-                gain = -number.FULL_SECONDS
+                gain = -inf
             evidence = Evidence(gain, self.dimension, self.value)
         gain = evidence.gain
         self.belief.weigh(gain, dt)
@@ -299,7 +307,7 @@ class Plateau:
         self, drawn: Drawn, hints: Sequence[tuple[Dimension, float]], weight: float
     ) -> Evidence | None:
         """A level that was a limit before, here or at a sibling, is one again."""
-        is_sure = drawn.queued >= 2 or weight >= number.OVERWHELMING_WEIGHT
+        is_sure = drawn.queued >= 2 or weight >= number.FULL_SECONDS
         same = number.SAME_CEILING
         for dimension, rate in _rates(drawn):
             for value in self._trusted(dimension):
@@ -382,7 +390,7 @@ class Plateau:
         if _rate(drawn, dimension) > (1 + number.STEP) * held.mean:
             return None  # what stands at a limit may dip below it, not rise above
         # By chance a device or an application does it too, but not for long.
-        return Evidence(number.OVERWHELMING_WEIGHT, dimension, held.mean)
+        return Evidence(number.FULL_SECONDS, dimension, held.mean)
 
     def _note_visit(self, drawn: Drawn) -> None:
         """The rates of a block in which requests waited from beginning to end; of those that stand,
@@ -435,8 +443,8 @@ class Plateau:
             value = sum(here) / len(here)
             off = [abs(each / value - 1) for each in visits]
             count = sum([each <= near for each in off])
-            beside = sum([near < each <= number.BESIDE * near for each in off])
-            chance = max(1.0, beside / (number.BESIDE - 1))
+            beside = sum([0 < each - near <= 2 * near for each in off])  # in twice as much room
+            chance = max(1.0, beside / 2)
             found = count * log(count / chance) - count + chance if count > chance else 0.0
             if found > best[0]:
                 best = found, Evidence(1.0, dimension, value)
@@ -446,7 +454,7 @@ class Plateau:
         """Log-odds of a level to which sums keep: of all blocks that waited and came near to what is
         drawn now, and of those in a row up to now, however much they ripple.
         """
-        weight = number.OVERWHELMING_WEIGHT
+        weight = number.FULL_SECONDS
         asked = 0.0 if _is_deep(drawn) else number.ASKED_SHALLOW
         dimension, held = _flatter(drawn, *(self._level_near(drawn, each) for each in DIMENSIONS))
         rate = _rate(drawn, dimension)
@@ -520,7 +528,7 @@ class Plateau:
                 latencies, number.STANDING
             )
         highest = self._highest[dimension]
-        if highest and level.mean < (1 - number.STILL) * highest:
+        if highest and level.mean < (1 - number.OFF_LEVEL) * highest:
             flat = number.SAME_CEILING if drawn.queue is DEEP else number.RIPPLE
             return drawn.queued < 2 * number.SUM_BLOCKS or level.spread > flat
         return False
@@ -546,7 +554,7 @@ class Plateau:
         if volume > self._highest[Dimension.THROUGHPUT]:
             self._highest[Dimension.THROUGHPUT] = volume
             self._outgrow(Dimension.THROUGHPUT, volume)
-        if max(rates) - lowest > number.STILL * lowest:
+        if max(rates) - lowest > number.OFF_LEVEL * lowest:
             return
         mean = sum(rates) / number.LEVEL_LEAST
         for free in self._free:
@@ -676,15 +684,13 @@ def _is_flatter(one: Level, other: Level, others: Sequence[float]) -> bool:
 def _odds(drawn: Drawn, spread: float, count: int, dt: float) -> float:
     """Log-odds of a limit against chance, of so many blocks of this spread."""
     # Of few operations one more or less is all that can be told, of a short block when it ended.
-    spread = max(
-        number.SAMPLING_SECONDS / dt, spread, number.COUNT_SPREAD / max(1.0, drawn.operations)
-    )
+    spread = max(number.SAMPLING_SECONDS / dt, spread, counted_spread(drawn.operations * dt))
     # How much a device ripples is its own, and once known is no news in the next block: the less
     # if by its floor it has about one request in service (utilization law), as a device has that
     # serves one after the other and does all it can. https://doi.org/10.1287/opre.9.3.383
     is_serial = 0.5 <= drawn.outstanding - drawn.waiting <= 2.0
     most = number.SUM_BLOCKS - 1 if is_serial else number.RIPPLE_STEPS
-    return min(count - 1, most) * log(number.OTHERS_RIPPLE / spread)
+    return min(count - 1, most) * log(number.OFF_LEVEL / spread)
 
 
 def _news(owed: float, doubts: int) -> float:
@@ -706,5 +712,5 @@ def _is_steady(drawn: Drawn, level: Level) -> bool:
         and min(level.count, latency.count) >= number.RIPPLE_STEPS
         and latency.spread <= min(number.SAME_LEVEL, 0.5 * level.spread)
         and latency.mean <= 1.0
-        and level.spread <= 2 * number.STILL
+        and level.spread <= number.OFF_LEVEL
     )

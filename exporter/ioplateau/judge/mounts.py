@@ -228,7 +228,7 @@ class MountJudge:
         """Whether the interface stands still while each mount that waits does not."""
         whole = nic.level_of(Dimension.THROUGHPUT).spread
         return all(
-            watched.level_of(Dimension.THROUGHPUT).spread >= max(number.STILL, 2 * whole)
+            watched.level_of(Dimension.THROUGHPUT).spread >= max(number.OFF_LEVEL, 2 * whole)
             for flow, watched in self._awake.items()
             if watched.queue >= STRONG
         )
@@ -313,7 +313,7 @@ class MountJudge:
             is_sure
             and held.count >= number.LEVEL_LEAST
             and held.spread <= number.OFF_LEVEL
-            and moves >= max(number.STILL, 2 * held.spread)
+            and moves >= max(number.OFF_LEVEL, 2 * held.spread)
         )
 
     @staticmethod

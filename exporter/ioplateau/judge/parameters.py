@@ -17,15 +17,11 @@ BLOCK_SECONDS, KEEP_BLOCKS = 0.45, 24
 
 # -- the integrator: one for every hypothesis
 
-# Seconds of evidence: the most that is remembered, from where a verdict begins, and below which it
-# ends. Two marginal seconds begin it, one odd second does not end it. Fitted; measured live
-# (tests/helpers/limit_matrix.py): two ticks to the verdict.
-FULL_SECONDS, ON_SECONDS, OFF_SECONDS = 3.0, 1.9, 0.5
-# Seconds one block may count for, before its weight: two blocks must agree. Fitted.
-LONGEST_STEP_SECONDS = 1.25
-# Seconds that one second of an overwhelming queue counts, or of a flat level: one says what two
-# marginal ones say, and four of a coarse limiter.
-OVERWHELMING_WEIGHT = 2.0
+# Seconds of evidence: the most that is remembered, and from where a verdict begins. Two marginal
+# seconds begin it, one odd second does not end it; a second of an overwhelming queue, or of a flat
+# level, is all the evidence there can be. Fitted; measured live (tests/helpers/limit_matrix.py): two
+# ticks to the verdict.
+FULL_SECONDS, ON_SECONDS = 2.5, 1.9
 
 # -- a known limit
 
@@ -53,12 +49,14 @@ EXTRA = 0.10
 
 # -- what waits
 
-# Requests that wait on average, and their time over the floor: a queue, one that overwhelms, and one
-# request that waits most of its time.
+# Requests that wait on average, and their time over the floor: a queue, one that overwhelms (as many
+# are asked where only a guess or another class of requests says "slow", or a sum of flows does), and
+# one request that waits most of its time.
 QUEUE_WAITING, QUEUE_EXCESS = 1.5, 0.6
 OVERWHELMING_WAITING, OVERWHELMING_EXCESS = 8.0, 3.0
 SHARE_WAITING = 0.5
-# Share of a sum's requests, or of a call's time, that must wait by itself, if others say the rest.
+# Share of a sum's requests, or of a call's time, that must wait by itself, if others say the rest; of a
+# request's time that its bytes may take where it is the device's own.
 PART_WAITING = 0.2
 # Outstanding at a sample beyond what is in service: a device of that rate has its mean in service,
 # by chance three times as many (physics: Poisson, for means of 2 and more).
@@ -66,15 +64,13 @@ IN_SERVICE = 3.0
 # A device alone does not stand this far above its floor for long; twice that far no
 # device does.
 STEEP = 5.0
-# Waiting requests where only a guess or another class of requests says "slow", or a sum of flows does.
-STRANGE_WAITING = 4.0
 # Latency over its floor, or over this flow's own history, as a share, that shows a queue of few. Fitted.
 RISEN = 0.18
 # Step of rate and of latency from block to block below which both stand still. Levels are told apart
 # in such steps: within two of them they are one.
 STANDING = 0.005
-# Share of busy time: io_ticks moves in jiffies. Document:
-# https://docs.kernel.org/admin-guide/iostats.html
+# Share of time that is busy, if something is outstanding nearly always: io_ticks moves in jiffies.
+# Document: https://docs.kernel.org/admin-guide/iostats.html
 BUSY = 0.92
 # Seconds until something settled: of watching before something new may be learned, of steps before they
 # may be no chance and over which they are averaged, of a mount's rate before it is usual. A sentence
@@ -92,12 +88,9 @@ SAME_LEVEL, SAME_CEILING = 0.015, 0.02
 # misses is the same.
 STEP = 0.12
 # Share by which a value is off a level: a limiter's dip or a late flush, another demand's step, what
-# stands nowhere, what outgrew its limit. Beyond what a limit's own ripple does.
+# stands nowhere, what outgrew its limit. Beyond what a limit's own ripple does: so much what is no
+# limiter ripples, and up to it a rate stands still.
 OFF_LEVEL = 0.05
-# Spread over some blocks up to which a rate stands still, and above which it moves: of what is
-# held freely, of an application's own pace, of a sum, of what is told; less may be missing in sum to a
-# known limit, and more to what was free.
-STILL = 0.03
 # Spreads of normal values from the fourth decile to the second highest of sixteen.
 UPPER_SPREADS = 1.55
 
@@ -122,12 +115,9 @@ MOST_KEPT = 64
 
 # Seconds by which a look may come early or late: so unsure is a block's length, and the rate in it.
 SAMPLING_SECONDS = 0.003
-# Ripple of what is no limiter, as a share; steps from block to block after which the same ripple is no
-# news: it is the device's own (SUM_BLOCKS less one, if that serves one request after the other). Fitted
-# on devices without a limit.
-OTHERS_RIPPLE, RIPPLE_STEPS = 0.05, 11
-# Spread of a count known to one more or less. Physics: the root of a twelfth.
-COUNT_SPREAD = 0.29
+# Steps from block to block after which the same ripple is no news: it is the device's own (SUM_BLOCKS
+# less one, if that serves one request after the other). Fitted on devices without a limit.
+RIPPLE_STEPS = 11
 # Log-odds asked of flatness, with a try each second: of chance once in so many hours; more for each
 # doubt (only a guess says "slow"; there are known limits, which must be beaten; calls wait as long as an
 # acknowledgement), and where little waits. A sequential test's bounds: https://doi.org/10.1214/aoms/1177731118
@@ -143,9 +133,8 @@ LEVEL_LEAST = 3
 # more), and seconds more elsewhere at which a level is none. Fitted on devices whose pace wanders
 # (tests/helpers/wandering_devices.py) and on traces.
 STANDS_HALF_SECONDS, STANDS_HERE, STANDS_SECONDS = 900.0, 0.25, 20.0
-# Blocks of waiting that are kept, to tell a level they come back to from what is beside it: two minutes;
-# and how far that reaches, in widths of the level.
-VISITS, BESIDE = 120, 3
+# Blocks of waiting that are kept, to tell a level they come back to from what is beside it: two minutes.
+VISITS = 120
 # Completions a second below which nothing is learned, or idle, and of which on requests of one at a time
 # have a mean: of so few one more or less is a fifth, and no provider sells so little: it is what a server
 # that stalls lets through.
@@ -179,7 +168,5 @@ GROUP_GAIN = 0.8
 
 # -- words
 
-# Bound by latency: share of time that is busy, and requests outstanding.
-LATENCY_BUSY = 0.75
 # The most an excess is told as.
 MOST_EXCESS = 1000.0

@@ -10,6 +10,7 @@ https://leboudec.github.io/netcal/
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple, Protocol
 
 from ioplateau.judge import parameters as number
@@ -119,7 +120,7 @@ class Claim:
         """Seconds of evidence in a second of this block."""
         has_bound = self._bound_seconds >= number.TRUSTED_SECONDS and not signs.elsewhere
         if weight and has_bound and is_near:
-            return number.OVERWHELMING_WEIGHT  # one that has bound before needs one second
+            return number.FULL_SECONDS  # one that has bound before needs one second
         if weight and has_bound and self._is_in_part(rate, signs):
             return 1.0  # two parts in a row: buffered writes come in gusts that nobody waits for
         if is_near:
@@ -129,9 +130,7 @@ class Claim:
                 return _locked(rate / self.value, signs)
             return -0.5  # near the limit, and nobody waits
         if signs.elsewhere or (not weight and signs.left < 1.0):
-            return (
-                -number.FULL_SECONDS
-            )  # another limit explains what waits, or nothing is outstanding any more
+            return -inf  # another limit explains what waits, or nothing is outstanding any more
         if self.on and signs.excess >= number.STEEP and self._is_gust():
             return -number.GUST_LOSS
         return -1.0
@@ -175,7 +174,7 @@ class Claim:
         burst = number.BURST_SECONDS if signs.elsewhere else burst_seconds(signs)
         slack = self.limit.tolerance
         above = number.OFF_LIMIT + slack + signs.extra
-        below = number.STILL + slack
+        below = number.OFF_LIMIT + slack
         least = number.SUM_BLOCKS if signs.elsewhere else 2
         return follows(self._runs, value, burst, (below, above), slack, least)
 
@@ -203,7 +202,7 @@ class Claim:
 
 def burst_seconds(drawn: Waits) -> float:
     """Seconds at a limit by which a sum may leave its line: more where the queue leaves no doubt."""
-    is_deep = drawn.excess >= number.STEEP and drawn.waiting >= number.STRANGE_WAITING
+    is_deep = drawn.excess >= number.STEEP and drawn.waiting >= number.OVERWHELMING_WAITING
     return 2 * number.BURST_SECONDS if is_deep else number.BURST_SECONDS
 
 
@@ -251,7 +250,7 @@ def weight_of(drawn: Waits, queue: Queue) -> float:
     if (waiting >= number.OVERWHELMING_WAITING and excess >= number.OVERWHELMING_EXCESS) or min(
         left, drawn.came
     ) >= number.OVERWHELMING_WAITING:
-        return number.OVERWHELMING_WEIGHT
+        return number.FULL_SECONDS
     is_queue = (
         queue >= STRONG
         or (waiting >= number.QUEUE_WAITING and excess >= number.QUEUE_EXCESS)

@@ -199,7 +199,7 @@ class Pool(Levels):
 
     def _queue(self, free: float, strong: float, *, weak: bool) -> Queue:
         many = (
-            self.waiting >= number.STRANGE_WAITING
+            self.waiting >= number.OVERWHELMING_WAITING
             and self.excess >= number.QUEUE_EXCESS
             and (strong >= number.PART_WAITING * free or weak)
         )

@@ -182,7 +182,7 @@ def _throttled_evidence(
         level = drawn.level_of(dimension)
         evidence["flat_ratio"] = level.spread
         evidence["blocks"] = level.count
-        if level.spread < number.STILL and rate == rate_of(drawn, dimension, direction):
+        if level.spread < number.OFF_LEVEL and rate == rate_of(drawn, dimension, direction):
             evidence["level"] = level.mean
     if isinstance(drawn, Pool) and drawn.operations > 0:
         for member in drawn.members:
@@ -258,12 +258,12 @@ def _quiet_word(case: Case, dt: float) -> Word:
 
 def _unhurried(watched: WatchedFlow) -> Word:
     if (
-        watched.busy >= number.LATENCY_BUSY
-        and number.LATENCY_BUSY <= watched.outstanding <= number.OVERWHELMING_WAITING
+        watched.busy >= number.BUSY
+        and number.BUSY <= watched.outstanding <= number.OVERWHELMING_WAITING
         and watched.excess < number.QUEUE_EXCESS
     ):
         return Word.LATENCY_BOUND
     level = watched.level_of(Dimension.IOPS)
-    if level.count >= 2 * number.LEVEL_LEAST and level.spread <= number.STILL:
+    if level.count >= 2 * number.LEVEL_LEAST and level.spread <= number.OFF_LEVEL:
         return Word.APP_LIMITED
     return Word.HEALTHY

@@ -400,7 +400,7 @@ class WatchedFlow(Levels):
             return self.own and self.waiting >= 1.0 and self.waiting * self.excess >= long
         return (
             self.own
-            or self.waiting >= number.STRANGE_WAITING
+            or self.waiting >= number.OVERWHELMING_WAITING
             or (self.excess >= 2 * number.QUEUE_EXCESS and self.waiting >= 2.0)
         )
 

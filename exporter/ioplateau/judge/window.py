@@ -183,6 +183,13 @@ def _spread(values: Sequence[float]) -> tuple[float, float]:
     return mean, sqrt(sum([(v - mean) ** 2 for v in values]) / (count - 1)) / mean
 
 
+def counted_spread(count: float) -> float:
+    """Spread of a count, as a share, of which the last one may have been in or out: of what is
+    anywhere within one with equal chance the variance is a twelfth.
+    """
+    return sqrt(1 / 12) / max(1.0, count)
+
+
 def makes_up(stretches: Sequence[Sequence[float]], dt: float) -> float:
     """Log-odds that what was done in all keeps to a line, and only the looks at it are off, against
     chance in each block, whose sum wanders as the root of time: a limiter's window or bucket owes what
