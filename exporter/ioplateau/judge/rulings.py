@@ -258,8 +258,8 @@ def _quiet_word(case: Case, dt: float) -> Word:
 
 def _unhurried(watched: WatchedFlow) -> Word:
     if (
-        watched.busy >= number.BUSY
-        and number.BUSY <= watched.outstanding <= number.OVERWHELMING_WAITING
+        watched.busy >= number.LATENCY_BUSY
+        and number.LATENCY_BUSY <= watched.outstanding <= number.OVERWHELMING_WAITING
         and watched.excess < number.QUEUE_EXCESS
     ):
         return Word.LATENCY_BOUND
