@@ -79,7 +79,8 @@ SETTLED_SECONDS = 5.0
 
 # -- flatness
 
-# Ripple of a limiter over one block. Measured (tests/helpers/limit_matrix.py): 0.1 to 2 %.
+# Ripple of a limiter over one block; twice as much an application has at its own pace. Measured
+# (tests/helpers/limit_matrix.py): 0.1 to 2 %.
 RIPPLE = 0.012
 # The same level; the level of a ceiling met before, or of one held freely.
 SAME_LEVEL, SAME_CEILING = 0.015, 0.02

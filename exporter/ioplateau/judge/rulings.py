@@ -264,6 +264,6 @@ def _unhurried(watched: WatchedFlow) -> Word:
     ):
         return Word.LATENCY_BOUND
     level = watched.level_of(Dimension.IOPS)
-    if level.count >= 2 * number.LEVEL_LEAST and level.spread <= number.OFF_LEVEL:
+    if level.count >= 2 * number.LEVEL_LEAST and level.spread <= 2 * number.RIPPLE:
         return Word.APP_LIMITED
     return Word.HEALTHY
