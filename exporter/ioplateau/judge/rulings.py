@@ -251,7 +251,7 @@ def _quiet_word(case: Case, dt: float) -> Word:
         return Word.IDLE
     waits = drawn.queue >= STRONG
     case.saturated_seconds = case.saturated_seconds + dt if waits else 0.0
-    if case.saturated_seconds >= number.FULL_SECONDS:
+    if case.saturated_seconds >= number.LEVEL_LEAST:
         return Word.SATURATED
     return _unhurried(drawn)
 
