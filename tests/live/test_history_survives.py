@@ -132,6 +132,11 @@ def test_a_frozen_file_system_keeps_nobody_waiting_and_loses_nothing(disk, tmp_p
     assert [at for at in during if at not in after] == []
 
 
+def going_on(lines):
+    """What the last ten seconds' line tells of episodes that go on."""
+    return lines.read_text().rpartition('"open":[')[2] if lines.exists() else ""
+
+
 def page(daemon):
     with urllib.request.urlopen(f"{daemon.url}/", timeout=20) as answer:
         return answer.read().decode()
@@ -155,11 +160,7 @@ def test_a_disk_that_is_really_throttled_is_one_episode_everywhere_also_after_ki
         load = disk.load(depth=16, seconds=240)  # ends with the disk
         with running_daemon(limits, tmp_path, flags) as daemon:
             until(lambda: ours(daemon), "the episode")
-            lines = state / "history-1s.log"
-            until(
-                lambda: lines.exists() and f'"name":"{disk.name}"' in lines.read_text(),
-                "its line in the store",
-            )
+            until(lambda: disk.name in going_on(state / "history-1s.log"), "its line in the store")
             # Its heading, whatever else this machine has that is at a limit.
             throttled = re.compile(rf">{disk.name}</span>(?:(?!</h3>).)*>throttled<", re.DOTALL)
             until(lambda: throttled.search(page(daemon)), "the page that tells of it")

@@ -126,9 +126,8 @@ ASKED, ASKED_DOUBT, ASKED_SHALLOW = 9.0, 6.0, 2.0
 # Seconds of looking that make another try, and what the logarithm of tries adds. Fitted on slow
 # devices without a limit (none of them in 12 h called so, with two seeds).
 TRY_SECONDS, TRY_WEIGHT = 10.0, 1.5
-# Blocks that say something: a stretch at least, a class of requests, a level held freely, a queue that
-# nothing explains (seconds of it), a share of
-# hidden reads.
+# Blocks that say something: a stretch at least, a class of requests, a level held freely, a share of
+# hidden reads, a queue that nothing explains (seconds of it).
 LEVEL_LEAST = 3
 # A limit stands at one level: seconds after which a second of waiting counts half, what a second at this
 # level is worth against one elsewhere, up to half or twice as high (which asks for log-odds of one
