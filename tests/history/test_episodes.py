@@ -1,5 +1,7 @@
 """From when until when a budget was held back."""
 
+import pytest
+
 import states
 from ioplateau.history.episodes import MOST_KEPT, Episode, Episodes
 from ioplateau.limits.budgets import BudgetKey, Dimension, FlowKey, Kind, Origin, Word
@@ -154,6 +156,19 @@ def test_what_a_restart_cut_off_goes_on_when_it_is_still_held():
     assert change.episode.began == WALL - 300
     assert change.episode.held_seconds == 299
     assert not change.episode.cut_off
+
+
+@pytest.mark.parametrize("ahead", [0.1, 0.5, 0.9])
+def test_it_goes_on_too_when_the_restart_takes_no_whole_second(ahead):
+    """The last cell ends on a whole second, which may not be over yet."""
+    story = Story()
+    before = Episode(Kind.DISK, "sda", Word.THROTTLED, WALL - 300)
+    story.episodes.restore([before], WALL + 1 + ahead)
+
+    story.tick(Word.HEALTHY, 3).tick(Word.THROTTLED, 5)
+
+    assert story.changes == []
+    assert [each.began for each in story.episodes.running()] == [WALL - 300]
 
 
 def test_what_a_restart_cut_off_keeps_who_did_it_and_what_would_lift_it():

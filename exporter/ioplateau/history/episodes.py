@@ -18,6 +18,8 @@ Consumers: TypeAlias = Mapping[BudgetKey, BudgetConsumers]
 REJOIN_SECONDS = 10.0
 # One that a restart cut off goes on if the budget is held again this soon after.
 REJOIN_RESTART_SECONDS = 120.0
+# Cells are of whole seconds: the end of the last one may lie ahead of a restart that was quick.
+AHEAD_SECONDS = 1.0
 MOST_KEPT = 400  # about 1 KiB each
 HEIGHT = 0.95  # share of its limit from which on the words of an episode are those to keep
 
@@ -180,7 +182,7 @@ class Episodes:
                 found.left_at = wall
             patience = REJOIN_RESTART_SECONDS if found.episode.cut_off else REJOIN_SECONDS
             # A clock that was set back must not keep it open.
-            if not found.left_at <= wall < found.left_at + patience:
+            if not -AHEAD_SECONDS <= wall - found.left_at < patience:
                 self._end(found, found.left_at, changes)
 
     def _end(self, found: _Running, at: float, changes: list[Change]) -> None:
