@@ -158,7 +158,7 @@ class Plateau:
         "_stands",
         "_stretch",
         "_visits",
-        "_whole",
+        "_whole_rates",
         "_wholes",
         "belief",
         "ceilings",
@@ -185,7 +185,7 @@ class Plateau:
         # Rates of blocks in which requests waited all the time.
         self._visits = {Dimension.IOPS: array("d"), Dimension.THROUGHPUT: array("d")}
         # And all of those blocks, also those that stand, with which of them follow another.
-        self._whole = {Dimension.IOPS: array("d"), Dimension.THROUGHPUT: array("d")}
+        self._whole_rates = {Dimension.IOPS: array("d"), Dimension.THROUGHPUT: array("d")}
         self._begins = array("b")
         self._row = 0  # of them in a row up to now
         self.dimension = Dimension.IOPS
@@ -379,12 +379,13 @@ class Plateau:
         if count < number.LEVEL_LEAST or self.is_elsewhere(dimension, held.mean):
             return None
         found = max(0.0, _odds(drawn, held.spread, count, dt))
-        owed = makes_up([regime(drawn.values_of(dimension)[-drawn.queued :])], dt)
         asked = self._asked(drawn, dt, doubts, dimension, held.mean)
         if not deep:
             asked += number.ASKED_SHALLOW
-        if found + _news(owed, doubts) < asked and not (owed and _is_steady(drawn, held)):
-            return None
+        if found < asked:
+            owed = makes_up([regime(drawn.values_of(dimension)[-drawn.queued :])], dt)
+            if found + _news(owed, doubts) < asked and not (owed and _is_steady(drawn, held)):
+                return None
         if self._is_vetoed(drawn, dimension, held):
             return None
         if _rate(drawn, dimension) > (1 + number.STEP) * held.mean:
@@ -408,7 +409,7 @@ class Plateau:
         self._row = min(self._row + 1, number.VISITS)
         self._stretch += 1
         for dimension, rate in _rates(drawn):
-            whole, visits = self._whole[dimension], self._visits[dimension]
+            whole, visits = self._whole_rates[dimension], self._visits[dimension]
             whole.append(rate)
             del whole[: -number.VISITS]
             stands = [abs(each - rate) <= number.RIPPLE * rate for each in visits[-2:]]
@@ -463,7 +464,7 @@ class Plateau:
             found += _news(makes_up(self._near(dimension, held.mean), dt), doubts)
             yield found - asked, Evidence(weight, dimension, held.mean)
         for dimension in DIMENSIONS:
-            row = self._whole[dimension][-self._row :]
+            row = self._whole_rates[dimension][-self._row :]
             found = _news(makes_up([row], dt), doubts)
             yield found - asked, Evidence(weight, dimension, sum(row) / len(row))
 
@@ -490,11 +491,12 @@ class Plateau:
         """Stretches of blocks in a row all of which waited, and whose rates came near this value, but
         for one now and then.
         """
-        off, found = number.STEP * value, []
+        low, high = (1 - number.STEP) * value, (1 + number.STEP) * value
+        found: list[list[float]] = []
         stretch: list[float] = []
         stranger: float | None = None
-        for rate, begins in zip(self._whole[dimension], self._begins, strict=True):
-            is_near = abs(rate - value) <= off
+        for rate, begins in zip(self._whole_rates[dimension], self._begins, strict=True):
+            is_near = low <= rate <= high
             if begins or (stranger is not None and not is_near):
                 stretch, stranger = [], None
             if not is_near:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from math import log, sqrt
+from operator import mul
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.flows import FlowTick
@@ -199,17 +200,16 @@ def makes_up(stretches: Sequence[Sequence[float]], dt: float) -> float:
     Likelihoods of normal values, each with the spread that suits it best: n rates between n + 1 looks
     whose errors are independent are a moving average of order one, of determinant n + 1.
     """
-    values = [value for stretch in stretches for value in stretch]
-    count = len(values)
+    count = sum(map(len, stretches))
     if count < number.SUM_BLOCKS:
         return 0.0
-    mean = sum(values) / count
-    power = sum([(value - mean) ** 2 for value in values])
-    strays = cost = 0.0
+    mean = sum(map(sum, stretches)) / count
+    power = strays = cost = 0.0
     for stretch in stretches:
-        ahead = [*accumulate([value - mean for value in stretch], initial=0.0)]
-        middle = sum(ahead) / len(ahead)
-        strays += sum([(each - middle) ** 2 for each in ahead])
+        off = [value - mean for value in stretch]
+        power += sum(map(mul, off, off))
+        ahead = [*accumulate(off, initial=0.0)]
+        strays += sum(map(mul, ahead, ahead)) - sum(ahead) ** 2 / len(ahead)
         cost += log(len(ahead)) / 2
     if not power:
         return 0.0
