@@ -4,6 +4,8 @@ The machines are drawn at random (queue_book.py), from seeds that were never loo
 tests were written. `python tests/helpers/queue_world.py 50` shows more of them.
 """
 
+from types import MappingProxyType
+
 import pytest
 
 from queue_book import FINDABLE, FREE_SCENES
@@ -36,7 +38,7 @@ def case(name, seed, told, faults):
     return pytest.param(name, seed, told, id=f"{name}-{seed}-{TOLD[told]}", marks=marks)
 
 
-def cases(names, known, faults):
+def cases(names, known, faults=MappingProxyType({})):
     return [case(name, seed, told, faults) for name in names for seed in SEEDS for told in known]
 
 
@@ -46,7 +48,7 @@ def test_where_nothing_is_limited_nothing_is_called_throttled(name, seed, told):
     assert stretches(alarms(FREE_SCENES[name], seed, known=told)) == []
 
 
-@pytest.mark.parametrize(("name", "seed", "told"), cases(FREE_SCENES, (True,), {}))
+@pytest.mark.parametrize(("name", "seed", "told"), cases(FREE_SCENES, (True,)))
 def test_a_limit_on_top_that_was_told_is_found_at_once(name, seed, told):
     found = limited(FREE_SCENES[name], seed, known=told)
 
@@ -56,7 +58,7 @@ def test_a_limit_on_top_that_was_told_is_found_at_once(name, seed, told):
     assert stretches(found.wrong) == []
 
 
-@pytest.mark.parametrize(("name", "seed", "told"), cases(sorted(FINDABLE), (False,), {}))
+@pytest.mark.parametrize(("name", "seed", "told"), cases(sorted(FINDABLE), (False,)))
 def test_a_limit_on_top_that_nobody_told_is_found_in_half_a_minute(name, seed, told):
     found = limited(FREE_SCENES[name], seed, known=told)
 
