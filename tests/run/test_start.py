@@ -18,7 +18,9 @@ def loaded_by(code):
 
 
 # What a scrape needs is not among them: it must not wait for a disk that is throttled.
-@pytest.mark.parametrize("library", ["tomllib", "psutil", "asyncio", "unittest"])
+@pytest.mark.parametrize(
+    "library", ["tomllib", "psutil", "asyncio", "unittest", "ssl", "http.client", "inspect"]
+)
 def test_the_daemon_is_imported_without_what_only_some_of_its_work_needs(library):
     assert library not in loaded_by("import ioplateau.cli, ioplateau.config, ioplateau.run.serve")
 
@@ -27,3 +29,9 @@ def test_who_asks_for_help_waits_for_no_settings():
     names = loaded_by("from ioplateau import cli; cli.parser(['--help'])")
 
     assert not {name for name in names if name.startswith(("ioplateau.config", "ioplateau.limits"))}
+
+
+def test_sockets_are_asked_without_an_event_loop():
+    names = loaded_by("from ioplateau.measure import inetdiag; inetdiag._library()")
+
+    assert not names & {"asyncio", "ctypes", "multiprocessing", "ssl"}

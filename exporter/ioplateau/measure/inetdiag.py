@@ -1,10 +1,10 @@
 """Asks the kernel's socket diagnostics (inet_diag over netlink) for TCP_INFO of the NFS connections.
 
-The only file that imports pyroute2, and only once an NFS mount exists (5 MiB, 0.1 s). It finds
-the connections by a dump, for which the kernel walks the hash of every socket of the machine.
-In between each is asked for by its addresses, which costs the same on a busy machine as on a
-quiet one. pyroute2 needs 210 us for one such question, more than for a dump; written down here
-they go to the kernel in one message and cost 10 us each.
+The only file that imports pyroute2, its messages without its sockets, and only once an NFS mount
+exists (0.7 MiB; with its sockets 4). It finds the connections by a dump, for which the kernel walks
+the hash of every socket of the machine. In between each is asked for by its addresses, which costs
+the same on a busy machine as on a quiet one. pyroute2 needs 210 us for one such question, more than
+for a dump; written down here they go to the kernel in one message and cost 10 us each.
 
 No privilege is needed. Sockets show only in the network namespace of their mount.
 See linux/inet_diag.h, linux/sock_diag.h, linux/tcp.h and net/ipv4/inet_diag.c.
@@ -15,14 +15,15 @@ https://github.com/torvalds/linux/blob/v6.1/net/ipv4/inet_diag.c
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import socket
 import struct
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
+
+from ioplateau import libraries
 
 FIND_SECONDS = 30.0
 # A connection that went away comes back soon, perhaps from another port; and where one is new others
@@ -45,8 +46,7 @@ class SocketDiagnostics:
         self._find_at = self._found_at = float("-inf")
         self._known: tuple[_Question, ...] = ()
         self._netlink = _Netlink()
-        self._diagnostics = _library().DiagSocket()
-        self._diagnostics.bind()
+        self._library = _library()
 
     def read(self) -> list[dict[str, Any]]:
         """Each connection as the fields of a TcpSocket: JSON values, for recordings.
@@ -76,39 +76,53 @@ class SocketDiagnostics:
         self._find_at = min(self._find_at, self._found_at + FIND_AGAIN_SECONDS)
 
     def close(self) -> None:
-        self._diagnostics.close()
         self._netlink.close()
 
     def _find(self) -> Iterator[_Question]:
         for port in self._ports:
             for family in (socket.AF_INET, socket.AF_INET6):
-                for message in self._dump(family, port):
-                    if message["header"]["type"] == _NLMSG_ERROR:
-                        raise OSError(0, f"socket diagnostics refused: {message}")
-                    yield _Question.of(message)
+                yield from map(_Question.of, self._dump(family, port))
 
-    def _dump(self, family: int, port: int) -> Any:
+    def _dump(self, family: int, port: int) -> Iterator[Any]:
         # The kernel filters by state and port; nothing else travels.
-        return self._diagnostics.get_sock_stats(
-            family=family, states=1 << _ESTABLISHED, dport=port, extensions=0
-        )
+        question = self._library.question()
+        question["sdiag_family"], question["sdiag_protocol"] = family, socket.IPPROTO_TCP
+        question["idiag_states"], question["idiag_dport"] = 1 << _ESTABLISHED, port
+        question["header"]["type"] = _SOCK_DIAG_BY_FAMILY
+        question["header"]["flags"] = _NLM_F_REQUEST | _NLM_F_DUMP
+        question.encode()
+        with _socket() as asked:
+            asked.send(question.data)
+            while True:
+                for message in self._library.answers.parse(asked.recv(1 << 16)):
+                    header = message["header"]
+                    if header["error"] is not None:
+                        raise OSError(0, f"socket diagnostics refused: {header['error']}")
+                    if header["type"] == _NLMSG_DONE:
+                        return
+                    yield message
 
 
-def _library() -> Any:
-    """pyroute2's module of socket diagnostics. The package itself would import all of pyroute2,
-    three times the memory and time: it is looked up and not run, where this version allows it.
-    """
-    name, wanted = "pyroute2", "pyroute2.netlink.diag"
-    if name not in sys.modules and (found := importlib.util.find_spec(name)) is not None:
-        sys.modules[name] = importlib.util.module_from_spec(found)
-        try:
-            return importlib.import_module(wanted)
-        except (ImportError, AttributeError):
-            for each in [each for each in sys.modules if each.startswith(f"{name}.")]:
-                del sys.modules[each]
-        finally:
-            del sys.modules[name]  # whoever imports it gets all of it
-    return importlib.import_module(wanted)
+class _Library(NamedTuple):
+    """What of pyroute2 writes the question of a dump, and reads the answers."""
+
+    question: Callable[[], Any]
+    answers: Any
+
+
+@cache
+def _library() -> _Library:
+    # Its own socket brings asyncio, ctypes and multiprocessing, and the package itself all protocols.
+    return libraries.part("pyroute2", _imported, without=("pyroute2.netlink.nlsocket",))
+
+
+def _imported() -> _Library:
+    from pyroute2.netlink.diag import inet_diag_msg, inet_diag_req
+    from pyroute2.netlink.marshal import Marshal
+
+    answers = Marshal()
+    answers.msg_map = {_SOCK_DIAG_BY_FAMILY: inet_diag_msg}
+    return _Library(inet_diag_req, answers)
 
 
 class _Question(NamedTuple):
@@ -130,9 +144,12 @@ class _Question(NamedTuple):
         )
 
 
+_NETLINK_SOCK_DIAG = 4
 _NLMSG_ERROR = 2
+_NLMSG_DONE = 3
 _SOCK_DIAG_BY_FAMILY = 20
 _NLM_F_REQUEST = 1
+_NLM_F_DUMP = 0x300
 _ESTABLISHED = 1
 _ANY_STATE = 0xFFF
 _INET_DIAG_INFO = 2
@@ -148,13 +165,16 @@ def _batches(questions: Sequence[_Question]) -> Iterator[Sequence[_Question]]:
         yield questions[start : start + _BATCH]
 
 
+def _socket() -> socket.socket:
+    kind = socket.SOCK_RAW | socket.SOCK_CLOEXEC
+    return socket.socket(socket.AF_NETLINK, kind, _NETLINK_SOCK_DIAG)
+
+
 class _Netlink:
     """A socket for questions about single sockets; the kernel answers while we send."""
 
     def __init__(self) -> None:
-        self._socket = socket.socket(
-            socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG
-        )
+        self._socket = _socket()
         self._socket.setblocking(False)
         self._sequence = 0
 
@@ -198,7 +218,6 @@ class _Netlink:
                     raise OSError(-negative, os.strerror(-negative))
 
 
-_NETLINK_SOCK_DIAG = 4
 # struct inet_diag_msg: family, state, timer, retrans; ports, addresses; interface, cookie;
 # expires, rqueue, wqueue, uid, inode. Attributes follow.
 _MESSAGE = struct.Struct("=BBBB2s2s16s16sIQ5I")

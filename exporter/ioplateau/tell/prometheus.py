@@ -1,9 +1,9 @@
 """The state as an exposition, in the text format and in OpenMetrics.
 
-The only file that imports prometheus_client: it negotiates, writes the heads of families and
-numbers, and says what is valid. Samples are joined here, with one label set for all rows of a
-table, and those of a quiet disk or mount are taken over from the last scrape, all of them at
-once: 1 us a series instead of 7. The tests hold the result to the library's own
+The only file that imports prometheus_client, without the servers in it: it negotiates, writes the
+heads of families and numbers, and says what is valid. Samples are joined here, with one label set
+for all rows of a table, and those of a quiet disk or mount are taken over from the last scrape, all
+of them at once: 1 us a series instead of 7. The tests hold the result to the library's own
 generate_latest(), byte for byte.
 
 Formats: https://prometheus.io/docs/instrumenting/exposition_formats/
@@ -20,12 +20,7 @@ from itertools import chain, repeat
 from operator import is_
 from typing import Any, NamedTuple, TypeAlias
 
-from prometheus_client import Metric
-from prometheus_client.exposition import choose_encoder, generate_latest
-from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
-from prometheus_client.registry import Collector
-from prometheus_client.utils import floatToGoString
-
+from ioplateau import libraries
 from ioplateau.state import State
 from ioplateau.tell import (
     metrics_budget,
@@ -53,9 +48,24 @@ Measure: TypeAlias = tuple[str, Callable[[Any], Any]]
 # What was told last time, by table; one for each view.
 Memo: TypeAlias = dict[str, list["RenderedView"]]
 
-_QUOTED_VERSION = re.compile(r'(version=)"([^"]*)"')
 
-_library_number: Callable[[float], str] = floatToGoString
+def _library() -> tuple[Any, ...]:
+    from prometheus_client.exposition import choose_encoder, generate_latest
+    from prometheus_client.metrics_core import Metric
+    from prometheus_client.openmetrics import exposition as openmetrics
+    from prometheus_client.utils import floatToGoString
+
+    return choose_encoder, generate_latest, openmetrics.generate_latest, Metric, floatToGoString
+
+
+# 8 MiB of an HTTP server, TLS and mail come with them.
+_ITS_SERVERS = ("http.server", "ssl", "urllib.error", "urllib.request", "wsgiref.simple_server")
+_library_number: Callable[[float], str]
+choose_encoder, generate_latest, generate_openmetrics, Metric, _library_number = libraries.part(
+    "prometheus_client", _library, without=_ITS_SERVERS
+)
+
+_QUOTED_VERSION = re.compile(r'(version=)"([^"]*)"')
 
 
 class ScrapeAnswer(NamedTuple):
@@ -282,7 +292,7 @@ def _buckets(value: Histogram) -> Iterator[tuple[str, str, float]]:
     yield "_sum", "", value.total
 
 
-def _family(table: MetricTable[Any, Any], row: MetricRow[Any]) -> Metric:
+def _family(table: MetricTable[Any, Any], row: MetricRow[Any]) -> Any:
     return Metric(table.prefix + row.family, row.help, row.type, row.unit)
 
 
@@ -293,11 +303,13 @@ def _head(table: MetricTable[Any, Any], row: MetricRow[Any], *, openmetrics: boo
     return head.removesuffix("# EOF\n")
 
 
-class _One(Collector):
-    def __init__(self, family: Metric) -> None:
+class _One:
+    """What the library takes for a registry, with one family."""
+
+    def __init__(self, family: Any) -> None:
         self._family = family
 
-    def collect(self) -> Iterable[Metric]:
+    def collect(self) -> Iterable[Any]:
         return (self._family,)
 
 
