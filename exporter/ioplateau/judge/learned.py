@@ -6,10 +6,12 @@ levels that were seen without a queue speak against it, recurrence speaks for it
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from math import ceil, exp, inf, log
-from operator import itemgetter
+from operator import itemgetter, or_
 from typing import NamedTuple, Protocol
 
 from ioplateau.judge import parameters as number
@@ -20,6 +22,7 @@ from ioplateau.judge.signals import DEEP, NONE, STRONG, Queue
 from ioplateau.judge.window import (
     Level,
     Recent,
+    between,
     counted_spread,
     is_straight,
     level,
@@ -30,6 +33,10 @@ from ioplateau.limits.budgets import Dimension
 from ioplateau.measure.nothing import NO_ENTRIES
 
 DIMENSIONS = Dimension.IOPS, Dimension.THROUGHPUT
+# A block is a byte: 1 if its rate is near, and 2 more if a row of blocks begins with it. A stretch is of
+# near ones in a row, but for one now and then.
+BEGINS = 2
+STRETCH = re.compile(b"[\1\3]\1*(?:\0\1+)*")
 
 
 class Drawn(Protocol):
@@ -404,7 +411,7 @@ class Plateau:
         if min(drawn.came, drawn.left) < 1.0:
             self._row = 0
             return
-        self._begins.append(not self._row)
+        self._begins.append(0 if self._row else BEGINS)
         del self._begins[: -number.VISITS]
         self._row = min(self._row + 1, number.VISITS)
         self._stretch += 1
@@ -437,14 +444,13 @@ class Plateau:
         best = 0.0, NO_EVIDENCE
         for dimension, rate in _rates(drawn):
             near = max(number.RIPPLE, 0.5 / drawn.operations)
-            visits = self._visits[dimension]
-            here = [each for each in visits if abs(each - rate) <= near * rate]
+            visits = sorted(self._visits[dimension])
+            here = between(visits, rate, near * rate)
             if not here or not rate:  # reads at the end of a file are of no bytes
                 continue
             value = sum(here) / len(here)
-            off = [abs(each / value - 1) for each in visits]
-            count = sum([each <= near for each in off])
-            beside = sum([0 < each - near <= 2 * near for each in off])  # in twice as much room
+            count = len(between(visits, value, near * value))
+            beside = len(between(visits, value, (near + 2 * near) * value)) - count  # twice as wide
             chance = max(1.0, beside / 2)
             found = count * log(count / chance) - count + chance if count > chance else 0.0
             if found > best[0]:
@@ -464,7 +470,7 @@ class Plateau:
             found += _news(makes_up(self._near(dimension, held.mean), dt), doubts)
             yield found - asked, Evidence(weight, dimension, held.mean)
         for dimension in DIMENSIONS:
-            row = self._whole_rates[dimension][-self._row :]
+            row = self._whole_rates[dimension][-self._row :].tolist()
             found = _news(makes_up([row], dt), doubts)
             yield found - asked, Evidence(weight, dimension, sum(row) / len(row))
 
@@ -492,29 +498,13 @@ class Plateau:
         for one now and then.
         """
         low, high = (1 - number.STEP) * value, (1 + number.STEP) * value
-        found: list[list[float]] = []
-        stretch: list[float] = []
-        stranger: float | None = None
-        for rate, begins in zip(self._whole_rates[dimension], self._begins, strict=True):
-            is_near = low <= rate <= high
-            if begins or (stranger is not None and not is_near):
-                stretch, stranger = [], None
-            if not is_near:
-                stranger = rate
-                continue
-            if not stretch:
-                found.append(stretch)
-            elif stranger is not None:
-                stretch.append(stranger)
-            stretch.append(rate)
-            stranger = None
-        return found
+        rates = self._whole_rates[dimension].tolist()
+        blocks = bytes(map(or_, self._begins, [low <= rate <= high for rate in rates]))
+        return [rates[slice(*found.span())] for found in STRETCH.finditer(blocks)]
 
     def _level_near(self, drawn: Drawn, dimension: Dimension) -> Level:
         """How flat the blocks are that waited and came near to what is drawn now."""
-        return level(
-            [v for stretch in self._near(dimension, _rate(drawn, dimension)) for v in stretch]
-        )
+        return level([*chain.from_iterable(self._near(dimension, _rate(drawn, dimension)))])
 
     def _is_vetoed(self, drawn: Drawn, dimension: Dimension, level: Level) -> bool:
         """Whether this level may be the application's own, on a device that became slow."""

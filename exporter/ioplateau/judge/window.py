@@ -6,10 +6,10 @@ first, so that a rate means the same however often one looks; longer ticks are b
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from math import log, sqrt
-from operator import mul
+from math import dist, log, sqrt
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.flows import FlowTick
@@ -162,10 +162,9 @@ def level(values: Sequence[float]) -> Level:
         return NOTHING
     ordered = sorted(values)
     middle = ordered[count // 2]
-    edge = number.OFF_LEVEL * middle
-    within: Sequence[float] = [v for v in values if -edge <= v - middle <= edge]
+    within = between(ordered, middle, number.OFF_LEVEL * middle)
     if len(within) < count - max(1, count // number.SUM_BLOCKS) or len(within) < number.LEVEL_LEAST:
-        within = values
+        within = ordered
     mean, spread = _spread(within)
     if count >= number.SUM_BLOCKS and spread > number.STANDING:
         low, high = ordered[2 * count // 5], ordered[-2]
@@ -181,7 +180,17 @@ def _spread(values: Sequence[float]) -> tuple[float, float]:
     mean = sum(values) / count
     if count < 2 or mean <= 0:
         return mean, 1.0
-    return mean, sqrt(sum([(v - mean) ** 2 for v in values]) / (count - 1)) / mean
+    return mean, _distance(values, mean) / sqrt(count - 1) / mean
+
+
+def _distance(values: Sequence[float], middle: float) -> float:
+    """The root of the sum of squares of what each value is off the middle."""
+    return dist(values, [middle] * len(values))
+
+
+def between(ordered: Sequence[float], middle: float, off: float) -> Sequence[float]:
+    """Those of ascending values that are no more than so much off the middle."""
+    return ordered[bisect_left(ordered, middle - off) : bisect_right(ordered, middle + off)]
 
 
 def counted_spread(count: float) -> float:
@@ -207,9 +216,9 @@ def makes_up(stretches: Sequence[Sequence[float]], dt: float) -> float:
     power = strays = cost = 0.0
     for stretch in stretches:
         off = [value - mean for value in stretch]
-        power += sum(map(mul, off, off))
         ahead = [*accumulate(off, initial=0.0)]
-        strays += sum(map(mul, ahead, ahead)) - sum(ahead) ** 2 / len(ahead)
+        power += _distance(off, 0.0) ** 2
+        strays += _distance(ahead, sum(ahead) / len(ahead)) ** 2
         cost += log(len(ahead)) / 2
     if not power:
         return 0.0
@@ -228,7 +237,7 @@ def is_straight(values: Sequence[float], most: float) -> bool:
     middle = (count - 1) / 2
     slope = sum([(i - middle) * v for i, v in enumerate(values)]) * 12 / (count**3 - count)
     off = [v - mean - slope * (i - middle) for i, v in enumerate(values)]
-    return sum([x * x for x in off]) / (count - 2) <= (most * mean) ** 2
+    return _distance(off, 0.0) / sqrt(count - 2) <= most * mean
 
 
 class Levels:
