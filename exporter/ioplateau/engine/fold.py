@@ -99,8 +99,11 @@ class Engine:
         """What every flow did since the last tick, source by source."""
         flows: dict[FlowKey, FlowTick | None] = {}
         interval = self._settings.interval_seconds
+        texts, blobs, failed = snapshot.texts, snapshot.blobs, snapshot.failed
         for source in self._sources:
-            flows.update(source.take(snapshot, interval, gap=gap))
+            key = source.key
+            if source.is_asked_always or key in texts or key in blobs or key in failed:
+                flows.update(source.take(snapshot, interval, gap=gap))
         return flows
 
     def _devices_of(self, static: Static) -> DevicesOf:

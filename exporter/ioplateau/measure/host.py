@@ -44,6 +44,7 @@ class Host:
                 *self._moved,
             )
         self._descriptors: dict[str, int] = {}
+        self._polls: dict[int, select.poll] = {}  # by descriptor
         self._prompt: set[str] = set()
         # Read into and used again: bytes made at this size for each read, and then cut to what came,
         # leave free memory between them that no next read fits into. The heap grew by 0.1 MiB a
@@ -106,8 +107,10 @@ class Host:
         descriptor = self._descriptors.get(path)
         if descriptor is None:
             return True
-        poll = select.poll()
-        poll.register(descriptor, select.POLLPRI)
+        poll = self._polls.get(descriptor)
+        if poll is None:
+            poll = self._polls[descriptor] = select.poll()
+            poll.register(descriptor, select.POLLPRI)
         return bool(poll.poll(0))
 
     def is_prompt(self, path: str) -> bool:
@@ -119,6 +122,7 @@ class Host:
         descriptor = self._descriptors.pop(path, None)
         self._prompt.discard(path)
         if descriptor is not None:
+            self._polls.pop(descriptor, None)
             os.close(descriptor)
 
     def close(self) -> None:

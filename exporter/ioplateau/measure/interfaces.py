@@ -9,6 +9,7 @@ https://github.com/torvalds/linux/blob/v6.1/net/core/net-procfs.c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioplateau.measure.nothing import NO_ENTRIES
@@ -16,6 +17,8 @@ from ioplateau.measure.reading import FormatError
 from ioplateau.measure.words import MOST_DIGITS, number
 
 if TYPE_CHECKING:
+    import psutil
+
     from ioplateau.measure.host import Host
 
 CLASS = "/sys/class/net"
@@ -179,11 +182,16 @@ def driver(name: str, places: Mapping[str, str]) -> str:
     return places.get(f"{CLASS}/{name}/device/driver", "").rpartition("/")[2]
 
 
-def own_process() -> OwnProcess:
-    """What this process has cost so far."""
+@cache
+def _own() -> psutil.Process:
     import psutil
 
-    process = psutil.Process()
+    return psutil.Process()
+
+
+def own_process() -> OwnProcess:
+    """What this process has cost so far."""
+    process = _own()
     with process.oneshot():
         times = process.cpu_times()
         return OwnProcess(

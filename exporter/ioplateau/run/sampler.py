@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 from ioplateau.engine import surroundings
@@ -70,10 +71,10 @@ def _file(host: Host, path: str, every_seconds: float = 0.0) -> Source:
     # one may hang, where it is not the kernel's (a pipe, a dead server's file).
     return Source(
         path,
-        lambda: host.read(path),
+        partial(host.read, path),
         every_seconds,
         host.place(path),
-        is_prompt=lambda: host.is_prompt(path),
+        is_prompt=partial(host.is_prompt, path),
     )
 
 
@@ -120,8 +121,9 @@ class Sampler:
         self._look(self._clock.mono())
         mono, wall, boot = self._clock.mono(), self._clock.wall(), self._clock.boot()
         gathered = self._reader.gather(self._work(mono), self._settings.answer_seconds)
-        for name in self._due.keys() & gathered.failed.keys():
-            self._due[name] = min(self._due[name], mono + RETRY_SECONDS)
+        for name in gathered.failed:
+            if name in self._due:
+                self._due[name] = min(self._due[name], mono + RETRY_SECONDS)
         if self._look_hangs(mono):
             place = self._host.place("/sys")
             gathered.failed[SHAPE] = f"{place}: a read below it hangs, what is known is old"
