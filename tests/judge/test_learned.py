@@ -384,6 +384,22 @@ def test_levels_that_wander_are_no_limit_of_operations():
     assert not plateau.on
 
 
+@pytest.mark.parametrize("ratio", [0.6, 0.7, 0.85])
+def test_the_level_after_the_credits_are_spent_is_a_limit_too(ratio):
+    """Minutes at the burst's level, then as long at the base's, on which requests wait all along."""
+    spent = [*CALM, *held(3500.0, count=150), *held(3500.0 * ratio, count=60)]
+    plateau = told(spent)
+
+    assert plateau.on
+    assert plateau.value == pytest.approx(3500.0 * ratio, rel=0.01)
+
+
+def test_a_device_that_is_slow_for_a_while_and_then_fast_again_has_no_second_limit():
+    slow, fast = held(3500.0 * 0.7, count=60), held(3500.0, count=60)
+
+    assert not told([*CALM, *fast, *slow, *fast, *slow]).on
+
+
 def test_ceilings_do_not_pile_up():
     plateau = Plateau()
     for rate in range(500, 5000, 300):

@@ -103,13 +103,22 @@ class Stands:
     less. A limit stands at one level whenever it binds; a device that is only slow does not.
     """
 
-    __slots__ = ("_bins", "_scale")
+    __slots__ = ("_bins", "_lowest", "_scale", "rose")
 
     def __init__(self) -> None:
         self._bins: dict[int, float] = {}  # by level, in steps of STANDING
         self._scale = 1.0  # what a second counts now; old ones stay as they were
+        self._lowest = inf  # since requests wait
+        self.rose = False  # it stood at a higher level than before while requests waited all along
+
+    def begin(self) -> None:
+        """Requests wait anew."""
+        self._lowest = inf
 
     def add(self, value: float, seconds: float) -> None:
+        """Seconds at this level, while requests wait."""
+        self._lowest = min(self._lowest, value)
+        self.rose = self.rose or value > (1 + number.OFF_LEVEL) * self._lowest
         name = round(log(value) / number.STANDING)
         self._bins[name] = self._bins.get(name, 0.0) + seconds * self._scale
         if len(self._bins) > number.MOST_KEPT:
@@ -131,6 +140,11 @@ class Stands:
             elif off <= far:
                 others += seconds
         return here / self._scale, others / self._scale
+
+    def at(self, value: float) -> float:
+        """Seconds at this level."""
+        name = log(value) / number.STANDING
+        return sum([s for n, s in self._bins.items() if abs(n - name) <= 2]) / self._scale
 
     def __bool__(self) -> bool:
         return bool(self._bins)
@@ -230,6 +244,8 @@ class Plateau:
             del self._runs[: -number.SUM_BLOCKS]
         else:
             self._runs.clear()
+            for stands in self._stands.values():
+                stands.begin()
         if not weight:
             if drawn.queue is NONE and drawn.left < 1.0 and not drawn.is_held:
                 self._learn_free(drawn)
@@ -296,8 +312,19 @@ class Plateau:
         return self._moved(dimension, value) > number.STANDS_SECONDS
 
     def _moved(self, dimension: Dimension, value: float) -> float:
-        here, others = self._stands[dimension].around(value)
-        return others - number.STANDS_HERE * here
+        """Seconds elsewhere, beyond those that are outweighed here. Those at one other level that was met
+        do not count where credits may have been spent: there is no third, and it never rose while
+        requests waited, as a device does that is slow for a while.
+        """
+        stands, same = self._stands[dimension], number.SAME_CEILING
+        here, others = stands.around(value)
+        moved = others - number.STANDS_HERE * here
+        if moved > 0 and not stands.rose:
+            met = [c.value for c in self.ceilings[dimension] if c.seconds >= number.TRUSTED_SECONDS]
+            met = [each for each in met if abs(value / each - 1) > same]
+            if len(met) == 1:
+                moved -= stands.at(met[0])
+        return moved
 
     def against(self, dimension: Dimension, value: float) -> Mapping[str, float]:
         """What speaks against a limit of this value, whoever says it, as evidence for a sentence:
