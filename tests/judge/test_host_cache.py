@@ -112,3 +112,24 @@ def test_of_a_cached_disks_own_limit_only_writes_and_reads_that_miss_take(misses
     at_it = [each for each in found[14:] if each.word is Word.THROTTLED]
     assert len(at_it) >= 24
     assert {each.limit for each in at_it} == {500.0}
+
+
+@pytest.mark.parametrize("uncached, is_cached", [(64.0, False), (640.0, True)])
+def test_writes_that_may_count_on_the_cached_lane_do_not_where_the_other_one_explains_them(
+    uncached, is_cached
+):
+    """A provider may count writes through a read-only cache on the cached lane, too, or not."""
+    told = {
+        SDB: Budget(SDB, (CACHED,), skips_reads=frozenset({CACHED})),
+        UNCACHED_LANE: Budget(
+            UNCACHED_LANE, (CACHED,), megabytes(uncached), skips_reads=frozenset({CACHED})
+        ),
+        CACHED_LANE: Budget(CACHED_LANE, (CACHED,), megabytes(64.0)),
+    }
+    judge = Judge()
+    for second in range(20):
+        writes = mixed(0.0, 50.0, 0.001) if second < 6 else mixed(0.0, 64e6 / 8192, 0.02)
+        verdicts = judge.observe(100.0 + second, 1.0, told, {CACHED: writes})
+
+    assert (verdicts[UNCACHED_LANE].word is Word.THROTTLED) is not is_cached
+    assert (verdicts[CACHED_LANE].word is Word.THROTTLED) is is_cached

@@ -98,19 +98,21 @@ class Claim:
     def step(self, rate: float, dt: float, signs: Signs) -> None:
         """One block."""
         weight = weight_of(signs, signs.queue) or float(_wait_long(signs))
+        # What a limit elsewhere explains is no sign that more counts on this one than surely does.
+        counted = rate - signs.doubtful if signs.elsewhere else rate
         if weight or max(signs.left, signs.came) >= 1.0:
-            self._runs.append((rate * dt, dt))
+            self._runs.append((counted * dt, dt))
             del self._runs[: -number.SUM_BLOCKS]
         else:
             self._runs.clear()
         self.smooth += (0.5 * dt if dt < 2.0 else 1.0) * (rate - self.smooth)
-        value = self._nearest(rate, signs)
+        value = self._nearest(counted, signs)
         self.direct = value is not None or (self.direct and signs.hidden == 0)
         if value is None and signs.hidden > 0 and signs.queue is DEEP:
             value = self._with_misses(rate - signs.doubtful, signs.hidden)
         if value is not None:
             self.value = value
-        gain = self._gain(rate, weight, signs, is_near=value is not None)
+        gain = self._gain(counted, weight, signs, is_near=value is not None)
         self.belief.weigh(gain, dt)
         if self.belief.held and gain > 0:
             self._bound_seconds += dt
