@@ -114,7 +114,7 @@ def test_of_a_cached_disks_own_limit_only_writes_and_reads_that_miss_take(misses
     assert {each.limit for each in at_it} == {500.0}
 
 
-@pytest.mark.parametrize("uncached, is_cached", [(64.0, False), (640.0, True)])
+@pytest.mark.parametrize(("uncached", "is_cached"), [(64.0, False), (640.0, True)])
 def test_writes_that_may_count_on_the_cached_lane_do_not_where_the_other_one_explains_them(
     uncached, is_cached
 ):

@@ -215,6 +215,67 @@ def test_one_disk_alone_at_what_the_vm_met_before_is_held_by_the_vm(seed):
     assert said[42:] == [[VM]] * 18
 
 
+def two_disks(seed, *, vm):
+    """One disk alone at a level, a second one joins it as deep, both rest, and both come back. Each has
+    a limit of its own, of one size, or the VM has one. Who is throttled, second by second.
+    """
+    r = random.Random(seed)
+    limit, depth, floor = r.uniform(400, 5000), r.randint(16, 48), r.uniform(0.0008, 0.002)
+    disks = [FlowKey("disk", name) for name in ("sda", "sdb")]
+    keys = [BudgetKey(Kind.DISK, flow.name) for flow in disks]
+    budgets = {key: Budget(key, (flow,)) for key, flow in zip(keys, disks, strict=True)}
+    budgets[VM] = Budget(VM, tuple(disks))
+    judge, said = Judge(), []
+    for number in range(90):
+        asks = (0, 0) if number < 6 or 60 <= number < 66 else (1, 1) if number >= 24 else (1, 0)
+        flows = {}
+        for flow, asked in zip(disks, asks, strict=True):
+            rate = limit * (1 + r.uniform(-0.003, 0.003)) / (sum(asks) if vm and asked else 1)
+            flows[flow] = tick(rate, depth / rate) if asked else tick(0.1 * limit, floor)
+        verdicts = judge.observe(100.0 + number, 1.0, budgets, flows)
+        said.append([key for key in verdicts if verdicts[key].word is Word.THROTTLED])
+    return keys, said
+
+
+@pytest.mark.parametrize("seed", [81, 82, 83, 84])
+def test_a_level_that_a_disk_keeps_when_a_sibling_joins_it_is_its_own(seed):
+    """Both wait equally long, as disks do that were bought alike and are asked alike."""
+    keys, said = two_disks(seed, vm=False)
+
+    assert said[20] == keys[:1]
+    assert said[40:60] == [keys] * 20
+    assert said[70:] == [keys] * 20
+
+
+@pytest.mark.parametrize("seed", [81, 82, 83, 84])
+def test_a_level_that_two_disks_divide_is_the_vms(seed):
+    keys, said = two_disks(seed, vm=True)
+
+    assert said[20] == keys[:1]
+    assert said[40:60] == [[VM]] * 20
+
+
+@pytest.mark.parametrize("seed", [85, 86, 87])
+def test_of_two_told_limits_that_are_near_a_rate_it_is_at_the_one_it_is_not_below(seed):
+    """Limits are enforced a little above what is sold, and not below."""
+    r = random.Random(seed)
+    vm = r.uniform(500, 9000)
+    limits = {VM: vm, SDA: 1.042 * vm}
+    budgets = {
+        key: Budget(
+            key, (DISK,), (Limit(Dimension.IOPS, Direction.TOTAL, most, Origin.CATALOGUE, "sold"),)
+        )
+        for key, most in limits.items()
+    }
+    judge = Judge()
+    for number in range(20):
+        rate = vm * 1.017 * (1 + r.uniform(-0.003, 0.003))
+        busy = tick(0.1 * vm, 0.002) if number < 6 else tick(rate, 64 / rate)
+        verdicts = judge.observe(100.0 + number, 1.0, budgets, {DISK: busy})
+
+    assert [key for key in verdicts if verdicts[key].word is Word.THROTTLED] == [VM]
+
+
 def one_at_a_time(seed, times, two_from=18):
     """Large requests on a volume of so many bytes a second: one at a time, each for so many times what
     the limit takes for it, then two at a time at the limit. The verdict at the end, and the limit's

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.case import Case
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import STRONG, WatchedFlow
+from ioplateau.judge.window import level
 from ioplateau.judge.witness import ClientWitness
 from ioplateau.limits.budgets import BudgetKey, Dimension, FlowKey, Kind
 
@@ -28,12 +29,9 @@ def of_disks(pool: Pool) -> Culprit:
     if pool.is_locked or pool.alike or _is_flatter_than_its_disks(pool):
         return Culprit.VM
     if pool.waiting_members > 2:
-        level = pool.level_of(Dimension.IOPS)
-        volume = pool.level_of(Dimension.THROUGHPUT)
-        if (
-            min(level.spread, volume.spread) <= number.OFF_LEVEL
-            and level.count >= 2 * number.LEVEL_LEAST
-        ):
+        levels = [pool.level_of(each) for each in (Dimension.IOPS, Dimension.THROUGHPUT)]
+        flat = min(levels, key=lambda each: each.spread)
+        if flat.spread <= number.RIPPLE and flat.count >= 2 * number.LEVEL_LEAST:
             return Culprit.VM
     return Culprit.DISK
 
@@ -88,12 +86,48 @@ def in_one_queue(pool: Pool, disks: Mapping[BudgetKey, Case]) -> set[str]:
         if case is None or is_apart(member.watched, pool):
             continue
         own = case.plateau.standing(member.watched)
-        if own is None or sum(_is_same(own, other) for other in met) < 2:
+        if own is None or sum(is_same(own, other) for other in met) < 2:
             found.add(member.name)
     return found
 
 
-def _is_same(one: tuple[Dimension, float], other: tuple[Dimension, float]) -> bool:
+def standing_alone(watched: WatchedFlow, pool: Pool) -> tuple[Dimension, float] | None:
+    """The level at which a disk waits while what its siblings do moves, in operations and in bytes, by
+    more than their sum would ripple at a limit: of one that they shared, its part would move, too.
+    """
+    for dimension in (Dimension.IOPS, Dimension.THROUGHPUT):
+        own = watched.level_of(dimension)
+        count = min(own.count, watched.queued)
+        if count < 2 * number.LEVEL_LEAST or own.spread > number.RIPPLE:
+            continue
+        if all(
+            _move_beside(watched.values_of(each)[-count:], pool.values_of(each)[-count:])
+            for each in (Dimension.IOPS, Dimension.THROUGHPUT)
+        ):
+            return dimension, own.mean
+    return None
+
+
+def _move_beside(mine: Sequence[float], all_: Sequence[float]) -> bool:
+    """Whether a sum moves, by what is not mine."""
+    whole = level(all_)
+    others = level([total - part for total, part in zip(all_, mine, strict=True)])
+    least = number.OFF_LEVEL
+    return whole.spread >= least and others.spread * others.mean >= least * whole.mean
+
+
+def stands_at(watched: WatchedFlow, levels: Iterable[tuple[Dimension, float]]) -> bool:
+    """Whether a flow stands at one of these levels."""
+    return any(
+        abs(own.mean / value - 1) <= number.SAME_LEVEL
+        and own.spread <= number.SAME_LEVEL
+        and min(own.count, watched.queued) >= number.LEVEL_LEAST
+        for dimension, value in levels
+        for own in [watched.level_of(dimension)]
+    )
+
+
+def is_same(one: tuple[Dimension, float], other: tuple[Dimension, float]) -> bool:
     return one[0] is other[0] and abs(one[1] / other[1] - 1) <= number.SAME_CEILING
 
 

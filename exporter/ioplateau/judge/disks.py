@@ -11,8 +11,11 @@ from ioplateau.judge.blame import (
     in_one_queue,
     is_apart,
     is_one_queue,
+    is_same,
     is_slower,
     of_disks,
+    standing_alone,
+    stands_at,
     stripe_followers,
 )
 from ioplateau.judge.case import Case, apart
@@ -46,6 +49,9 @@ class DiskJudge:
         self._stripe_of: dict[str, str] = {}
         self._saved = SavedCases(SavedPart())
         self._lane_held = False  # in the block before
+        # Levels that some disk kept while the sum of all moved: disks are often bought alike.
+        self._own_levels: list[tuple[Dimension, float]] = []
+        self._own: set[str] = set()  # disks at one of them, in this block
 
     # -- who sits here
 
@@ -199,13 +205,17 @@ class DiskJudge:
         for key, case in self._lanes.items():
             pool = case.pool
             pool.add_up()
-            fit = _best_fit(case)
+            fit = _nearest(case)
             # A disk that is as near to the lane's limit as to its own does not explain itself.
+            worst = min(map(_misfit, _offs(case))) + number.SAME_LEVEL
             told = {
                 disk.name
                 for disk, claim in bound.items()
-                if _misfit(claim) <= fit + number.SAME_LEVEL
+                if _misfit(claim.smooth / claim.value - 1) <= worst
             }
+            if self._learn and key.kind is Kind.VM_UNCACHED and fit > number.OFF_LIMIT:
+                self._own = self._standing_alone(pool)
+                told |= self._own
             explained = set(told)
             # What a disk was thought to have learned explains nothing at the lane's known limit.
             if fit > number.OFF_LIMIT and not is_one_queue(case, self._disks):
@@ -226,11 +236,28 @@ class DiskJudge:
                     del bound[disk]
         return lanes
 
+    def _standing_alone(self, pool: Pool) -> set[str]:
+        """Disks that wait at a level which is no part of what all disks share: it stands while their
+        sum moves, or has done so before, there or at a sibling.
+        """
+        found = set()
+        for member in pool.moving if len(pool.moving) > 1 else ():
+            watched = member.watched
+            if watched.queue < STRONG or not (member.reads and member.writes):
+                continue
+            alone = standing_alone(watched, pool)
+            if alone is not None and not any(is_same(alone, own) for own in self._own_levels):
+                self._own_levels.append(alone)
+                del self._own_levels[: -number.SUM_BLOCKS]
+            if alone is not None or stands_at(watched, self._own_levels):
+                found.add(member.name)
+        return found
+
     def _all_at_their_own(self, pool: Pool) -> bool:
         """Whether every disk that waits stands at a limit of its own."""
         waiting = [m.name for m in pool.moving if m.watched.queue >= STRONG]
         cases = [self._disks.get(BudgetKey(Kind.DISK, name)) for name in waiting]
-        return bool(cases) and all(case and _best_fit(case) <= number.OFF_LIMIT for case in cases)
+        return bool(cases) and all(case and _nearest(case) <= number.OFF_LIMIT for case in cases)
 
     def _find_unknown(
         self,
@@ -256,7 +283,7 @@ class DiskJudge:
             who = Culprit.DISK
             if pool.queue >= STRONG:
                 # What stands close to a told limit is likelier that limit, told wrong, than a disk's.
-                is_told_wrong = _best_fit(case) <= number.STEP
+                is_told_wrong = _nearest(case) <= number.STEP
                 is_close = is_close or is_told_wrong
                 who = Culprit.VM if is_told_wrong else of_disks(pool)
             if is_one_queue(case, self._disks):
@@ -285,7 +312,7 @@ class DiskJudge:
                 elif case.plateau.belief.seconds:
                     case.plateau.rest(dt)
                 continue
-            if key.name in shared:
+            if key.name in shared - self._own:
                 if case.plateau.on:
                     case.plateau.disown(watched)
                 case.plateau.rest(dt)
@@ -297,7 +324,7 @@ class DiskJudge:
                 and (is_close or whole.waiting_members > 1 or whole.alike)
             ):
                 own = is_apart(watched, whole) if found else culprit is not Culprit.VM
-                allowed = own and not case.claims
+                allowed = (own or key.name in self._own) and not case.claims
             case.plateau.step(
                 watched,
                 dt,
@@ -382,18 +409,22 @@ def _burst(claim: Claim) -> float:
     return claim.limit.burst.rate if claim.limit.burst is not None else 0.0
 
 
-def _misfit(claim: Claim) -> float:
-    """How far a binding limit's rate is from it, as a share."""
-    return abs(claim.smooth / claim.value - 1)
+def _misfit(off: float) -> float:
+    """A rate off a limit by this share, as it speaks against that limit. What is missing counts twice:
+    a provider enforces what was sold, or some percent more.
+    """
+    return off if off > 0 else -2 * off
 
 
-def _best_fit(case: Case) -> float:
-    """How near the sum is to one of its known limits, base or burst, as a share."""
-    return min(
-        (
-            abs(case.rate_of(c.limit.dimension, c.limit.direction) / value - 1)
-            for c in case.claims
-            for value in ((c.limit.value, _burst(c)) if c.limit.burst else (c.limit.value,))
-        ),
-        default=1.0,
-    )
+def _offs(case: Case) -> list[float]:
+    """By which shares the sum is off its known limits, base or burst; none: far off."""
+    return [
+        case.rate_of(c.limit.dimension, c.limit.direction) / value - 1
+        for c in case.claims
+        for value in ((c.limit.value, _burst(c)) if c.limit.burst else (c.limit.value,))
+    ] or [1.0]
+
+
+def _nearest(case: Case) -> float:
+    """How near the sum is to one of its known limits, as a share."""
+    return min(map(abs, _offs(case)))

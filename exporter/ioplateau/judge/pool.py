@@ -138,6 +138,8 @@ class Pool(Levels):
             member.rates = (operations, volume)
         self.operations = self.read_operations_per_second + self.write_operations_per_second
         self.bytes = self.read_bytes_per_second + self.write_bytes_per_second
+        self.recent_operations.add(self.operations)
+        self.recent_bytes.add(self.bytes)
 
     def weigh(self, dt: float, explained: set[str], told: Container[str] = ()) -> None:
         """Whether the members wait for something they share. explained: members whose own limit
@@ -193,8 +195,6 @@ class Pool(Levels):
             self.still += 1
             if self.still > 1:
                 self.queued = 0
-        self.recent_operations.add(self.operations)
-        self.recent_bytes.add(self.bytes)
         self.recent_latency.add(self.outstanding / self.operations if self.operations else 0.0)
 
     def _queue(self, free: float, strong: float, *, weak: bool) -> Queue:
