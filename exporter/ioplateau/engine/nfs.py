@@ -91,17 +91,18 @@ class Nfs(Follower):
         self.table = table
         mounts = table.mounts
         flows: dict[FlowKey, FlowTick | None] = {}
-        for superblock in self._now.superblocks.values():
-            now, history = mounts[superblock.record], superblock.history
-            readings = history.timed
+        for flow, _, _, _, _, _, record, history in self._now.superblocks.values():
+            now, readings = mounts[record], history.timed
             if gap or not readings:
                 history.restart(at, now)
-                flows[superblock.flow] = None
-            elif _rests(readings[-1][1], now) and at > readings[-1][0]:
+                flows[flow] = None
+                continue
+            before_at, before = readings[-1]
+            if _rests(before, now) and at > before_at:
                 history.push(at, now)
-                flows[superblock.flow] = ticks.mount_at_rest(at - readings[-1][0])
+                flows[flow] = ticks.mount_at_rest(at - before_at)
             else:
-                flows[superblock.flow] = self._follow(at, history, *readings[-1], now)
+                flows[flow] = self._follow(at, history, before_at, before, now)
         for client in self._now.clients.values():
             _follow_client(at, client, mounts[client.record].connections, gap=gap)
         return Outcome(flows)

@@ -69,25 +69,29 @@ def is_one_queue(lane: Case, disks: Mapping[BudgetKey, Case]) -> bool:
     if lane.claims or not lane.pool.alike:
         return False
     for member in lane.pool.members:
-        case = disks.get(BudgetKey(Kind.DISK, member.name))
-        if member.watched.delay > 0 and case and case.plateau.standing(member.watched) is None:
-            return True
+        if member.watched.delay > 0:
+            case = disks.get(BudgetKey(Kind.DISK, member.name))
+            if case and case.plateau.standing(member.watched) is None:
+                return True
     return False
 
 
 def in_one_queue(pool: Pool, disks: Mapping[BudgetKey, Case]) -> set[str]:
-    """Disks of a pool that its one queue explains: not one that waits longer than its siblings,
-    nor one at a ceiling that a sibling has met as well, for disks are often bought alike.
+    """Moving disks of a pool that its one queue explains: not one that waits longer than its
+    siblings, nor one at a ceiling that a sibling has met as well, for disks are often bought alike.
     """
     found = set()
-    met = ceilings_met(disks)
-    for member in pool.members:
+    met: list[tuple[Dimension, float]] = []
+    for member in pool.moving:
         case = disks.get(BudgetKey(Kind.DISK, member.name))
         if case is None or is_apart(member.watched, pool):
             continue
         own = case.plateau.standing(member.watched)
-        if own is None or sum(is_same(own, other) for other in met) < 2:
-            found.add(member.name)
+        if own is not None:
+            met = met or ceilings_met(disks)
+            if sum(is_same(own, other) for other in met) >= 2:
+                continue
+        found.add(member.name)
     return found
 
 

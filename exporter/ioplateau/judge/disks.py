@@ -312,7 +312,7 @@ class DiskJudge:
                 elif case.plateau.belief.seconds:
                     case.plateau.rest(dt)
                 continue
-            if key.name in shared - self._own:
+            if key.name in shared and key.name not in self._own:
                 if case.plateau.on:
                     case.plateau.disown(watched)
                 case.plateau.rest(dt)

@@ -110,24 +110,32 @@ class MountJudge:
             return
         silent = self._silent_clients(witness)
         self._awake = {}
+        calm = None  # what all that rest did is one value
         for flow, watched in self._watched_flows.items():
             tick = flows.get(flow)
+            if (
+                watched.asleep
+                and tick is not None
+                and (tick is calm or watched.sleeps_on(tick))
+                and not (silent and self._clients.get(flow, "") in silent)
+            ):
+                calm = tick
+                if flow in self._usual:
+                    self._follow_usual(flow, 0.0, dt)
+                continue
             if flow.kind == "nic":
                 if tick is None:
                     watched.miss()
                 else:
                     _look_at_interface(watched, tick)
                 continue
-            is_silent = bool(silent) and self._clients.get(flow, "") in silent
-            if watched.asleep and tick is not None and watched.sleeps_on(tick) and not is_silent:
-                self._follow_usual(flow, 0.0, dt)
-                continue
             self._awake[flow] = watched
             if tick is None:
                 watched.miss()
             else:
                 stalled = watched.stalled_seconds
-                client = witness.clients.get(self._clients.get(flow, ""))
+                name = self._clients.get(flow, "")
+                client, is_silent = witness.clients.get(name), name in silent
                 if client is not None and client.shortest_trip_seconds is not None:
                     watched.take_way(client.shortest_trip_seconds)
                 watched.look(tick, at, dt)
@@ -350,9 +358,13 @@ class MountJudge:
     ) -> None:
         tight: dict[str, list[FlowKey]] = {}
         for key, case in self._volumes.items():
+            lasting = case.lasting
+            if lasting is not None and not slots:
+                verdicts[key] = lasting
+                continue
             flow = case.budget.members[0]
             name = self._clients.get(flow, "")
-            if name not in slots and (lasting := case.lasting) is not None:
+            if lasting is not None and name not in slots:
                 verdicts[key] = lasting
                 continue
             client = witness.clients.get(name)
