@@ -101,7 +101,7 @@ def standing_alone(watched: WatchedFlow, pool: Pool) -> tuple[Dimension, float] 
     """
     for dimension in (Dimension.IOPS, Dimension.THROUGHPUT):
         own = watched.level_of(dimension)
-        count = min(own.count, watched.queued)
+        count = min(own.count, watched.queued, len(pool.values_of(dimension)))
         if count < 2 * number.LEVEL_LEAST or own.spread > number.RIPPLE:
             continue
         if all(
