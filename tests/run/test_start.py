@@ -19,7 +19,8 @@ def loaded_by(code):
 
 # What a scrape needs is not among them: it must not wait for a disk that is throttled.
 @pytest.mark.parametrize(
-    "library", ["tomllib", "psutil", "asyncio", "unittest", "ssl", "http.client", "inspect"]
+    "library",
+    ["tomllib", "psutil", "asyncio", "unittest", "ssl", "email", "http.client", "inspect"],
 )
 def test_the_daemon_is_imported_without_what_only_some_of_its_work_needs(library):
     assert library not in loaded_by("import ioplateau.cli, ioplateau.config, ioplateau.run.serve")

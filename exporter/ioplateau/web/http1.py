@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from email.utils import formatdate
 from http import HTTPStatus
+from time import gmtime
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote
@@ -126,6 +126,18 @@ def _headers(lines: list[bytes]) -> dict[str, str] | None:
     return headers
 
 
+def date(wall: float) -> str:
+    """As RFC 9110 5.6.7 wants it, whatever the locale; email.utils would bring half of email."""
+    then = gmtime(wall)
+    day, month = _DAYS[then.tm_wday], _MONTHS[then.tm_mon - 1]
+    clock = f"{then.tm_hour:02}:{then.tm_min:02}:{then.tm_sec:02}"
+    return f"{day}, {then.tm_mday:02} {month} {then.tm_year:04} {clock} GMT"
+
+
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
 def head(response: Response, wall: float, also: Mapping[str, str] | None = None) -> bytes:
     """Status line and header fields. wall: seconds since 1970, for Date; also: fields besides."""
     try:
@@ -135,7 +147,7 @@ def head(response: Response, wall: float, also: Mapping[str, str] | None = None)
     fields = {
         "Content-Type": response.content_type,
         "Content-Length": str(len(response.body)),
-        "Date": formatdate(wall, usegmt=True),
+        "Date": date(wall),
         "X-Content-Type-Options": "nosniff",
         **response.headers,
         **(also or {}),
