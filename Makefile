@@ -1,7 +1,7 @@
 # Two commands for everybody: `make run` and `make test`. The rest is for whoever changes things.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: run demo check coverage test test-units test-alone test-guests test-live test-nfs guest-image bench soak score stack packages lint types contracts docs golden pictures catalogue-check clean help
+.PHONY: run demo check coverage test test-units test-ansible test-alone test-nfs test-guests test-live guest-image bench soak score stack packages lint types contracts docs golden pictures catalogue-check clean help
 
 BIN := .venv/bin
 # Where tools/environment.sh puts uv on a machine that has none.
@@ -46,18 +46,17 @@ check: lint types contracts ## Under a minute: lint, types, contracts, unit and 
 # What fails in `make test` is run again at its end by itself, up to two times, each in a new process with
 # devices and daemons of its own: a machine that stands still for some seconds is no fault of ours, and
 # a fault of ours fails each time. Every run is printed whole. Nothing else runs anything twice.
-# $(call tests,OPTIONS,MARKERS)
+# $(call tests,OPTIONS,MARKERS,NICENESS)
 define tests
 	@mkdir -p .cache; rm -f .cache/failed-$@; \
-	$(BIN)/pytest -o cache_dir=.cache/pytest-$@ $(1) -m "$(2)"; result=$$?; \
+	nice -n $(or $(3),0) $(BIN)/pytest -o cache_dir=.cache/pytest-$@ $(1) -m "$(2)"; result=$$?; \
 	if [ $$result -eq 1 ] && [ -n "$(AGAIN)" ]; then touch .cache/failed-$@; else exit $$result; fi
 endef
 
 test: lint types contracts ## Everything, with the real kernel, real peers and guests (root)
-	@$(MAKE) --no-print-directory AGAIN=later --jobs=2 --keep-going --output-sync=target test-units guest-image
-	@$(MAKE) --no-print-directory AGAIN=later test-alone
-	@$(MAKE) --no-print-directory AGAIN=later --jobs=2 --keep-going --output-sync=target test-guests test-live
-	@for stage in test-units test-alone test-guests test-live; do \
+	@$(MAKE) --no-print-directory AGAIN=later --jobs=3 --keep-going --output-sync=target test-units test-ansible test-alone
+	@$(MAKE) --no-print-directory AGAIN=later --jobs=3 --keep-going --output-sync=target test-nfs test-guests test-live
+	@for stage in test-units test-ansible test-alone test-nfs test-guests test-live; do \
 		result=0; \
 		for again in 1 2; do \
 			[ -e .cache/failed-$$stage ] || break; \
@@ -68,18 +67,31 @@ test: lint types contracts ## Everything, with the real kernel, real peers and g
 		[ $$result -eq 0 ] || exit $$result; \
 	done
 
+# These two step back: test-alone mostly waits, and what it measures is not to wait for them.
 test-units: $(BIN)/ioplateau
-	$(call tests,-n auto --dist worksteal,not live and not guest and not alone)
+	$(call tests,-n auto --dist worksteal,not live and not guest and not alone,19)
+
+ANSIBLE := tests/live/test_ansible.py
+
+test-ansible: $(BIN)/ioplateau guest-image
+	$(call tests,$(ANSIBLE),guest,19)
 
 coverage: $(BIN)/ioplateau ## Which lines the unit and story tests do not reach
 	@$(BIN)/pytest -n auto --cov --cov-report=term:skip-covered -m "not live and not guest and not slow"
 
+# After the image, whose building is no load to measure beside.
 test-alone: $(BIN)/ioplateau guest-image
 	$(call tests,,alone)
 
-# Side by side: what mostly waits for emulated CPUs, and the rest. Each prints when it is done.
+# Side by side: NFS's guests, which go before all else since rates are what they are about; other guests,
+# which can wait; and the rest. Each stage prints when it is done.
+NFS := tests/live/nfs
+
+test-nfs: $(BIN)/ioplateau guest-image ## Real NFS clients and servers in QEMU guests
+	$(call tests,$(NFS),guest)
+
 test-guests: $(BIN)/ioplateau guest-image
-	$(call tests,,guest and not alone)
+	$(call tests,--ignore=$(NFS) --ignore=$(ANSIBLE),guest,5)
 
 test-live: $(BIN)/ioplateau
 	$(call tests,,live and not guest and not alone)
@@ -87,9 +99,6 @@ test-live: $(BIN)/ioplateau
 # Before any test, whose time must not depend on whether this machine has built it already.
 guest-image: ## The Debian that guests boot, built once on a machine (root; two minutes)
 	@tests/guests/build.sh >/dev/null
-
-test-nfs: $(BIN)/ioplateau guest-image ## Real NFS clients and servers in QEMU guests
-	@$(BIN)/pytest tests/live/nfs
 
 bench: $(BIN)/ioplateau ## Cost against node_exporter and against merely reading the same bytes
 	@$(BIN)/python bench/cost.py

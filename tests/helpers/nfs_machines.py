@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from guests.guest import Guest, Link, booted
+from guests.guest import Guest, Link
 from guests.install import PROJECT, installed
 from guests.nfs import limit_bandwidth, mount_nfs, serve_nfs
 from live_daemon import Exposition, scrape
@@ -120,11 +120,13 @@ class Machines:
 @contextlib.contextmanager
 def running_machines(directory: Path) -> Iterator[Machines]:
     """Both guests with every mount and two daemons, until the context ends."""
-    files = installed(directory)
     link = Link()
     server = Guest("server", number=1, link=link, urgent=True)
     client = Guest("client", number=2, link=link, ports=(UNTOLD, TOLD), cpus=2, urgent=True)
-    with booted(server, client):
+    with server, client:
+        files = installed(directory)  # while they boot
+        server.wait_until_up()
+        client.wait_until_up()
         serve_nfs(server, ["/export/a", "/export/b"])
         files_to_read = "/export/a/file /export/a/sub/file /export/b/file"
         server.run(f"truncate -s 64M {files_to_read} && chmod 666 {files_to_read}")

@@ -20,7 +20,7 @@ from live_prometheus import (
 from recorded_vms import RecordedVm, serving_vms, told
 
 # Two hundred scrapes a second, by rules that run fifteen times as often.
-pytestmark = [pytest.mark.live, pytest.mark.rates]
+pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.rates]
 
 VMS = 200
 LIMIT_BYTES = 1_950_000_000

@@ -14,7 +14,7 @@ from guests.nfs import delay_link
 from live_daemon import Exposition
 from nfs_machines import FAR_IOPS, FAR_V3, FAR_V41, TOLD, UNTOLD, Machines
 
-pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.guest, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.live, pytest.mark.guest, pytest.mark.timeout(900)]
 
 # Milliseconds of a round trip, and how many calls of each mount are outstanding then.
 WAYS = {5: 2, 40: 16}

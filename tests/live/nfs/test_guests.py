@@ -16,7 +16,7 @@ import pytest
 from live_daemon import IOPLATEAU, Exposition, read_exposition
 from nfs_machines import CONNECTIONS, SUPERBLOCKS, Machines
 
-pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.guest, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.live, pytest.mark.guest, pytest.mark.timeout(900)]
 
 FROZEN_SECONDS = 15
 UNHURRIED = {"healthy", "app_limited", "latency_bound"}

@@ -22,7 +22,7 @@ from nfs_machines import (
     Machines,
 )
 
-pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.guest, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.live, pytest.mark.guest, pytest.mark.timeout(900)]
 
 FIO = (
     "fio --name=load --size=64M --direct=1 --ioengine=libaio --time_based"

@@ -20,7 +20,7 @@ from live_daemon import IOPLATEAU, Exposition
 from live_prometheus import Prometheus, fast_rules, running_prometheus
 from nfs_machines import LIMITED, TOLD, UNTOLD, VOLUME_BYTES_PER_SECOND, Machines
 
-pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.guest, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.live, pytest.mark.guest, pytest.mark.timeout(900)]
 
 DRAWN = "ioplateau_budget_consumer_bytes_per_second"
 ALERT = "IoplateauNfsVolumeThrottled"
