@@ -67,11 +67,14 @@ class Program:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._child.terminate()
-        self._child.wait(20)
+        self.end()
         for stream in (self._child.stdin, self._child.stdout):
             if stream is not None:
                 stream.close()
+
+    def end(self) -> None:
+        self._child.terminate()
+        self._child.wait(20)
 
     def line(self) -> str:
         """The next line of its output; "" if it ended."""
