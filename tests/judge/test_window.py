@@ -6,6 +6,7 @@ from math import exp
 
 import pytest
 
+from ioplateau.judge import parameters as number
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.window import Blocks, Recent, is_straight, joined, level, makes_up, regime
 from ioplateau.limits.budgets import FlowKey
@@ -72,7 +73,7 @@ def test_recent_values_do_not_grow():
     for value in range(1000):
         recent.add(float(value))
 
-    assert len(recent.values) == 24
+    assert len(recent.values) == 2 * number.SUM_BLOCKS
     assert recent.values[-1] == 999.0
 
 

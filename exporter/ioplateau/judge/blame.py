@@ -52,14 +52,16 @@ def _is_flatter_than_its_disks(pool: Pool) -> bool:
 
 def is_apart(watched: WatchedFlow, pool: Pool) -> bool:
     """Whether this disk waits much longer than its siblings: then something of its own does it."""
-    return pool.median_delay > 0 and watched.delay > number.APART_DELAY * pool.median_delay
+    return pool.median_delay > 0 and watched.delay > (1 + number.QUEUE_EXCESS) * pool.median_delay
 
 
 def is_slower(cached: Pool, uncached: Pool | None) -> bool:
     """Whether what a host caches waits longer than what it does not: else its misses, which wait
     for the uncached lane, explain it.
     """
-    return uncached is None or cached.median_delay > number.APART_DELAY * uncached.median_delay
+    return (
+        uncached is None or cached.median_delay > (1 + number.QUEUE_EXCESS) * uncached.median_delay
+    )
 
 
 def is_one_queue(lane: Case, disks: Mapping[BudgetKey, Case]) -> bool:
@@ -132,7 +134,7 @@ def stands_at(watched: WatchedFlow, levels: Iterable[tuple[Dimension, float]]) -
 
 
 def is_same(one: tuple[Dimension, float], other: tuple[Dimension, float]) -> bool:
-    return one[0] is other[0] and abs(one[1] / other[1] - 1) <= number.SAME_CEILING
+    return one[0] is other[0] and abs(one[1] / other[1] - 1) <= number.SAME_LEVEL
 
 
 def ceilings_met(disks: Mapping[BudgetKey, Case]) -> list[tuple[Dimension, float]]:
@@ -157,7 +159,7 @@ def stripe_followers(
             if flow in watched_flows
         ]
         longest = max((delay for _, delay in delays), default=0.0)
-        found.update(name for name, delay in delays if number.APART_DELAY * delay < longest)
+        found.update(name for name, delay in delays if (1 + number.QUEUE_EXCESS) * delay < longest)
     return found
 
 

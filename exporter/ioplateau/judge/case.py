@@ -164,7 +164,7 @@ class Case:
         of_server = self.budget.key.kind is Kind.VOLUME and drawn.excess >= number.STEEP
         return Signs(
             queue, level, latency, drawn.waiting, drawn.excess, drawn.came, drawn.left, elsewhere,
-            hidden, doubtful, number.EXTRA if of_server else 0.0, drawn.busy,
+            hidden, doubtful, number.STEP if of_server else 0.0, drawn.busy,
         )  # fmt: skip
 
     def rate_of(self, dimension: Dimension, direction: Direction) -> float:

@@ -81,8 +81,8 @@ class GroupJudge:
             mean = self._means.get((key, limit), share)
             mean = self._means[key, limit] = mean + min(0.5 * seconds, 1.0) * (share - mean)
             is_near = (
-                1 - number.OFF_LIMIT <= share <= 1 + number.EXTRA
-                or 1 - number.OFF_LIMIT <= mean <= 1 + number.EXTRA
+                1 - number.OFF_LIMIT <= share <= 1 + number.STEP
+                or 1 - number.OFF_LIMIT <= mean <= 1 + number.STEP
             )
             belief = self._beliefs.setdefault((key, limit), Belief())
             belief.weigh(number.GROUP_GAIN if is_near else -1.0, seconds)

@@ -84,7 +84,7 @@ class Met(NamedTuple):
 
     @property
     def confidence(self) -> float:
-        return self.seconds / (self.seconds + number.TRUSTED_SECONDS)
+        return self.seconds / (self.seconds + number.SUM_BLOCKS)
 
 
 class Evidence(NamedTuple):
@@ -274,7 +274,7 @@ class Plateau:
             gusts = drawn.excess >= number.STEEP and number.AFAR < share < 1 + number.STEP
             if self.on and share and self._follows(drawn, self.dimension, self.value):
                 gain = weight  # a late look blurs two blocks, and not their sum
-            elif abs(share - 1) <= 2 * number.SAME_CEILING:
+            elif abs(share - 1) <= 2 * number.SAME_LEVEL:
                 gain = 0.0
             else:
                 gain = -number.GUST_LOSS if gusts else -1.0
@@ -309,18 +309,18 @@ class Plateau:
 
     def is_elsewhere(self, dimension: Dimension, value: float) -> bool:
         """Whether requests waited at other levels for longer than at this one: then it is none."""
-        return self._moved(dimension, value) > number.STANDS_SECONDS
+        return self._moved(dimension, value) > 2 * number.ASKED
 
     def _moved(self, dimension: Dimension, value: float) -> float:
         """Seconds elsewhere, beyond those that are outweighed here. Those at one other level that was met
         do not count where credits may have been spent: there is no third, and it never rose while
         requests waited, as a device does that is slow for a while.
         """
-        stands, same = self._stands[dimension], number.SAME_CEILING
+        stands, same = self._stands[dimension], number.SAME_LEVEL
         here, others = stands.around(value)
         moved = others - number.STANDS_HERE * here
         if moved > 0 and not stands.rose:
-            met = [c.value for c in self.ceilings[dimension] if c.seconds >= number.TRUSTED_SECONDS]
+            met = [c.value for c in self.ceilings[dimension] if c.seconds >= number.SUM_BLOCKS]
             met = [each for each in met if abs(value / each - 1) > same]
             if len(met) == 1:
                 moved -= stands.at(met[0])
@@ -342,7 +342,7 @@ class Plateau:
     ) -> Evidence | None:
         """A level that was a limit before, here or at a sibling, is one again."""
         is_sure = drawn.queued >= 2 or weight >= number.FULL_SECONDS
-        same = number.SAME_CEILING
+        same = number.SAME_LEVEL
         for dimension, rate in _rates(drawn):
             for value in self._trusted(dimension):
                 if is_sure and abs(rate / value - 1) <= same:
@@ -367,7 +367,7 @@ class Plateau:
         """Whether what was done in sum followed this level up to now."""
         which = DIMENSIONS.index(dimension)
         runs = [(run[which], run[2]) for run in self._runs]
-        same = number.SAME_CEILING
+        same = number.SAME_LEVEL
         return follows(runs, value, burst_seconds(drawn), (same, same))
 
     @property
@@ -381,7 +381,7 @@ class Plateau:
             return None
         for dimension, rate in _rates(drawn):
             for value in self._trusted(dimension):
-                if abs(rate / value - 1) <= number.SAME_CEILING:
+                if abs(rate / value - 1) <= number.SAME_LEVEL:
                     return dimension, value
         return None
 
@@ -390,7 +390,7 @@ class Plateau:
         return [
             ceiling.value
             for ceiling in self.ceilings[dimension]
-            if ceiling.seconds >= number.TRUSTED_SECONDS
+            if ceiling.seconds >= number.SUM_BLOCKS
             and not self.is_elsewhere(dimension, ceiling.value)
         ]
 
@@ -399,7 +399,7 @@ class Plateau:
         self.belief.drop()
         for dimension, rate in _rates(drawn):
             found = self.ceilings[dimension]
-            found[:] = [c for c in found if abs(rate / c.value - 1) > number.SAME_CEILING]
+            found[:] = [c for c in found if abs(rate / c.value - 1) > number.SAME_LEVEL]
 
     def _flatness(self, drawn: Drawn, dt: float, doubts: int) -> Evidence | None:
         """A level held under a queue that the application would not have held by itself."""
@@ -439,17 +439,17 @@ class Plateau:
             self._row = 0
             return
         self._begins.append(0 if self._row else BEGINS)
-        del self._begins[: -number.VISITS]
-        self._row = min(self._row + 1, number.VISITS)
+        del self._begins[: -number.MOST_KEPT]
+        self._row = min(self._row + 1, number.MOST_KEPT)
         self._stretch += 1
         for dimension, rate in _rates(drawn):
             whole, visits = self._whole_rates[dimension], self._visits[dimension]
             whole.append(rate)
-            del whole[: -number.VISITS]
+            del whole[: -number.MOST_KEPT]
             stands = [abs(each - rate) <= number.RIPPLE * rate for each in visits[-2:]]
             if self._stretch <= 2 or stands != [True, True]:
                 visits.append(rate)
-                del visits[: -number.VISITS]
+                del visits[: -number.MOST_KEPT]
 
     def _return(self, drawn: Drawn, dt: float, doubts: int) -> Evidence | None:
         """A level that many blocks say together, whatever came between."""
@@ -507,8 +507,8 @@ class Plateau:
         """The log-odds that are asked before a level is one: more for each try, and for each reason
         to doubt it. Each block is a try, and long ones are few: the chance is the same in an hour.
         """
-        asked = number.ASKED + number.TRY_WEIGHT * log(1.0 + self._looked / number.TRY_SECONDS)
-        asked -= log(dt)
+        tries = 1.0 + self._looked / (2 * number.SETTLED_SECONDS)
+        asked = number.ASKED + number.TRY_WEIGHT * log(tries) - log(dt)
         asked += number.ASKED_DOUBT * (doubts + (not drawn.own))
         return asked + max(0.0, self._moved(dimension, value))
 
@@ -536,19 +536,19 @@ class Plateau:
     def _is_vetoed(self, drawn: Drawn, dimension: Dimension, level: Level) -> bool:
         """Whether this level may be the application's own, on a device that became slow."""
         operations = drawn.level_of(Dimension.IOPS).mean
-        if any(abs(operations / free - 1) <= number.SAME_CEILING for free in self._free_levels):
+        if any(abs(operations / free - 1) <= number.SAME_LEVEL for free in self._free_levels):
             return True
-        if any(abs(operations / free - 1) <= number.SAME_CEILING for free in self._free):
+        if any(abs(operations / free - 1) <= number.SAME_LEVEL for free in self._free):
             latency = drawn.flat_latency()
             if latency.count >= 2 * number.SUM_BLOCKS and latency.spread <= number.STANDING:
                 return False
             latencies = drawn.recent_latency.values
-            return len(latencies) < number.KEEP_BLOCKS or not is_straight(
+            return len(latencies) < 2 * number.SUM_BLOCKS or not is_straight(
                 latencies, number.STANDING
             )
         highest = self._highest[dimension]
         if highest and level.mean < (1 - number.OFF_LEVEL) * highest:
-            flat = number.SAME_CEILING if drawn.queue is DEEP else number.RIPPLE
+            flat = number.SAME_LEVEL if drawn.queue is DEEP else number.RIPPLE
             return drawn.queued < 2 * number.SUM_BLOCKS or level.spread > flat
         return False
 
@@ -619,7 +619,7 @@ class Plateau:
     def confidence(self) -> float:
         """How sure we are of the limit that holds now, 0 to 1: by how long it was met."""
         for ceiling in self.ceilings[self.dimension]:
-            if abs(ceiling.value - self.value) <= number.SAME_CEILING * ceiling.value:
+            if abs(ceiling.value - self.value) <= number.SAME_LEVEL * ceiling.value:
                 return Met(self.dimension, ceiling.value, ceiling.seconds).confidence
         return 0.0
 
@@ -631,7 +631,7 @@ class Plateau:
             Met(dimension, ceiling.value, ceiling.seconds)
             for dimension, ceilings in self.ceilings.items()
             for ceiling in ceilings
-            if ceiling.seconds >= number.TRUSTED_SECONDS
+            if ceiling.seconds >= number.SUM_BLOCKS
             and not self.is_elsewhere(dimension, ceiling.value)
         ]
         return tuple(sorted(found, key=lambda limit: -limit.seconds))

@@ -316,7 +316,7 @@ class MountJudge:
                 for each in (Dimension.IOPS, Dimension.THROUGHPUT)
             ]
         )
-        is_sure = held.count >= 2 * number.LEVEL_LEAST or held.spread <= number.LOCKED * moves
+        is_sure = held.count >= 2 * number.LEVEL_LEAST or held.spread <= number.LITTLE * moves
         return (
             is_sure
             and held.count >= number.LEVEL_LEAST

@@ -10,10 +10,10 @@ Seconds are seconds of evidence, whatever the sampling interval; ripples and exc
 
 # -- blocks
 
-# Seconds of ticks that are judged together at least, and how many blocks are kept. Physics: of less
-# time a rate is mostly the beat between a limiter's window and the sampling. Two blocks without an
-# answer, or in which one call waits for it, are a stall.
-BLOCK_SECONDS, KEEP_BLOCKS = 0.45, 24
+# Seconds of ticks that are judged together at least. Physics: of less time a rate is mostly the beat
+# between a limiter's window and the sampling. Two blocks without an answer, or in which one call waits
+# for it, are a stall.
+BLOCK_SECONDS = 0.45
 
 # -- the integrator: one for every hypothesis
 
@@ -34,29 +34,29 @@ OFF_LIMIT = 0.045
 # as many where a deep queue leaves no doubt.
 BURST_SECONDS = 0.5
 # Blocks over which sums are held, which stand at a level, and which another limit's shadow asks
-# for (of blocks longer than a second so many seconds do); a level is of twice as many, of which one in
-# so many may be off it, and so many levels are kept. Fitted; more than 8 hardly matter.
+# for (of blocks longer than a second so many seconds do); a level is of twice as many, the most that a
+# flow keeps, of which one in so many may be off it, and so many levels are kept. A ceiling is trusted
+# after as many seconds, of which we are half sure then. Fitted; more than 8 hardly matter.
 SUM_BLOCKS = 8
 # Share of a limit below which it needs no look, and no gust of one that binds stands. Fitted.
 AFAR = 0.35
 # Lost a second while gusts go on; half a second is where nobody waits near the limit, and one away from
 # it.
 GUST_LOSS = 0.2
-# Share by which more than a limit may come: a filer answers some reads from memory (measured:
-# tests/machines, NFS); blk-throttle enforces in slices of 100 ms and lets carry-over through: a held
-# group was measured within 1 % of its limit over some seconds, but two readings cut its slices anywhere.
-EXTRA = 0.10
 
 # -- what waits
 
 # Requests that wait on average, and their time over the floor: a queue, one that overwhelms (as many
 # are asked where only a guess or another class of requests says "slow", or a sum of flows does), and
-# one request that waits most of its time.
+# one request that waits most of its time. So far over another delay, one is of a queue of its own; and
+# requests in service one after the other that take so little more are alone: what they take is the
+# floor, and no guess is needed any more after LEVEL_LEAST blocks (physics).
 QUEUE_WAITING, QUEUE_EXCESS = 1.5, 0.6
 OVERWHELMING_WAITING, OVERWHELMING_EXCESS = 8.0, 3.0
 SHARE_WAITING = 0.5
 # Share of a sum's requests, or of a call's time, that must wait by itself, if others say the rest; of a
-# request's time that its bytes may take where it is the device's own.
+# request's time that its bytes may take where it is the device's own; by which latency is over its
+# floor, or over this flow's own history, where a queue is of few.
 PART_WAITING = 0.2
 # Outstanding at a sample beyond what is in service: a device of that rate has its mean in service,
 # by chance three times as many (physics: Poisson, for means of 2 and more).
@@ -64,17 +64,19 @@ IN_SERVICE = 3.0
 # A device alone does not stand this far above its floor for long; twice that far no
 # device does.
 STEEP = 5.0
-# Latency over its floor, or over this flow's own history, as a share, that shows a queue of few. Fitted.
-RISEN = 0.18
 # Step of rate and of latency from block to block below which both stand still. Levels are told apart
 # in such steps: within two of them they are one.
 STANDING = 0.005
-# Share of time that is busy, if something is outstanding nearly always: io_ticks moves in jiffies.
-# Document: https://docs.kernel.org/admin-guide/iostats.html
-BUSY = 0.92
+# A share that is next to nothing: of time that is not busy, if something is outstanding nearly always, as
+# io_ticks moves in jiffies (document: https://docs.kernel.org/admin-guide/iostats.html); of a block, in
+# which a provider says that more was asked for or TCP that it could not send more; of what is usual,
+# which a server that stalls lets through; of the sum of variances, where a sum of flows has no more:
+# independent flows have all of it, those of a shared cap nothing.
+LITTLE = 0.08
 # Seconds until something settled: of watching before something new may be learned, of steps before they
 # may be no chance and over which they are averaged, of a mount's rate before it is usual. A sentence
-# stands for so long where somebody waits, twice as long where nobody does.
+# stands for so long where somebody waits, twice as long where nobody does; after twice as long another
+# look owes nothing to the one before and makes another try.
 SETTLED_SECONDS = 5.0
 
 # -- flatness
@@ -82,11 +84,12 @@ SETTLED_SECONDS = 5.0
 # Ripple of a limiter over one block; twice as much an application has at its own pace. Measured
 # (tests/helpers/limit_matrix.py): 0.1 to 2 %.
 RIPPLE = 0.012
-# The same level; the level of a ceiling met before, or of one held freely.
-SAME_LEVEL, SAME_CEILING = 0.015, 0.02
+# The same level, of a ceiling met before, or of one held freely.
+SAME_LEVEL = 0.017
 # A change of this size, twice in a row, begins another level; what rises so far above one does not
-# stand at a limit. So near a limit what requests take is no floor, and a share of hidden reads that
-# misses is the same.
+# stand at a limit: less may come on top. A filer answers some reads from memory (measured:
+# tests/machines, NFS), and blk-throttle enforces in slices of 100 ms, which two readings cut anywhere.
+# So near a limit what requests take is no floor, and a share of hidden reads that misses is the same.
 STEP = 0.12
 # Share by which a value is off a level: a limiter's dip or a late flush, another demand's step, what
 # stands nowhere, what outgrew its limit. Beyond what a limit's own ripple does: so much what is no
@@ -97,9 +100,6 @@ UPPER_SPREADS = 1.55
 
 # -- the floor
 
-# Requests in service at once, on average while busy, that count as alone: what they take is the
-# floor, and no guess is needed any more after LEVEL_LEAST blocks. Physics.
-ALONE = 1.6
 # The kernel counts whole milliseconds of a flow's requests together. Document: diskstats_show().
 COUNTED_SECONDS = 0.001
 # Seconds in which the floor would double if nothing proved it: a device that was replaced or moved is
@@ -109,8 +109,9 @@ FLOOR_RISE_SECONDS = 14_400.0
 BYTES_PER_SECOND = 200e6
 # Seconds of a request nobody has seen unloaded yet: of a remote disk or filer, of a host's cache.
 PRIOR_SECONDS, CACHED_PRIOR_SECONDS = 0.002, 0.0005
-# Classes of requests, or levels, that are kept.
-MOST_KEPT = 64
+# Classes of requests, levels, or blocks of waiting that are kept: of blocks, two minutes, to tell a level
+# they come back to from what is beside it.
+MOST_KEPT = 120
 
 # -- a level nobody told
 
@@ -123,41 +124,30 @@ RIPPLE_STEPS = 11
 # doubt (only a guess says "slow"; there are known limits, which must be beaten; calls wait as long as an
 # acknowledgement), and where little waits. A sequential test's bounds: https://doi.org/10.1214/aoms/1177731118
 ASKED, ASKED_DOUBT, ASKED_SHALLOW = 9.0, 6.0, 2.0
-# Seconds of looking that make another try, and what the logarithm of tries adds. Fitted on slow
-# devices without a limit (none of them in 12 h called so, with two seeds).
-TRY_SECONDS, TRY_WEIGHT = 10.0, 1.5
+# What the logarithm of tries adds. Fitted on slow devices without a limit (none of them in 12 h called
+# so, with two seeds).
+TRY_WEIGHT = 1.5
 # Blocks that say something: a stretch at least, a class of requests, a level held freely, a share of
 # hidden reads, a queue that nothing explains (seconds of it).
 LEVEL_LEAST = 3
-# A limit stands at one level: seconds after which a second of waiting counts half, what a second at this
-# level is worth against one elsewhere, up to half or twice as high (which asks for log-odds of one
-# more), and seconds more elsewhere at which a level is none. Fitted on devices whose pace wanders
+# A limit stands at one level: seconds after which a second of waiting counts half, and what a second at
+# this level is worth against one elsewhere, up to half or twice as high, which asks for log-odds of one
+# more: where that is twice ASKED, a level is none. Fitted on devices whose pace wanders
 # (tests/helpers/wandering_devices.py) and on traces.
-STANDS_HALF_SECONDS, STANDS_HERE, STANDS_SECONDS = 900.0, 0.25, 20.0
-# Blocks of waiting that are kept, to tell a level they come back to from what is beside it: two minutes.
-VISITS = 120
+STANDS_HALF_SECONDS, STANDS_HERE = 900.0, 0.25
 # Completions a second below which nothing is learned, or idle, and of which on requests of one at a time
 # have a mean: of so few one more or less is a fifth, and no provider sells so little: it is what a server
 # that stalls lets through.
 LEAST_OPERATIONS = 5.0
 # Bytes of a request where the usual ratios of bytes to operations cross. Document: Azure, AWS.
 LARGE_BYTES = 40 * 1024
-# Seconds met until a ceiling is trusted, of which we are half sure then.
-TRUSTED_SECONDS = 8.0
 
 # -- several flows on one budget
 
-# Variance of the sum over the sum of variances: independent flows give 1, a shared cap 0.
-LOCKED = 0.12
-# One queue, one delay: ratios within which delays are the same, and beyond which one is its own, or, of
-# one request at a time, not the same.
-NEAR_DELAY, APART_DELAY = 1.25, 1.6
+# One queue, one delay: the ratio within which delays are the same.
+NEAR_DELAY = 1.25
 
-# -- NFS, and what is counted for us
-
-# A share that is next to nothing: of a block, in which a provider says that more was asked for or TCP
-# that it could not send more; of what is usual, which a server that stalls lets through.
-LITTLE = 0.1
+# -- NFS
 
 # Seconds for which Linux delays an acknowledgement. Document: TCP_DELACK_MIN, include/net/tcp.h.
 ACKNOWLEDGED_SECONDS = 0.04

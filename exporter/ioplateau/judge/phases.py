@@ -120,7 +120,7 @@ class Claim:
 
     def _gain(self, rate: float, weight: float, signs: Signs, *, is_near: bool) -> float:
         """Seconds of evidence in a second of this block."""
-        has_bound = self._bound_seconds >= number.TRUSTED_SECONDS and not signs.elsewhere
+        has_bound = self._bound_seconds >= number.SUM_BLOCKS and not signs.elsewhere
         if weight and has_bound and is_near:
             return number.FULL_SECONDS  # one that has bound before needs one second
         if weight and has_bound and self._is_in_part(rate, signs):

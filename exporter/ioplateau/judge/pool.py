@@ -218,7 +218,7 @@ class Pool(Levels):
     @property
     def is_locked(self) -> bool:
         """Whether what one member gains the others lose."""
-        return self.together is not None and self.together < number.LOCKED
+        return self.together is not None and self.together < number.LITTLE
 
     def _correlate(self, dt: float, told: Container[str]) -> None:
         """Whether the members move against each other (one cap over all) or each by itself."""
@@ -271,7 +271,7 @@ class Pool(Levels):
         # A stripe's members, or one that waits among others with one request at a time.
         others = [m.watched.delay for m in light if m.group not in by_group]
         if others:
-            self.alike = _near(others, median, number.APART_DELAY) > 0.5 * len(others)
+            self.alike = _near(others, median, 1 + number.QUEUE_EXCESS) > 0.5 * len(others)
             self.is_sampled = True
             return
         whole = [m.watched.delay for m in members if m.watched.queue >= STRONG]

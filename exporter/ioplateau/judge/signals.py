@@ -262,7 +262,9 @@ class WatchedFlow(Levels):
         # Whether requests were served one at a time, or nearly so: by population while busy.
         population = reads * (read_await or 0.0) + writes * (write_await or 0.0)
         alone = (
-            not self.near and population <= number.ALONE * min(1.0, busy) and self.in_flight <= 2
+            not self.near
+            and population <= (1 + number.QUEUE_EXCESS) * min(1.0, busy)
+            and self.in_flight <= 2
         )
         base = waiting = held = usual = 0.0
         for write, rate, wait, volume in (
@@ -326,7 +328,7 @@ class WatchedFlow(Levels):
         volumes.append(volume)
         latencies = self.recent_latency.values
         latencies.append(latency)
-        if len(values) > number.KEEP_BLOCKS:
+        if len(values) > 2 * number.SUM_BLOCKS:
             del values[0], volumes[0], latencies[0]
 
     def _look_at_wire(
@@ -357,15 +359,17 @@ class WatchedFlow(Levels):
         excess, waiting = self.excess, self.waiting
         self._follow_steadiness(dt)
         queue = NONE
-        if self.busy >= number.BUSY or min(self.came, self.left) >= number.QUEUE_WAITING:
+        if self.busy >= 1 - number.LITTLE or min(self.came, self.left) >= number.QUEUE_WAITING:
             if self._is_strong():
                 deep = (
                     excess >= number.OVERWHELMING_EXCESS and waiting >= number.OVERWHELMING_WAITING
                 )
                 queue = DEEP if deep else STRONG
-            elif self.is_bounded and self.risen >= number.RISEN:
+            elif self.is_bounded and self.risen >= number.PART_WAITING:
                 queue = STRONG  # a device at its floor may be as steady; a limit shows above it
-            elif self.is_bounded or (excess >= number.RISEN and waiting >= number.SHARE_WAITING):
+            elif self.is_bounded or (
+                excess >= number.PART_WAITING and waiting >= number.SHARE_WAITING
+            ):
                 queue = WEAK
         self.queue = queue
         if queue >= STRONG or (
@@ -429,7 +433,7 @@ class WatchedFlow(Levels):
             and self.standing_seconds >= number.SETTLED_SECONDS
             and self.rate_steps < number.STANDING
             and self.latency_steps < number.STANDING
-            and self.busy >= number.BUSY
+            and self.busy >= 1 - number.LITTLE
         )
 
     def memory(self) -> SavedFlow:

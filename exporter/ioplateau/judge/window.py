@@ -103,7 +103,7 @@ class Recent:
 
     def add(self, value: float) -> None:
         self.values.append(value)
-        if len(self.values) > number.KEEP_BLOCKS:
+        if len(self.values) > 2 * number.SUM_BLOCKS:
             del self.values[0]
 
     def forget(self) -> None:
@@ -267,15 +267,13 @@ class Levels:
         """How flat the newest blocks are, computed once a block and only if somebody asks."""
         if dimension is Dimension.IOPS:
             if self.operations_level is None:
-                self.operations_level = level(
-                    regime(self.recent_operations.values[-2 * number.SUM_BLOCKS :])
-                )
+                self.operations_level = level(regime(self.recent_operations.values))
             return self.operations_level
         if self.bytes_level is None:
-            self.bytes_level = level(regime(self.recent_bytes.values[-2 * number.SUM_BLOCKS :]))
+            self.bytes_level = level(regime(self.recent_bytes.values))
         return self.bytes_level
 
     def flat_latency(self) -> Level:
         if self.latency_level is None:
-            self.latency_level = level(regime(self.recent_latency.values[-2 * number.SUM_BLOCKS :]))
+            self.latency_level = level(regime(self.recent_latency.values))
         return self.latency_level
