@@ -101,9 +101,12 @@ def standing_alone(watched: WatchedFlow, pool: Pool) -> tuple[Dimension, float] 
     """The level at which a disk waits while what its siblings do moves, in operations and in bytes, by
     more than their sum would ripple at a limit: of one that they shared, its part would move, too.
     """
+    most = min(watched.queued, len(pool.values_of(Dimension.IOPS)))
+    if most < 2 * number.LEVEL_LEAST:
+        return None
     for dimension in (Dimension.IOPS, Dimension.THROUGHPUT):
         own = watched.level_of(dimension)
-        count = min(own.count, watched.queued, len(pool.values_of(dimension)))
+        count = min(own.count, most)
         if count < 2 * number.LEVEL_LEAST or own.spread > number.RIPPLE:
             continue
         if all(
