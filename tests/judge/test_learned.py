@@ -304,6 +304,18 @@ def test_an_applications_own_rate_on_a_device_that_became_slow_is_no_limit():
     assert not told([*free, *slow]).on
 
 
+@pytest.mark.parametrize(("seconds", "is_found"), [(4, True), (60, False)])
+def test_a_demand_that_passes_a_level_on_its_way_has_not_held_it(seconds, is_found):
+    """It rises to what is asked at the limit, stays for seconds while nobody waits, and asks for more."""
+    rising = [(200.0 + 5 * n, 0.002) for n in range(60)]
+    at_it = [(500.0 * (1 + 0.003 * (-1) ** n), 0.002) for n in range(seconds)]
+
+    r = random.Random(91)
+    asked = [(rate, r.uniform(0.03, 0.09)) for rate, _ in held(500.0, count=16)]
+
+    assert told([*CALM, *rising, *at_it, *asked]).on is is_found
+
+
 def test_a_lower_level_than_was_free_before_needs_long_and_flat_evidence():
     free = [(900.0, 0.002)] * 10
 

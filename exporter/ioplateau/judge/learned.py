@@ -64,7 +64,7 @@ class Drawn(Protocol):
 
 
 class RepeatedLevel:
-    """A level met under a queue: value per second, and for how many seconds in all."""
+    """A level: value per second, and for how many seconds it was met in all."""
 
     __slots__ = ("seconds", "value")
 
@@ -170,6 +170,7 @@ class Plateau:
         "_calm",
         "_free",
         "_free_levels",
+        "_free_seconds",
         "_highest",
         "_looked",
         "_queued_at",
@@ -192,7 +193,9 @@ class Plateau:
             Dimension.IOPS: [],
             Dimension.THROUGHPUT: [],
         }
-        self._free: list[float] = []  # flat levels seen without a queue, operations per second
+        # Flat levels seen without a queue, operations per second, and seconds without one in all.
+        self._free: list[RepeatedLevel] = []
+        self._free_seconds = 0.0
         self._highest = {Dimension.IOPS: 0.0, Dimension.THROUGHPUT: 0.0}  # without a queue
         self._looked = 0.0  # seconds in which requests waited and no limit was found
         self._queued_at = 0.0  # operations per second, the last time requests waited
@@ -248,7 +251,7 @@ class Plateau:
                 stands.begin()
         if not weight:
             if drawn.queue is NONE and drawn.left < 1.0 and not drawn.is_held:
-                self._learn_free(drawn)
+                self._learn_free(drawn, dt)
                 self.belief.drop()  # nothing is outstanding any more
             self.rest(dt)
             return
@@ -536,9 +539,13 @@ class Plateau:
     def _is_vetoed(self, drawn: Drawn, dimension: Dimension, level: Level) -> bool:
         """Whether this level may be the application's own, on a device that became slow."""
         operations = drawn.level_of(Dimension.IOPS).mean
-        if any(abs(operations / free - 1) <= number.SAME_LEVEL for free in self._free_levels):
+        same = number.SAME_LEVEL
+        free = [each for each in self._free if abs(operations / each.value - 1) <= same]
+        # A demand that moves passes any level; an application's own is where it is for long.
+        is_own = sum([each.seconds for each in free]) >= number.PART_WAITING * self._free_seconds
+        if is_own and any(abs(operations / each - 1) <= same for each in self._free_levels):
             return True
-        if any(abs(operations / free - 1) <= number.SAME_LEVEL for free in self._free):
+        if is_own and free:
             latency = drawn.flat_latency()
             if latency.count >= 2 * number.SUM_BLOCKS and latency.spread <= number.STANDING:
                 return False
@@ -552,12 +559,17 @@ class Plateau:
             return drawn.queued < 2 * number.SUM_BLOCKS or level.spread > flat
         return False
 
-    def _learn_free(self, drawn: Drawn) -> None:
+    def _learn_free(self, drawn: Drawn, dt: float) -> None:
         """A level that lasted some blocks and at which nobody waited."""
         calm = self._calm
         if drawn.operations <= 0:
             calm.clear()
             return
+        self._free_seconds += dt
+        if self._free_seconds > 2 * number.STANDS_HALF_SECONDS:
+            self._free_seconds /= 2
+            for free in self._free:
+                free.seconds /= 2
         calm.append((drawn.operations, drawn.bytes))
         if len(calm) == 2 and drawn.waiting < number.SHARE_WAITING:
             self._discredit(calm)
@@ -577,9 +589,10 @@ class Plateau:
             return
         mean = sum(rates) / number.LEVEL_LEAST
         for free in self._free:
-            if abs(mean - free) <= 2 * number.STANDING * free:
+            if abs(mean - free.value) <= 2 * number.STANDING * free.value:
+                free.seconds += dt
                 return
-        self._free.append(mean)
+        self._free.append(RepeatedLevel(mean, number.LEVEL_LEAST * dt))
         del self._free[: -number.SUM_BLOCKS]
 
     def _discredit(self, calm: list[tuple[float, float]]) -> None:
@@ -643,7 +656,7 @@ class Plateau:
                 dimension: tuple(SavedCeiling(each.value, each.seconds) for each in found)
                 for dimension, found in self.ceilings.items()
             },
-            tuple(self._free),
+            tuple(free.value for free in self._free),
             dict(self._highest),
             SavedNow(self.dimension, self.value, self.belief.seconds, self.on),
             {dimension: stands.memory() for dimension, stands in self._stands.items()},
@@ -656,7 +669,7 @@ class Plateau:
             self.ceilings[dimension] = [RepeatedLevel(*each) for each in found]
             self._highest[dimension] = saved.highest.get(dimension, 0.0)
             self._stands[dimension].restore(saved.stands.get(dimension, ()))
-        self._free = [*saved.free][-number.SUM_BLOCKS :]
+        self._free = [RepeatedLevel(value) for value in saved.free[-number.SUM_BLOCKS :]]
         self.dimension, self.value = saved.now.dimension, saved.now.value
         self.belief.restore(saved.now.score, held=saved.now.on)
 
