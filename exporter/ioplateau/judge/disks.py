@@ -202,6 +202,7 @@ class DiskJudge:
         self, dt: float, awake: Mapping[BudgetKey, Case], bound: dict[BudgetKey, Claim]
     ) -> dict[BudgetKey, Claim | None]:
         lanes: dict[BudgetKey, Claim | None] = {}
+        self._own = set()
         for key, case in self._lanes.items():
             pool = case.pool
             pool.add_up()

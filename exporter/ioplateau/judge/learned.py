@@ -442,17 +442,17 @@ class Plateau:
             self._row = 0
             return
         self._begins.append(0 if self._row else BEGINS)
-        del self._begins[: -number.MOST_KEPT]
-        self._row = min(self._row + 1, number.MOST_KEPT)
+        del self._begins[: -number.VISITS]
+        self._row = min(self._row + 1, number.VISITS)
         self._stretch += 1
         for dimension, rate in _rates(drawn):
             whole, visits = self._whole_rates[dimension], self._visits[dimension]
             whole.append(rate)
-            del whole[: -number.MOST_KEPT]
+            del whole[: -number.VISITS]
             stands = [abs(each - rate) <= number.RIPPLE * rate for each in visits[-2:]]
             if self._stretch <= 2 or stands != [True, True]:
                 visits.append(rate)
-                del visits[: -number.MOST_KEPT]
+                del visits[: -number.VISITS]
 
     def _return(self, drawn: Drawn, dt: float, doubts: int) -> Evidence | None:
         """A level that many blocks say together, whatever came between."""

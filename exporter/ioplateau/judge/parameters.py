@@ -109,9 +109,8 @@ FLOOR_RISE_SECONDS = 14_400.0
 BYTES_PER_SECOND = 200e6
 # Seconds of a request nobody has seen unloaded yet: of a remote disk or filer, of a host's cache.
 PRIOR_SECONDS, CACHED_PRIOR_SECONDS = 0.002, 0.0005
-# Classes of requests, levels, or blocks of waiting that are kept: of blocks, two minutes, to tell a level
-# they come back to from what is beside it.
-MOST_KEPT = 120
+# Classes of requests, or levels, that are kept.
+MOST_KEPT = 64
 
 # -- a level nobody told
 
@@ -135,6 +134,8 @@ LEVEL_LEAST = 3
 # more: where that is twice ASKED, a level is none. Fitted on devices whose pace wanders
 # (tests/helpers/wandering_devices.py) and on traces.
 STANDS_HALF_SECONDS, STANDS_HERE = 900.0, 0.25
+# Blocks of waiting that are kept, to tell a level they come back to from what is beside it: two minutes.
+VISITS = 120
 # Completions a second below which nothing is learned, or idle, and of which on requests of one at a time
 # have a mean: of so few one more or less is a fifth, and no provider sells so little: it is what a server
 # that stalls lets through.
