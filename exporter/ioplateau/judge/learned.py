@@ -316,8 +316,8 @@ class Plateau:
 
     def _moved(self, dimension: Dimension, value: float) -> float:
         """Seconds elsewhere, beyond those that are outweighed here. Those at one other level that was met
-        do not count where credits may have been spent: there is no third, and it never rose while
-        requests waited, as a device does that is slow for a while.
+        are no more than a doubt where credits may have been spent: there is no third, and it never rose
+        while requests waited, as a device does that is slow for a while.
         """
         stands, same = self._stands[dimension], number.SAME_LEVEL
         here, others = stands.around(value)
@@ -326,7 +326,7 @@ class Plateau:
             met = [c.value for c in self.ceilings[dimension] if c.seconds >= number.SUM_BLOCKS]
             met = [each for each in met if abs(value / each - 1) > same]
             if len(met) == 1:
-                moved -= stands.at(met[0])
+                moved = max(moved - stands.at(met[0]), min(moved, number.ASKED_DOUBT))
         return moved
 
     def against(self, dimension: Dimension, value: float) -> Mapping[str, float]:
