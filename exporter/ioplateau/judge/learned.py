@@ -141,11 +141,6 @@ class Stands:
                 others += seconds
         return here / self._scale, others / self._scale
 
-    def at(self, value: float) -> float:
-        """Seconds at this level."""
-        name = log(value) / number.STANDING
-        return sum([s for n, s in self._bins.items() if abs(n - name) <= 2]) / self._scale
-
     def __bool__(self) -> bool:
         return bool(self._bins)
 
@@ -323,10 +318,10 @@ class Plateau:
         here, others = stands.around(value)
         moved = others - number.STANDS_HERE * here
         if moved > 0 and not stands.rose:
-            met = [c.value for c in self.ceilings[dimension] if c.seconds >= number.SUM_BLOCKS]
-            met = [each for each in met if abs(value / each - 1) > same]
+            met = [each for each in self._long_met(dimension) if abs(value / each.value - 1) > same]
             if len(met) == 1:
-                moved = max(moved - stands.at(met[0]), min(moved, number.ASKED_DOUBT))
+                there, _ = stands.around(met[0].value)
+                moved = max(moved - there, min(moved, number.ASKED_DOUBT))
         return moved
 
     def against(self, dimension: Dimension, value: float) -> Mapping[str, float]:
@@ -392,10 +387,13 @@ class Plateau:
         """Levels met for long enough, and of those the ones that stood where they were met."""
         return [
             ceiling.value
-            for ceiling in self.ceilings[dimension]
-            if ceiling.seconds >= number.SUM_BLOCKS
-            and not self.is_elsewhere(dimension, ceiling.value)
+            for ceiling in self._long_met(dimension)
+            if not self.is_elsewhere(dimension, ceiling.value)
         ]
+
+    def _long_met(self, dimension: Dimension) -> list[RepeatedLevel]:
+        """Levels met for long enough to be trusted."""
+        return [each for each in self.ceilings[dimension] if each.seconds >= number.SUM_BLOCKS]
 
     def disown(self, drawn: Drawn) -> None:
         """What holds now is another's limit: forget what was learned of it here."""
@@ -642,10 +640,9 @@ class Plateau:
             return ()
         found = [
             Met(dimension, ceiling.value, ceiling.seconds)
-            for dimension, ceilings in self.ceilings.items()
-            for ceiling in ceilings
-            if ceiling.seconds >= number.SUM_BLOCKS
-            and not self.is_elsewhere(dimension, ceiling.value)
+            for dimension in self.ceilings
+            for ceiling in self._long_met(dimension)
+            if not self.is_elsewhere(dimension, ceiling.value)
         ]
         return tuple(sorted(found, key=lambda limit: -limit.seconds))
 
