@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## What there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-NATIVE := $(addprefix exporter/ioplateau/measure/,_scan.c _abi.h)
+NATIVE := $(addprefix exporter/ioplateau/,measure/_abi.h measure/_scan.c tell/_samples.c)
 
 $(BIN)/ioplateau: pyproject.toml uv.lock $(NATIVE)
 	@./tools/environment.sh

@@ -1,4 +1,5 @@
-"""Build the native twin of the lean scan (measure/_scan.c) where it lies: python tools/native.py
+"""Build the native twins of the lean scan (measure/_scan.c) and of the exposition's samples
+(tell/_samples.c) where they lie: python tools/native.py
 
 Any C compiler does, of this machine or for another one: IOPLATEAU_CC is its command, else CC, else
 cc, gcc or clang. Nothing but the compiler is needed, and where there is none, Python reads alone.
@@ -13,9 +14,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-MEASURE = Path(__file__).resolve().parents[1] / "exporter" / "ioplateau" / "measure"
-SOURCES = (MEASURE / "_scan.c", MEASURE / "_abi.h")
-BUILT = MEASURE / "_scan.abi3.so"
+PACKAGE = Path(__file__).resolve().parents[1] / "exporter" / "ioplateau"
+HEADER = PACKAGE / "measure" / "_abi.h"
+SOURCES = (PACKAGE / "measure" / "_scan.c", PACKAGE / "tell" / "_samples.c")
 FLAGS = (
     *("-std=c11", "-O2", "-g0", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra"),
     *("-s", "-Wl,--build-id=none"),  # the same compiler makes the same bytes of it everywhere
@@ -31,14 +32,19 @@ def compiler() -> list[str]:
     return []
 
 
-def build(target: Path) -> str:
+def built(source: Path) -> Path:
+    """Where the twin of this source is put."""
+    return source.with_suffix(".abi3.so")
+
+
+def build(source: Path, target: Path) -> str:
     """Make `target`. Why it could not be made; "": it was."""
     command = compiler()
     if not command:
         return "no C compiler"
     made = target.with_suffix(f".{os.getpid()}")
     done = subprocess.run(
-        [*command, *FLAGS, "-o", made, SOURCES[0]], capture_output=True, text=True, check=False
+        [*command, *FLAGS, "-o", made, source], capture_output=True, text=True, check=False
     )
     if done.returncode:
         made.unlink(missing_ok=True)
@@ -47,17 +53,18 @@ def build(target: Path) -> str:
     return ""
 
 
-def is_fresh() -> bool:
-    """Whether it is there, and newer than what it is made of."""
-    newest = max(source.stat().st_mtime for source in SOURCES)
-    return BUILT.exists() and BUILT.stat().st_mtime > newest
+def is_fresh(source: Path) -> bool:
+    """Whether its twin is there, and newer than what it is made of."""
+    twin, newest = built(source), max(each.stat().st_mtime for each in (source, HEADER))
+    return twin.exists() and twin.stat().st_mtime > newest
 
 
 def main() -> None:
-    why = "" if is_fresh() else build(BUILT)
-    if why:
-        BUILT.unlink(missing_ok=True)  # of an older source
-        print(f"native.py: Python reads alone: {why}", file=sys.stderr)
+    for source in SOURCES:
+        why = "" if is_fresh(source) else build(source, built(source))
+        if why:
+            built(source).unlink(missing_ok=True)  # of an older source
+            print(f"native.py: {source.name}: Python does it alone: {why}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -105,6 +105,26 @@ def test_both_read_the_same_of_mounts(texts):
     assert [*map(everything, twin)] == [*map(everything, python)]
 
 
+@given(st.sampled_from(MOUNTS).flatmap(texts_after), st.sets(st.integers(0, 20)))
+def test_both_read_all_of_a_table_alike(texts, known):
+    for mount in in_both(mountstats.parse, texts)[0][-2].mounts:
+        table = mount.operations
+        python = table._parsed()
+        some = {name: one for place, (name, one) in enumerate(python.items()) if place in known}
+        twin = BUILT.operations(table._text, table.places, some, Operation)
+
+        assert twin is None or [*twin.items()] == [*python.items()]
+        assert twin is None or all(twin[name] is one for name, one in some.items())
+
+
+@pytest.mark.parametrize("name", ["v41-two-mounts", "v3-slots"])
+def test_all_of_a_table_is_read_by_the_twin(name):
+    for mount in mountstats.parse(kept(f"{name}-after")).mounts:
+        table = mount.operations
+
+        assert BUILT.operations(table._text, table.places, {}, Operation) == table._parsed()
+
+
 @given(texts_after(DISKS[0]))
 def test_both_read_the_same_of_disks(texts):
     python, twin = in_both(diskstats.parse, texts)
@@ -192,6 +212,11 @@ def test_a_record_may_end_anywhere():
         {"READ": (10, 10, 0, 20, 30, 40, 50, 60, 0)},
     )
     assert [BUILT.table(cut, at, *moved) for cut in cuts(text, at)] == [None] * (len(text) - at)
+    line_end = text.index(b"\n", text.index(b"READ:"))
+    assert [
+        BUILT.operations(cut[at:], table.used.places, {}, Operation)
+        for cut in cuts(text[: line_end + 1], at)
+    ] == [None] * (line_end + 1 - at)
 
 
 def test_a_file_of_disks_may_end_anywhere():
@@ -216,6 +241,11 @@ def test_a_file_of_disks_may_end_anywhere():
         lambda: BUILT.table(NUMBERS_OF_A, 0, b"A: 2\n", {"A": 0}, {}, 7, Operation),
         lambda: BUILT.table(NUMBERS_OF_A, 0, b"A: 2\n", {"A": 0}, {}, ("A",), int),
         lambda: BUILT.table(NUMBERS_OF_A, 0, b"A: 2\n", {"A": 0}, {}, ("A",), "no type"),
+        lambda: BUILT.operations(b"", [], {}, Operation),
+        lambda: BUILT.operations(b"", {}, [], Operation),
+        lambda: BUILT.operations("", {}, {}, Operation),
+        lambda: BUILT.operations(NUMBERS_OF_A, {"A": "0"}, {}, Operation),
+        lambda: BUILT.operations(NUMBERS_OF_A, {"A": 0}, {}, int),
         lambda: BUILT.disks(b"", (b"",), [], DiskCounters),
         lambda: BUILT.disks(b"", ("no bytes",), {"sda": 0}, DiskCounters),
         lambda: BUILT.rest(b"device ", 0, [()], b"", None, {}, [], [], tuple),

@@ -21,6 +21,7 @@ from ioplateau.tell import prometheus
 from ioplateau.tell.rows import Scene
 
 MACHINES = Path(__file__).parents[1] / "machines"
+pytestmark = pytest.mark.usefixtures("twin")
 PROMETHEUS_ACCEPTS = (
     "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
     "text/plain;version=1.0.0;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.1"

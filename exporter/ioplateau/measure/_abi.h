@@ -1,6 +1,6 @@
-/* What _scan.c uses of Python's stable ABI (limited API 3.11), declared by hand: so a C compiler is
-   all that building needs, for this machine or another one, and Python's headers, which few machines
-   have and no two have alike, change no byte of what is built.
+/* What _scan.c and tell/_samples.c use of Python's stable ABI (limited API 3.11), declared by hand:
+   so a C compiler is all that building needs, for this machine or another one, and Python's headers,
+   which few machines have and no two have alike, change no byte of what is built.
 
    https://docs.python.org/3.11/c-api/stable.html */
 
@@ -15,6 +15,7 @@ typedef PyObject *(*fastcall)(PyObject *, PyObject *const *, Py_ssize_t);
 #define METH_FASTCALL 0x0080
 #define Py_tp_new 65
 #define Py_TPFLAGS_TYPE_SUBCLASS (1UL << 31)
+#define Py_DTSF_ADD_DOT_0 2
 
 typedef struct {
     const char *name;
@@ -43,7 +44,7 @@ typedef struct {
 } PyModuleDef;
 
 extern PyObject _Py_NoneStruct;
-extern PyTypeObject PyTuple_Type;
+extern PyTypeObject PyBool_Type, PyFloat_Type, PyLong_Type, PyTuple_Type;
 extern PyObject *PyExc_TypeError, *PyExc_ValueError;
 
 PyObject *PyModuleDef_Init(PyModuleDef *);
@@ -55,8 +56,13 @@ unsigned long PyType_GetFlags(PyTypeObject *);
 void *PyType_GetSlot(PyTypeObject *, int);
 int PyType_IsSubtype(PyTypeObject *, PyTypeObject *);
 PyObject *PyObject_Type(PyObject *);
+PyObject *PyObject_CallFunctionObjArgs(PyObject *, ...);
+
+void *PyMem_Realloc(void *, size_t);
+void PyMem_Free(void *);
 
 PyObject *PyErr_Format(PyObject *, const char *, ...);
+PyObject *PyErr_NoMemory(void);
 PyObject *PyErr_Occurred(void);
 void PyErr_Clear(void);
 void PyErr_SetString(PyObject *, const char *);
@@ -69,6 +75,8 @@ const char *PyUnicode_AsUTF8AndSize(PyObject *, Py_ssize_t *);
 Py_ssize_t PyLong_AsSsize_t(PyObject *);
 PyObject *PyLong_FromLongLong(long long);
 long long PyLong_AsLongLong(PyObject *);
+double PyFloat_AsDouble(PyObject *);
+char *PyOS_double_to_string(double, char, int, int, int *);
 
 PyObject *PyTuple_New(Py_ssize_t);
 Py_ssize_t PyTuple_Size(PyObject *);

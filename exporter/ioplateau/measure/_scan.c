@@ -513,6 +513,61 @@ other:
     return not_mine();
 }
 
+static const char operations_doc[] =
+    "operations(text, places, known, kind): the operations of which `places` are the lines of the table,\n"
+    "in their order: those of `known` as they are.";
+
+static PyObject *
+operations(PyObject *self, PyObject *const *arguments, Py_ssize_t given)
+{
+    (void)self;
+    Text text;
+    if (!has_arguments(given, 4) || !text_of(arguments[0], &text)) {
+        return NULL;
+    }
+    PyObject *name = NULL, *value = NULL, *found = PyDict_New();
+    Py_ssize_t next = 0, line = 0;
+    if (found == NULL || PyDict_Size(arguments[1]) < 0 || PyDict_Size(arguments[2]) < 0) {
+        goto other;
+    }
+    while (PyDict_Next(arguments[1], &next, &name, &value)) {
+        Py_ssize_t place = PyLong_AsSsize_t(value);
+        PyObject *now = PyDict_GetItemWithError(arguments[2], name);
+        if (now != NULL) {
+            Py_IncRef(now);
+        } else {
+            long long values[OPERATION_FIELDS];
+            const char *colon = NULL;
+            for (; line < place && text.at != NULL; line++) {
+                const char *stop = memchr(text.at, '\n', (size_t)(text.end - text.at));
+                text.at = stop == NULL ? NULL : stop + 1;
+            }
+            if (line == place && text.at != NULL) {
+                colon = memchr(text.at, ':', (size_t)(text.end - text.at));
+            }
+            if (colon == NULL) {
+                goto other;
+            }
+            text.at = colon + 1;
+            Py_ssize_t count = operation(&text, values);
+            if (count < 0) {
+                goto other;
+            }
+            line++;
+            now = named(arguments[3], integers(values, count, OPERATION_FIELDS));
+        }
+        int failed = now == NULL || PyDict_SetItem(found, name, now) < 0;
+        Py_DecRef(now);
+        if (failed) {
+            goto other;
+        }
+    }
+    return found;
+other:
+    Py_DecRef(found);
+    return not_mine();
+}
+
 /* -------------------------------------------------------------------------- diskstats */
 
 #define DISK_NUMBERS 17
@@ -668,8 +723,8 @@ grown(PyObject *self, PyObject *const *arguments, Py_ssize_t given)
 #define FUNCTION(name) {#name, name, METH_FASTCALL, name##_doc}
 
 static const PyMethodDef functions[] = {
-    FUNCTION(rest),  FUNCTION(front), FUNCTION(columns),
-    FUNCTION(table), FUNCTION(disks), FUNCTION(grown),
+    FUNCTION(rest),       FUNCTION(front), FUNCTION(columns), FUNCTION(table),
+    FUNCTION(operations), FUNCTION(disks), FUNCTION(grown),
     {NULL, NULL, 0, NULL},
 };
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 
 class Scan(Protocol):
@@ -63,6 +63,11 @@ class Scan(Protocol):
         `data` that moved, each of this kind.
         """
 
+    def operations(
+        self, text: bytes, places: Mapping[str, int], known: Mapping[str, Any], kind: type, /
+    ) -> dict[str, Any] | None:
+        """The operations of a table whose lines are at `places`: of `known`, else each of this kind."""
+
     def disks(
         self, text: bytes, lines: tuple[bytes, ...], disks: Mapping[str, Any], kind: type, /
     ) -> tuple[dict[str, Any], tuple[bytes, ...]] | None:
@@ -82,13 +87,14 @@ class Scan(Protocol):
         """
 
 
-def _found() -> Scan | None:
+def built(name: str) -> Any:
+    """The twin of this name; None: it was not built, or is not wanted."""
     if os.environ.get("IOPLATEAU_NATIVE") == "0":
         return None
     try:
-        return cast("Scan", import_module("ioplateau.measure._scan"))
+        return import_module(name)
     except ImportError:
         return None
 
 
-scan = _found()
+scan: Scan | None = built("ioplateau.measure._scan")

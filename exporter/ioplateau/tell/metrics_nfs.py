@@ -103,7 +103,7 @@ def _of_data_or_faulty(mount: NfsMount) -> Iterator[tuple[Labels, NfsOperation]]
     watched = window.before.operations if window and measured else {}
     for name, now in _used(mount):
         is_data = name in DATA
-        if not (is_data or now.transmissions > now.operations or now.timeouts or now.errors):
+        if not (is_data or _is_faulty(now)):
             continue
         rates = measured.operation(name) if is_data and measured else None
         is_quiet = is_data and name in watched and rates is None
@@ -111,12 +111,18 @@ def _of_data_or_faulty(mount: NfsMount) -> Iterator[tuple[Labels, NfsOperation]]
 
 
 def _operations_follow_from(mount: NfsMount) -> tuple[object, ...]:
-    now, window = mount.state.now.operations, mount.state.window
+    # While a line does not change, what it says is the same object.
+    now, window = mountstats.everything(mount.state.now.operations), mount.state.window
+    told = mount.state.mount, *map(now.get, DATA), *filter(_is_faulty, now.values())
     if mount.rates is None or window is None:
-        return mount.state.mount, now, None
+        return *told, None
+    before = mountstats.data(window.before.operations)
     # Where calls were made, their rates depend on the time they took, too: another each time.
-    is_quiet = window.before.operations is now
-    return mount.state.mount, now, now if is_quiet else object()
+    return *told, all(before.get(name) is now.get(name) for name in DATA) or object()
+
+
+def _is_faulty(call: Operation) -> bool:
+    return bool(call.transmissions > call.operations or call.timeouts or call.errors)
 
 
 def _by_direction(mount: NfsMount) -> Iterator[tuple[Labels, Payload]]:
@@ -129,6 +135,13 @@ def _by_direction(mount: NfsMount) -> Iterator[tuple[Labels, Payload]]:
         (name, "write"),
         Payload(_nth(moved, SERVER_WRITE), rates.write_bytes_per_second if rates else None),
     )
+
+
+def _payload_follows_from(mount: NfsMount) -> tuple[object, ...]:
+    moved, window = mount.state.now.bytes, mount.state.window
+    if mount.rates is None or window is None:
+        return mount.state.mount, moved, None
+    return mount.state.mount, moved, window.before.bytes is moved or object()
 
 
 def _described(mount: NfsMount) -> Iterator[tuple[Labels, NfsMount]]:
@@ -288,6 +301,7 @@ PAYLOAD: MetricTable[NfsMount, Payload] = MetricTable(
             lambda p: p.bytes_per_second,
         ),
     ),
+    basis=_payload_follows_from,
 )
 
 SUPERBLOCKS: MetricTable[NfsMount, NfsMount] = MetricTable(

@@ -15,6 +15,7 @@ from itertools import compress
 from operator import ne
 from typing import NamedTuple, TypeVar, overload
 
+from ioplateau.measure import native
 from ioplateau.measure.mountstats import nfslines
 from ioplateau.measure.mountstats.nfslines import ALIKE
 from ioplateau.measure.native import Scan
@@ -69,11 +70,15 @@ class Operations(Mapping[str, Operation]):
         """All of them, in their order: who asks for one of the others asks for each."""
         known = self.known
         if len(known) < len(self.places):
-            lines = self._text.split(b"\n")
-            known = self.known = {
-                name: known.get(name) or parsed(lines[at]) for name, at in self.places.items()
-            }
+            found, scan = None, native.scan
+            if scan is not None:
+                found = scan.operations(self._text, self.places, known, Operation)
+            known = self.known = self._parsed() if found is None else found
         return known
+
+    def _parsed(self) -> dict[str, Operation]:
+        known, lines = self.known, self._text.split(b"\n")
+        return {name: known.get(name) or parsed(lines[at]) for name, at in self.places.items()}
 
     @overload
     def get(self, name: str, /) -> Operation | None: ...
