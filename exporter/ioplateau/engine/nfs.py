@@ -8,13 +8,14 @@ https://github.com/torvalds/linux/blob/v6.1/fs/nfs/super.c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from math import inf
 from operator import attrgetter, itemgetter, lt
 from typing import Any, TypeVar
 
 from ioplateau.engine import nfslayout
 from ioplateau.engine.follower import Follower, Moment, Outcome
-from ioplateau.engine.nfslayout import Entries, Layout, NfsClient, Place
+from ioplateau.engine.nfslayout import Entries, Layout, NfsClient, Place, Superblock
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.engine.witnesses import ClientReading
 from ioplateau.judge import ticks
@@ -23,7 +24,7 @@ from ioplateau.limits.budgets import FlowKey
 from ioplateau.limits.topology import NfsFlow
 from ioplateau.measure import mountinfo, mountstats
 from ioplateau.measure.asked import Asked
-from ioplateau.measure.delta import ReadingPair, Readings, TimedReadings, timed, window
+from ioplateau.measure.delta import ReadingPair, Readings, TimedReadings, stood, timed, window
 from ioplateau.measure.mountinfo import MountEntry
 from ioplateau.measure.mountstats import Mount, MountTable, NfsConnections
 from ioplateau.measure.snapshot import Snapshot
@@ -52,6 +53,11 @@ class Nfs(Follower):
         self._is_redrawn = False
         self._is_blind = False  # the source failed: what the windows hold is old
         self._now = Layout()
+        self._by_record: Mapping[int, Superblock] = {}
+        self._flows: tuple[FlowKey, ...] = ()
+        # When all superblocks were looked at. One that rests takes part in this alone, until it moves.
+        self._clock: Readings[None] = Readings(settings.rate_window_seconds)
+        self._moved: Collection[int] = ()  # records that did not rest, the last time
         # Pairs of records taken to share connections that do not, and those that seemed so once.
         self._apart: set[frozenset[Place]] = set()
         self._doubted: set[frozenset[Place]] = set()
@@ -84,33 +90,62 @@ class Nfs(Follower):
         self.read_mounts(moment.static.mountinfo)
         self._is_blind = table is None
         if table is None:
-            return Outcome({each.flow: None for each in self._now.superblocks.values()})
-        self._learn_layout(table)
+            return Outcome(dict.fromkeys(self._flows))
+        is_new = self._learn_layout(table)
         if self._guessed and self._part(table.mounts):
-            self._learn_layout(table)
-        self.table = table
+            is_new = self._learn_layout(table)
         mounts = table.mounts
-        flows: dict[FlowKey, FlowTick | None] = {}
-        for flow, _, _, _, _, _, record, history in self._now.superblocks.values():
-            now, readings = mounts[record], history.timed
-            if gap or not readings:
-                history.restart(at, now)
-                flows[flow] = None
-                continue
-            before_at, before = readings[-1]
-            if _rests(before, now) and at > before_at:
-                history.push(at, now)
-                flows[flow] = ticks.mount_at_rest(at - before_at)
-            else:
-                flows[flow] = self._follow(at, history, before_at, before, now)
+        moved = range(len(mounts)) if is_new else self._moving(mounts)
+        flows = self._restart(at, mounts) if gap else self._follow_all(at, mounts, moved)
         for client in self._now.clients.values():
             _follow_client(at, client, mounts[client.record].connections, gap=gap)
+        self.table = table
         return Outcome(flows)
 
-    def _follow(
-        self, at: float, history: Readings[Mount], before_at: float, before: Mount, now: Mount
-    ) -> FlowTick | None:
-        """A mount that moves."""
+    def _restart(self, at: float, mounts: Sequence[Mount]) -> dict[FlowKey, FlowTick | None]:
+        self._clock.restart(at, None)
+        self._moved = range(len(mounts))
+        for record, superblock in self._by_record.items():
+            superblock.history.restart(at, mounts[record])
+        return dict.fromkeys(self._flows)
+
+    def _follow_all(
+        self, at: float, mounts: Sequence[Mount], moved: Collection[int]
+    ) -> dict[FlowKey, FlowTick | None]:
+        """What each superblock did; only those of records that moved are looked at."""
+        clock = self._clock
+        before_at = clock.last[0] if clock.last is not None else -inf
+        if at <= before_at:
+            moved = range(len(mounts))
+        flows: dict[FlowKey, FlowTick | None] = {}
+        flows.update(dict.fromkeys(self._flows, ticks.mount_at_rest(at - before_at)))
+        for record in moved:
+            superblock = self._by_record.get(record)
+            if superblock is None:
+                continue  # it is mounted elsewhere, too, and followed there
+            history = superblock.history
+            if record not in self._moved:
+                history.stand(clock.timed)
+            flows[superblock.flow] = self._follow(at, history, mounts[record])
+        clock.push(at, None)
+        self._moved = moved
+        return flows
+
+    def _moving(self, mounts: Sequence[Mount]) -> set[int]:
+        """The records that do not rest, of the mounts that were there before."""
+        before = self.table.mounts if self.table is not None else ()
+        pairs = enumerate(zip(before, mounts, strict=True))
+        return {record for record, (was, now) in pairs if not _rests(was, now)}
+
+    def _follow(self, at: float, history: Readings[Mount], now: Mount) -> FlowTick | None:
+        readings = history.timed
+        if not readings:
+            history.restart(at, now)
+            return None
+        before_at, before = readings[-1]
+        if _rests(before, now) and at > before_at:
+            history.push(at, now)
+            return ticks.mount_at_rest(at - before_at)
         if mountstats.has_lost_data(before, now):
             # One torn reading costs itself: the next whole one goes on from the last whole one.
             patience = TORN_INTERVALS * self.settings.interval_seconds
@@ -123,12 +158,16 @@ class Nfs(Follower):
         history.push(at, now)
         return ticks.of_mount(before, now, at - before_at) if at > before_at else None
 
-    def _learn_layout(self, table: MountTable) -> None:
+    def _learn_layout(self, table: MountTable) -> bool:
         """Group the records into superblocks and clients, when the set of mounts changed."""
         layout = _places(table.mounts)
         if layout == self.layout and not self._is_redrawn:
-            return
+            return False
         self.layout, self._is_redrawn = layout, False
+        for record, superblock in self._by_record.items():
+            if record not in self._moved:
+                superblock.history.stand(self._clock.timed)
+        self._moved = range(len(table.mounts))
         seconds = self.settings.rate_window_seconds
         places = {nfslayout.place(mount) for mount in table.mounts}
         self._apart = {pair for pair in self._apart if pair <= places}
@@ -136,7 +175,11 @@ class Nfs(Follower):
         self._guessed = tuple(
             one for one in self._now.clients.values() if one.is_guessed(table.mounts)
         )
-        self.is_strange = any(each.entry is None for each in self._now.superblocks.values())
+        superblocks = self._now.superblocks.values()
+        self._by_record = {each.record: each for each in superblocks}
+        self._flows = tuple([each.flow for each in superblocks])
+        self.is_strange = any(each.entry is None for each in superblocks)
+        return True
 
     def _part(self, mounts: Sequence[Mount]) -> bool:
         """Look whether superblocks that are taken to share connections still tell the same of
@@ -201,6 +244,13 @@ class Nfs(Follower):
         """As of now, made when somebody asks."""
         superblocks = self._now.superblocks.values()
         read, is_blind = timed(map(_history, superblocks)), self._is_blind
+        mounts = self.table.mounts if self.table is not None else ()
+        moved, clock = self._moved, self._clock.timed
+
+        def readings_of(superblock: Superblock, own: TimedReadings[Mount]) -> TimedReadings[Mount]:
+            record = superblock.record
+            return own if record in moved or not own else stood(own, clock, mounts[record])
+
         return Asked(
             lambda: {
                 superblock.label: NfsMountState(
@@ -211,8 +261,8 @@ class Nfs(Follower):
                     superblock.mount_points,
                     superblock.client,
                 )
-                for superblock, readings in zip(superblocks, read, strict=True)
-                if readings
+                for superblock, own in zip(superblocks, read, strict=True)
+                if (readings := readings_of(superblock, own))
             }
         )
 

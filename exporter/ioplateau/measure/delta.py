@@ -41,6 +41,13 @@ class Readings(Generic[C]):
             readings = readings[gone:]
         self.timed = readings + ((at, value),)  # noqa: RUF005 - a display costs twice as much
 
+    def stand(self, clock: TimedReadings[None]) -> None:
+        """Add the last reading again for all later times of the clock."""
+        last_at, value = self.timed[-1]
+        for at, _ in clock:
+            if at > last_at:
+                self.push(at, value)
+
     def restart(self, at: float, value: C) -> None:
         """Begin anew: the counters were reset, or nobody watched for a while."""
         self.timed = ((at, value),)
@@ -53,6 +60,20 @@ class Readings(Generic[C]):
     def tick(self) -> ReadingPair[C] | None:
         """The last two readings."""
         return window(self.timed[-2:])
+
+
+def stood(
+    readings: TimedReadings[C], clock: TimedReadings[None], now: C
+) -> tuple[tuple[float, C], tuple[float, C]]:
+    """The oldest and the newest of what `Readings.stand` would have made of these readings, the newest
+    as it is `now`.
+    """
+    begin, end = clock[0][0], clock[-1][0]
+    last_at, value = readings[-1]
+    if last_at < begin:
+        return (begin, value), (end, now)
+    in_window = (each for each in reversed(readings) if each[0] <= begin)
+    return next(in_window, readings[0]), (end, now)
 
 
 def timed(histories: Iterable[Readings[C]]) -> list[TimedReadings[C]]:
