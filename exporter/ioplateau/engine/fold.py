@@ -58,6 +58,7 @@ class Engine:
         self._sold_by: tuple[object, ...] = ()
         self._accounts = Accounts()
         self._told: Mapping[BudgetKey, BudgetState] = {}  # by the last tick
+        self._told_of: tuple[object, object] = (None, None)  # budgets, and disks that are hidden
 
     def configure(self, settings: EngineSettings) -> None:
         """Take new settings from the next tick on; nothing measured is lost."""
@@ -99,11 +100,9 @@ class Engine:
         """What every flow did since the last tick, source by source."""
         flows: dict[FlowKey, FlowTick | None] = {}
         interval = self._settings.interval_seconds
-        texts, blobs, failed = snapshot.texts, snapshot.blobs, snapshot.failed
         for source in self._sources:
-            key = source.key
-            if source.is_asked_always or key in texts or key in blobs or key in failed:
-                flows.update(source.take(snapshot, interval, gap=gap))
+            if found := source.take(snapshot, interval, gap=gap):
+                flows.update(found)
         return flows
 
     def _devices_of(self, static: Static) -> DevicesOf:
@@ -222,22 +221,22 @@ class Engine:
         verdicts: Mapping[BudgetKey, Verdict],
     ) -> dict[BudgetKey, BudgetState]:
         assert self._topology is not None
-        hidden, window = self._disks.hidden, self._settings.rate_window_seconds
-        before, found = self._told, {}
-        for key, budget in self._topology.budgets.items():
-            if hidden and key.name in hidden and key.kind is Kind.DISK:
-                continue
-            verdict, last = verdicts[key], before.get(key)
-            if (
-                last is not None
-                and not last.limits
-                and last.verdict is verdict
-                and last.budget is budget
-            ):
-                found[key] = last  # no limit, and nothing new
-                continue
-            limits = self._accounts.book(budget, at, elapsed, flows, verdict, window)
-            found[key] = BudgetState(budget, verdict, limits)
+        budgets, hidden, before = self._topology.budgets, self._disks.hidden, self._told
+        if self._told_of[0] is budgets and self._told_of[1] is hidden:
+            found = dict(before)  # no limit, and nothing new: as it was told
+            news = [
+                key
+                for key, (_, verdict, limits) in before.items()
+                if limits or verdict is not verdicts[key]
+            ]
+        else:
+            found, self._told_of = {}, (budgets, hidden)
+            news = [key for key in budgets if key.kind is not Kind.DISK or key.name not in hidden]
+        window = self._settings.rate_window_seconds
+        for key in news:
+            budget, verdict = budgets[key], verdicts[key]
+            told = self._accounts.book(budget, at, elapsed, flows, verdict, window)
+            found[key] = BudgetState(budget, verdict, told)
         self._told = found
         return found
 

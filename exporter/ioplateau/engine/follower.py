@@ -43,8 +43,6 @@ NOTHING = Outcome()
 class Follower:
     """Of one source."""
 
-    has_news_of_its_own = False  # whether it has something to tell where its source says nothing
-
     def parse(self, said: Any) -> Any:
         """What the source says, with `rejects` if some of it is left out; FormatError for nonsense."""
         return said
@@ -80,8 +78,6 @@ class Latest(Follower):
 
 class Seen(Follower):
     """A source of which we only tell whether it can be read. is_well: it can, unless it says not."""
-
-    has_news_of_its_own = True
 
     def __init__(self, *, is_well: bool = False) -> None:
         self._is_well = is_well

@@ -301,8 +301,6 @@ class Nfs(Follower):
 class MountPoints(Follower):
     """How mountinfo fares, which comes with the machine's shape and is followed with mountstats."""
 
-    has_news_of_its_own = True
-
     def __init__(self, nfs: Nfs) -> None:
         self._nfs = nfs
 

@@ -90,9 +90,6 @@ class Followed:
     def __init__(self, source: FollowedSource, follower: Follower) -> None:
         self._source = source
         self._follower = follower
-        self.key = source.key
-        # A tick passes over the others where they say nothing: what they said last still holds.
-        self.is_asked_always = source.is_vital or follower.has_news_of_its_own
         self._arrived: float | None = None
         self.state: SourceState | None = None  # None: it was never there
 
@@ -102,7 +99,7 @@ class Followed:
         key = source.key
         said = follower.said(snapshot, key)
         why = snapshot.failed.get(key, "")
-        if said is None and not why and not source.is_vital:
+        if said is None and not why and not source.is_vital:  # what it said last still holds
             if (fared := follower.fared(snapshot, key)) is not None:
                 self._book(snapshot, "", fared.rejects)
             return NO_ENTRIES
