@@ -203,6 +203,20 @@ def test_a_level_met_before_is_seen_in_the_parts_of_seconds_for_which_it_binds()
     assert plateau.value == pytest.approx(500.0, rel=0.003)
 
 
+def test_a_steady_rate_below_a_level_met_before_that_exceeds_it_while_busy_does_not_meet_it():
+    """300 operations in 0.35 s busy, second after second: what makes them wait is no limit of 500."""
+    plateau = told([*CALM, *held(count=16), *CALM])
+    watched = WatchedFlow()
+    for second in range(8):
+        watched.look(FlowTick(1.0, 300.0, 0.0, 1228800.0, 0.0, 0.002, busy_ratio=0.2), second, 1.0)
+    slower = FlowTick(1.0, 300.0, 0.0, 1228800.0, 0.0, 0.012, busy_ratio=0.35, in_flight=3)
+    for second in range(8, 16):
+        watched.look(slower, second, 1.0)
+        plateau.step(watched, 1.0, doubts=0, allowed=True)
+
+        assert not plateau.on
+
+
 def test_two_at_a_time_that_take_six_times_as_long_are_a_limit_as_well():
     plateau = told([*CALM, *held(rate=150.0, depth=2, count=8)])
 

@@ -173,3 +173,20 @@ def test_what_was_not_done_at_its_pace_while_busy_is_not_held_by_it(rate, busy, 
     rest = [(20.0, FREE)] * 5
 
     assert not after(*bound, *rest, *[part(rate, busy, excess)] * 4).on
+
+
+@pytest.mark.parametrize(
+    ("rate", "busy"), [(300.0, 0.37), (220.0, 0.3), (400.0, 0.6), (450.0, 0.8)]
+)
+def test_a_steady_rate_below_it_that_exceeds_it_while_busy_is_the_applications_own(rate, busy):
+    """A machine too busy to serve its requests at once, measured with write-back at 0.6 of a limit:
+    they take four times as long, and each second does the same.
+    """
+    bound, rest = [(500.0, DEEP)] * 12, [(20.0, FREE)] * 5
+    waits = Signs(Queue.NONE, waiting=1.5, excess=4.0, busy=busy)
+
+    steady = (rate, waits._replace(level=Level(rate, 0.003, 8)))
+    uneven = (rate, waits._replace(level=Level(rate, 0.08, 8)))
+
+    assert not after(*bound, *rest, *[steady] * 8).on
+    assert after(*bound, *rest, *[uneven] * 8).on

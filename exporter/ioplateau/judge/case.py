@@ -152,8 +152,11 @@ class Case:
     def _signs(self, queue: Queue, limit: Limit, *, elsewhere: bool) -> Signs:
         drawn = self.drawn
         level = latency = None
-        if limit.direction is Direction.TOTAL and (elsewhere or queue is WEAK):
-            level, latency = drawn.level_of(limit.dimension), drawn.flat_latency()
+        if limit.direction is Direction.TOTAL:
+            if elsewhere or queue is WEAK:
+                level, latency = drawn.level_of(limit.dimension), drawn.flat_latency()
+            elif drawn.excess >= number.OVERWHELMING_EXCESS:
+                level = drawn.level_of(limit.dimension)
         if limit.dimension is Dimension.IOPS:
             hidden, doubtful = drawn.hidden_operations, drawn.doubtful_operations
         else:

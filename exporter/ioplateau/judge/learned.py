@@ -345,7 +345,7 @@ class Plateau:
             for value in self._trusted(dimension):
                 if is_sure and abs(rate / value - 1) <= same:
                     return Evidence(weight, dimension, value)
-                if in_part(drawn, rate, value, (same, same)):
+                if in_part(drawn, rate, value, (same, same), drawn.level_of(dimension)):
                     return Evidence(1.0, dimension, value)
                 if is_sure and self._follows(drawn, dimension, value):
                     return Evidence(weight, dimension, value)

@@ -140,7 +140,7 @@ class Claim:
     def _is_in_part(self, rate: float, signs: Signs) -> bool:
         slack = self.limit.tolerance
         band = number.OFF_LIMIT + slack, number.OFF_LIMIT + slack + signs.extra
-        return in_part(signs, rate, self.value, band)
+        return in_part(signs, rate, self.value, band, signs.level)
 
     def _is_gust(self) -> bool:
         """Whether everything still waits, and no more was done than the limit and one burst."""
@@ -233,15 +233,24 @@ def follows(
     return False
 
 
-def in_part(drawn: Waits, rate: float, value: float, band: tuple[float, float]) -> bool:
+def in_part(
+    drawn: Waits, rate: float, value: float, band: tuple[float, float], level: Level | None
+) -> bool:
     """Whether a limit was followed for a part of a block, as long as something was outstanding:
     what must be done while it binds is `value` times that part (utilization law), and what passed
     unhindered comes on top. Requests must wait so much longer than they are served that being busy
-    is waiting. band: shares below and above.
+    is waiting. A rate that stands still below the limit, and exceeds it while busy, is the
+    application's own. level: of the blocks up to this one. band: shares below and above.
     """
     below, above = band
-    least = value * max(number.AFAR, min(1.0, drawn.busy) * (1 - below))
-    return drawn.excess >= number.OVERWHELMING_EXCESS and least <= rate <= value * (1 + above)
+    busy = min(1.0, drawn.busy)
+    least = value * max(number.AFAR, busy * (1 - below))
+    if drawn.excess < number.OVERWHELMING_EXCESS or not least <= rate <= value * (1 + above):
+        return False
+    is_more = busy * value * (1 + above) < rate < value * (1 - below)
+    return not (
+        is_more and level and _is_flat(level) and abs(rate / level.mean - 1) <= number.RIPPLE
+    )
 
 
 def weight_of(drawn: Waits, queue: Queue) -> float:
