@@ -17,13 +17,13 @@ VOLUME, SLOTS = BudgetKey(Kind.VOLUME, "/a"), BudgetKey(Kind.NFS_SLOTS, "/a")
 ALONE_SECONDS = 0.010
 
 
-def tick(rate, on_wire, waiting):
+def tick(rate, on_wire, waiting, size=4096):
     """So many calls a second, of which as many are on the wire and as many wait to be sent."""
     wire, queue = on_wire / rate, waiting / rate
     return FlowTick(
         1.0,
         read_operations_per_second=rate,
-        read_bytes_per_second=rate * 4096,
+        read_bytes_per_second=rate * size,
         read_await_seconds=wire + queue,
         queue_length=on_wire + waiting,
         read_rtt_seconds=wire,
@@ -87,3 +87,13 @@ def test_where_the_calls_on_the_wire_come_and_go_slots_are_free(seed):
     ]
 
     assert Word.THROTTLED not in {slots for slots, _ in words(ticks)}
+
+
+def test_what_a_smaller_call_took_tells_that_the_wire_is_not_at_ease_for_a_larger_one():
+    numbers = random.Random(1)
+    # Never seen but at the volume's limit, from the first call on.
+    at_limit = [
+        tick(500 * numbers.gauss(1.0, 0.02), on_wire=60, waiting=200, size=65536) for _ in range(12)
+    ]
+
+    assert Word.THROTTLED not in {slots for slots, _ in words(at_limit)}

@@ -163,7 +163,7 @@ class WatchedFlow(Levels):
 
     def __init__(self, priors: tuple[float, float] = PRIORS) -> None:
         self.floors = Floors(priors)
-        self.rtt_floors = Floors(priors)
+        self.rtt_floors = Floors((inf, inf))  # what was seen, and no guess
         self.recent_operations = Recent()
         self.recent_bytes = Recent()
         self.recent_latency = Recent()
@@ -226,8 +226,7 @@ class WatchedFlow(Levels):
         """A round trip that was seen on the way to its server. A queue lengthens those that follow,
         so the shortest of all is kept.
         """
-        for floors in (self.floors, self.rtt_floors):
-            floors.way = min(floors.way or seconds, seconds)
+        self.floors.way = min(self.floors.way or seconds, seconds)
 
     @property
     def is_settled(self) -> bool:
@@ -298,7 +297,7 @@ class WatchedFlow(Levels):
             else waiting
         )
         if read_rtt is not None or write_rtt is not None:
-            self._look_at_wire(at, held, (read_rtt, read_queue), (write_rtt, write_queue))
+            self._look_at_wire(at, held, alone, (read_rtt, read_queue), (write_rtt, write_queue))
         self._weigh(dt)
         self._keep(operations, total, self.latency)
 
@@ -335,6 +334,7 @@ class WatchedFlow(Levels):
         self,
         at: float,
         held: float,
+        alone: bool,
         reads: tuple[float | None, float | None],
         writes: tuple[float | None, float | None],
     ) -> None:
@@ -348,8 +348,8 @@ class WatchedFlow(Levels):
         ):
             if rate > 0 and rtt is not None:
                 load += rate * rtt
-                floor, own = self.rtt_floors.observe(write, size / rate, rtt, at)
-                base += rate * (floor if own is None else own)
+                floor, _ = self.rtt_floors.observe(write, size / rate, rtt, at, alone)
+                base += rate * floor
                 waited += rate * (queue or 0.0)
         self.rtt_load = load
         self.rtt_excess = load / base - 1 if base > 0 else 0.0
