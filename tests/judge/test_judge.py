@@ -96,6 +96,26 @@ def test_one_large_request_at_a_time_stays_held_for_as_long_as_it_is():
     assert set(words[len(calm) + 5 :]) == {Word.THROTTLED}
 
 
+def found_after(told_iops):
+    """Blocks until a disk held at 750 operations a second is known to be, told of such a limit."""
+    limits = () if told_iops is None else (LIMIT._replace(value=told_iops),)
+    budgets, judge, r = {SDA: Budget(SDA, (DISK,), limits)}, Judge(), random.Random(61)
+    for number, each in enumerate(CALM):
+        judge.observe(100.0 + number, 1.0, budgets, {DISK: each})
+    for number in range(40):
+        rate = 750.0 * (1 + r.uniform(-0.004, 0.004))
+        at = 106.0 + number
+        verdict = judge.observe(at, 1.0, budgets, {DISK: tick(rate, 16 / rate)})[SDA]
+        if verdict.word is Word.THROTTLED and verdict.origin is Origin.LEARNED:
+            return number + 1
+    return None
+
+
+def test_a_limit_that_was_told_too_low_need_not_be_beaten():
+    assert found_after(500.0) == found_after(None)
+    assert found_after(5000.0) > found_after(None)
+
+
 def test_a_gap_changes_no_verdict():
     judge = Judge()
     before = judged(judge, *CALM, *[tick()] * 4)

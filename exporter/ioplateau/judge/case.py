@@ -101,6 +101,13 @@ class Case:
             told = [c.limit.value for c in self.claims if c.limit.dimension is Dimension.THROUGHPUT]
             self.watched.pace = min(told, default=inf)
 
+    @property
+    def has_limits_to_beat(self) -> bool:
+        """Whether limits were told that one nobody told must beat. Who does more than was told of any
+        has another tier, so that nothing of it holds.
+        """
+        return bool(self.claims) and not any(claim.is_outgrown for claim in self.claims)
+
     def contradicted(self, dimension: Dimension, value: float) -> Limit | None:
         """The limit that was told for what is held at another value; None: nobody told one."""
         told = [

@@ -294,7 +294,7 @@ class DiskJudge:
             case.plateau.step(
                 pool,
                 dt,
-                doubts=bool(case.claims),
+                doubts=case.has_limits_to_beat,
                 allowed=who is Culprit.VM and not lanes,
             )
             if case.plateau.on and not lanes:
@@ -329,7 +329,7 @@ class DiskJudge:
             case.plateau.step(
                 watched,
                 dt,
-                doubts=bool(case.claims),
+                doubts=case.has_limits_to_beat,
                 allowed=allowed,
                 settled=watched.is_settled,
                 hints=hints if key not in bound and not lanes else (),

@@ -374,7 +374,7 @@ class MountJudge:
                 case.plateau.step(
                     watched,
                     dt,
-                    doubts=(bool(case.claims) and not is_connection_bound(client))
+                    doubts=(case.has_limits_to_beat and not is_connection_bound(client))
                     + waits_for_acknowledgements(watched),
                     allowed=claim is None
                     and held is None

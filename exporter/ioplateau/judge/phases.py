@@ -95,6 +95,12 @@ class Claim:
         """Whether it binds now."""
         return self.belief.held
 
+    @property
+    def is_outgrown(self) -> bool:
+        """Whether more is done than it allows, base and burst: then it was told wrong."""
+        most = max(self._values())
+        return self.smooth > (1 + number.OFF_LEVEL + self.limit.tolerance) * most
+
     def step(self, rate: float, dt: float, signs: Signs) -> None:
         """One block."""
         weight = weight_of(signs, signs.queue) or float(_wait_long(signs))
@@ -153,13 +159,10 @@ class Claim:
 
     def _nearest(self, rate: float, signs: Signs) -> float | None:
         """Base or burst, whichever this block or what was done in sum stands at."""
-        values: tuple[float, ...] = (self.limit.value,)
-        if self.limit.burst is not None:
-            values += (self.limit.burst.rate,)
         slack = self.limit.tolerance
         # Another limit that holds these requests back moves them about.
         is_own = not signs.elsewhere or _is_flat(signs.level)
-        for value in values:
+        for value in self._values():
             if is_own:
                 low = value * (1 - number.OFF_LIMIT - slack)
                 high = value * (1 + number.OFF_LIMIT + slack + signs.extra)
@@ -170,6 +173,11 @@ class Claim:
             if self._conforms(value, signs):
                 return value
         return None
+
+    def _values(self) -> tuple[float, ...]:
+        """Base and burst."""
+        burst = self.limit.burst
+        return (self.limit.value,) if burst is None else (self.limit.value, burst.rate)
 
     def _conforms(self, value: float, signs: Signs) -> bool:
         """Whether what was done since requests wait followed a limit's line up to now."""
