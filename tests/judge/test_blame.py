@@ -4,11 +4,19 @@ import random
 
 import pytest
 
-from ioplateau.judge.blame import Culprit, is_apart, is_connection_bound, of_disks, waits_for_slots
+from ioplateau.judge.blame import (
+    Culprit,
+    is_apart,
+    is_connection_bound,
+    of_disks,
+    standing_alone,
+    waits_for_slots,
+)
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.pool import Member, Pool
 from ioplateau.judge.signals import WatchedFlow
 from ioplateau.judge.witness import ClientWitness
+from ioplateau.limits.budgets import Dimension
 
 
 def disk(rate, wait, in_flight=0):
@@ -45,7 +53,7 @@ def test_members_that_take_from_each_other_share_a_cap():
     pool = pooled(one, other)
 
     assert pool.is_locked
-    assert of_disks(pool) is Culprit.VM
+    assert of_disks(pool, 1.0) is Culprit.VM
 
 
 def test_members_of_one_stripe_share_their_demand_and_prove_nothing():
@@ -77,30 +85,39 @@ def striped(seed, *, own):
 @pytest.mark.parametrize("seed", [71, 72, 73])
 def test_a_sum_that_stands_while_none_of_its_members_does_is_the_vms(seed):
     """The host serves one disk of a stripe sooner than the other, at one limit of both."""
-    assert of_disks(striped(seed, own=False)) is Culprit.VM
+    assert of_disks(striped(seed, own=False), 1.0) is Culprit.VM
 
 
 @pytest.mark.parametrize("seed", [74, 75, 76])
 def test_a_member_that_stands_by_itself_holds_back_its_stripe(seed):
-    assert of_disks(striped(seed, own=True)) is not Culprit.VM
+    assert of_disks(striped(seed, own=True), 1.0) is not Culprit.VM
 
 
 def test_one_queue_has_one_delay():
     pool = pooled([(3000.0, 0.008)] * 12, [(1500.0, 0.0082)] * 12)
 
-    assert of_disks(pool) is Culprit.VM
+    assert of_disks(pool, 1.0) is Culprit.VM
 
 
 def test_a_member_held_back_by_its_own_told_limit_shares_no_queue_however_alike_they_wait():
     pool = pooled([(3000.0, 0.008)] * 12, [(1500.0, 0.0082)] * 12, told={"sd0"})
 
-    assert of_disks(pool) is not Culprit.VM
+    assert of_disks(pool, 1.0) is not Culprit.VM
+
+
+def test_a_level_kept_while_the_sum_moves_is_a_disks_own_after_as_many_seconds_of_long_blocks():
+    """Three blocks of five seconds are more than six of one."""
+    pool = pooled([(500.0, 0.03)] * 3, [(2000.0, 0.008), (1000.0, 0.016), (1500.0, 0.01)])
+    watched = pool.members[0].watched
+
+    assert standing_alone(watched, pool, 1.0) is None
+    assert standing_alone(watched, pool, 5.0) == (Dimension.IOPS, pytest.approx(500.0))
 
 
 def test_one_request_at_a_time_that_waits_as_long_as_a_deep_sibling_shares_its_queue():
     pool = pooled([(3200.0, 0.088)] * 16, [(11.0, 0.09)] * 16)
 
-    assert of_disks(pool) is Culprit.VM
+    assert of_disks(pool, 1.0) is Culprit.VM
 
 
 def test_what_a_disk_asked_now_and_then_has_shown_holds_while_its_siblings_queue_stands():
@@ -108,9 +125,9 @@ def test_what_a_disk_asked_now_and_then_has_shown_holds_while_its_siblings_queue
     busy, free = [(56.0, 0.072)] * 20, [(100.0, 0.002)] * 2
     seldom = [(7.0, 0.071) if n % 8 == 0 else (0.0, 0.0) for n in range(20)]
 
-    assert of_disks(pooled(busy, seldom)) is Culprit.VM
+    assert of_disks(pooled(busy, seldom), 1.0) is Culprit.VM
     again = pooled([*busy, *free, *busy[:6]], [*seldom, *[(0.0, 0.0)] * 8])
-    assert of_disks(again) is Culprit.EITHER
+    assert of_disks(again, 1.0) is Culprit.EITHER
 
 
 def test_a_disk_asked_now_and_then_that_is_served_at_once_takes_back_what_it_has_shown():
@@ -118,7 +135,7 @@ def test_a_disk_asked_now_and_then_that_is_served_at_once_takes_back_what_it_has
         (7.0, 0.071) if n == 8 else (7.0, 0.002) if n == 16 else (0.0, 0.0) for n in range(20)
     ]
 
-    assert of_disks(pooled([(56.0, 0.072)] * 20, seldom)) is Culprit.EITHER
+    assert of_disks(pooled([(56.0, 0.072)] * 20, seldom), 1.0) is Culprit.EITHER
 
 
 def test_a_disk_of_which_no_request_is_answered_yet_waits_in_its_siblings_queue():
@@ -126,7 +143,7 @@ def test_a_disk_of_which_no_request_is_answered_yet_waits_in_its_siblings_queue(
     seldom = [(1.0, 2.3) if n % 3 == 0 else (0.0, 0.0) for n in range(18)]
     pool = pooled([(110.0, 2.32)] * 18, seldom, in_flight=1)
 
-    assert of_disks(pool) is Culprit.VM
+    assert of_disks(pool, 1.0) is Culprit.VM
 
 
 def test_blocks_in_which_nothing_is_answered_do_not_end_a_queue_of_several_disks():
@@ -140,7 +157,7 @@ def test_blocks_in_which_nothing_is_answered_do_not_end_a_queue_of_several_disks
 def test_one_request_at_a_time_that_is_served_at_once_proves_nothing():
     pool = pooled([(3200.0, 0.088)] * 16, [(300.0, 0.002)] * 16)
 
-    assert of_disks(pool) is Culprit.EITHER
+    assert of_disks(pool, 1.0) is Culprit.EITHER
 
 
 def test_members_of_a_stripe_are_one_wait_the_longest():
@@ -154,11 +171,11 @@ def test_members_of_a_stripe_are_one_wait_the_longest():
 def test_unequal_delays_and_flat_rates_are_each_disks_own():
     pool = pooled([(500.0, 0.032)] * 12, [(500.0, 0.128)] * 12)
 
-    assert of_disks(pool) is Culprit.DISK
+    assert of_disks(pool, 1.0) is Culprit.DISK
 
 
 def test_with_one_busy_disk_nobody_can_tell():
-    assert of_disks(pooled([(500.0, 0.032)] * 12)) is Culprit.EITHER
+    assert of_disks(pooled([(500.0, 0.032)] * 12), 1.0) is Culprit.EITHER
 
 
 def test_a_disk_that_waits_much_longer_than_its_siblings_has_a_reason_of_its_own():

@@ -335,6 +335,7 @@ def test_a_lower_level_than_was_free_before_needs_long_and_flat_evidence():
 
     assert not told([*free, *held(count=12)]).on
     assert told([*free, *held(count=40)]).on
+    assert told([*free, *held(count=6)], seconds=5.0).on
 
 
 def test_a_limit_met_before_is_known_again_at_once():

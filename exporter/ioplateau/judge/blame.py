@@ -9,7 +9,7 @@ from ioplateau.judge import parameters as number
 from ioplateau.judge.case import Case
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import STRONG, WatchedFlow
-from ioplateau.judge.window import level
+from ioplateau.judge.window import blocks_in, level
 from ioplateau.judge.witness import ClientWitness
 from ioplateau.limits.budgets import BudgetKey, Dimension, FlowKey, Kind
 
@@ -22,28 +22,28 @@ class Culprit(Enum):
     EITHER = "disk or VM"
 
 
-def of_disks(pool: Pool) -> Culprit:
+def of_disks(pool: Pool, dt: float) -> Culprit:
     """Disks that wait, no known limit reached: one cap over all, or each its own?"""
     if pool.waiting_members <= 1 and not pool.alike:
         return Culprit.EITHER if pool.waiting_members else Culprit.DISK
-    if pool.is_locked or pool.alike or _is_flatter_than_its_disks(pool):
+    if pool.is_locked or pool.alike or _is_flatter_than_its_disks(pool, dt):
         return Culprit.VM
     if pool.waiting_members > 2:
         levels = [pool.level_of(each) for each in (Dimension.IOPS, Dimension.THROUGHPUT)]
         flat = min(levels, key=lambda each: each.spread)
-        if flat.spread <= number.RIPPLE and flat.count >= 2 * number.LEVEL_LEAST:
+        if flat.spread <= number.RIPPLE and flat.count >= blocks_in(2 * number.LEVEL_LEAST, dt):
             return Culprit.VM
     return Culprit.DISK
 
 
-def _is_flatter_than_its_disks(pool: Pool) -> bool:
+def _is_flatter_than_its_disks(pool: Pool, dt: float) -> bool:
     """Whether the sum stands still while none of the disks that wait does: at a limit of its own a
     disk would, and the other members of its stripe come and go by chance.
     """
     waiting = [member.watched for member in pool.moving if member.watched.queue >= STRONG]
     for dimension in (Dimension.IOPS, Dimension.THROUGHPUT):
         whole = pool.level_of(dimension)
-        if len(waiting) > 1 and whole.count >= 2 * number.LEVEL_LEAST:
+        if len(waiting) > 1 and whole.count >= blocks_in(2 * number.LEVEL_LEAST, dt):
             flattest = min([watched.level_of(dimension).spread for watched in waiting])
             if flattest > number.RIPPLE and whole.spread <= 0.5 * flattest:
                 return True
@@ -97,17 +97,18 @@ def in_one_queue(pool: Pool, disks: Mapping[BudgetKey, Case]) -> set[str]:
     return found
 
 
-def standing_alone(watched: WatchedFlow, pool: Pool) -> tuple[Dimension, float] | None:
+def standing_alone(watched: WatchedFlow, pool: Pool, dt: float) -> tuple[Dimension, float] | None:
     """The level at which a disk waits while what its siblings do moves, in operations and in bytes, by
     more than their sum would ripple at a limit: of one that they shared, its part would move, too.
     """
     most = min(watched.queued, len(pool.values_of(Dimension.IOPS)))
-    if most < 2 * number.LEVEL_LEAST:
+    least = blocks_in(2 * number.LEVEL_LEAST, dt)
+    if most < least:
         return None
     for dimension in (Dimension.IOPS, Dimension.THROUGHPUT):
         own = watched.level_of(dimension)
         count = min(own.count, most)
-        if count < 2 * number.LEVEL_LEAST or own.spread > number.RIPPLE:
+        if count < least or own.spread > number.RIPPLE:
             continue
         if all(
             _move_beside(watched.values_of(each)[-count:], pool.values_of(each)[-count:])

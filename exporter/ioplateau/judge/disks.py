@@ -215,7 +215,7 @@ class DiskJudge:
                 if _misfit(claim.smooth / claim.value - 1) <= worst
             }
             if self._learn and key.kind is Kind.VM_UNCACHED and fit > number.OFF_LIMIT:
-                self._own = self._standing_alone(pool)
+                self._own = self._standing_alone(pool, dt)
                 told |= self._own
             explained = set(told)
             # What a disk was thought to have learned explains nothing at the lane's known limit.
@@ -237,7 +237,7 @@ class DiskJudge:
                     del bound[disk]
         return lanes
 
-    def _standing_alone(self, pool: Pool) -> set[str]:
+    def _standing_alone(self, pool: Pool, dt: float) -> set[str]:
         """Disks that wait at a level which is no part of what all disks share: it stands while their
         sum moves, or has done so before, there or at a sibling.
         """
@@ -246,7 +246,7 @@ class DiskJudge:
             watched = member.watched
             if watched.queue < STRONG or not (member.reads and member.writes):
                 continue
-            alone = standing_alone(watched, pool)
+            alone = standing_alone(watched, pool, dt)
             if alone is not None and not any(is_same(alone, own) for own in self._own_levels):
                 self._own_levels.append(alone)
                 del self._own_levels[: -number.SUM_BLOCKS]
@@ -286,7 +286,7 @@ class DiskJudge:
                 # What stands close to a told limit is likelier that limit, told wrong, than a disk's.
                 is_told_wrong = _nearest(case) <= number.STEP
                 is_close = is_close or is_told_wrong
-                who = Culprit.VM if is_told_wrong else of_disks(pool)
+                who = Culprit.VM if is_told_wrong else of_disks(pool, dt)
             if is_one_queue(case, self._disks):
                 shared |= in_one_queue(pool, self._disks)
             if pool.queue >= STRONG and culprit is not Culprit.VM:

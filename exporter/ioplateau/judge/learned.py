@@ -23,6 +23,7 @@ from ioplateau.judge.window import (
     Level,
     Recent,
     between,
+    blocks_in,
     counted_spread,
     is_straight,
     level,
@@ -409,7 +410,8 @@ class Plateau:
         dimension, held = _flatter(drawn, *self._of_stretch(drawn))
         count = min(held.count, drawn.queued)
         deep = _is_deep(drawn)
-        if drawn.is_locked and count >= 2 * number.LEVEL_LEAST and held.spread <= number.OFF_LEVEL:
+        least = blocks_in(2 * number.LEVEL_LEAST, dt)
+        if drawn.is_locked and count >= least and held.spread <= number.OFF_LEVEL:
             return Evidence(1.0, dimension, held.mean)  # no application moves like that
         if count < number.LEVEL_LEAST or self.is_elsewhere(dimension, held.mean):
             return None
@@ -421,7 +423,7 @@ class Plateau:
             owed = makes_up([regime(drawn.values_of(dimension)[-drawn.queued :])], dt)
             if found + _news(owed, doubts) < asked and not (owed and _is_steady(drawn, held)):
                 return None
-        if self._is_vetoed(drawn, dimension, held):
+        if self._is_vetoed(drawn, dt, dimension, held):
             return None
         if _rate(drawn, dimension) > (1 + number.STEP) * held.mean:
             return None  # what stands at a limit may dip below it, not rise above
@@ -462,7 +464,7 @@ class Plateau:
         if not value or found < self._asked(drawn, dt, doubts, dimension, value):
             return None
         held = Level(value, number.RIPPLE, number.LEVEL_LEAST)
-        return None if self._is_vetoed(drawn, dimension, held) else evidence
+        return None if self._is_vetoed(drawn, dt, dimension, held) else evidence
 
     def _visited(self, drawn: Drawn) -> tuple[float, Evidence]:
         """Log-odds of a level to which the rate came back again and again, and not to those beside it:
@@ -534,10 +536,10 @@ class Plateau:
         """How flat the blocks are that waited and came near to what is drawn now."""
         return level([*chain.from_iterable(self._near(dimension, _rate(drawn, dimension)))])
 
-    def _is_vetoed(self, drawn: Drawn, dimension: Dimension, level: Level) -> bool:
+    def _is_vetoed(self, drawn: Drawn, dt: float, dimension: Dimension, level: Level) -> bool:
         """Whether this level may be the application's own, on a device that became slow."""
         operations = drawn.level_of(Dimension.IOPS).mean
-        same = number.SAME_LEVEL
+        same, long = number.SAME_LEVEL, blocks_in(2 * number.SUM_BLOCKS, dt)
         free = [each for each in self._free if abs(operations / each.value - 1) <= same]
         # A demand that moves passes any level; an application's own is where it is for long.
         is_own = sum([each.seconds for each in free]) >= number.PART_WAITING * self._free_seconds
@@ -545,16 +547,14 @@ class Plateau:
             return True
         if is_own and free:
             latency = drawn.flat_latency()
-            if latency.count >= 2 * number.SUM_BLOCKS and latency.spread <= number.STANDING:
+            if latency.count >= long and latency.spread <= number.STANDING:
                 return False
             latencies = drawn.recent_latency.values
-            return len(latencies) < 2 * number.SUM_BLOCKS or not is_straight(
-                latencies, number.STANDING
-            )
+            return len(latencies) < long or not is_straight(latencies, number.STANDING)
         highest = self._highest[dimension]
         if highest and level.mean < (1 - number.OFF_LEVEL) * highest:
             flat = number.SAME_LEVEL if drawn.queue is DEEP else number.RIPPLE
-            return drawn.queued < 2 * number.SUM_BLOCKS or level.spread > flat
+            return drawn.queued < long or level.spread > flat
         return False
 
     def _learn_free(self, drawn: Drawn, dt: float) -> None:

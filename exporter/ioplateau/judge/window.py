@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from math import dist, log, sqrt
+from math import ceil, dist, log, sqrt
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.flows import FlowTick
@@ -109,6 +109,11 @@ class Recent:
     def forget(self) -> None:
         """Begin anew."""
         self.values.clear()
+
+
+def blocks_in(seconds: int, dt: float) -> int:
+    """Blocks of dt seconds that say as much as so many of a second each: a level is of three at least."""
+    return max(number.LEVEL_LEAST, min(seconds, ceil(seconds / dt)))
 
 
 def regime(values: Sequence[float]) -> Sequence[float]:
