@@ -162,5 +162,3 @@ GROUP_GAIN = 0.8
 
 # Bound by latency: share of time that is busy, and requests outstanding.
 LATENCY_BUSY = 0.75
-# The most an excess is told as.
-MOST_EXCESS = 1000.0

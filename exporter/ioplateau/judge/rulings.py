@@ -140,7 +140,7 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
         "bytes_per_second": drawn.bytes,
         "outstanding": outstanding,
         "waiting": waiting,
-        "excess_latency_ratio": min(drawn.excess, number.MOST_EXCESS),
+        "excess_latency_ratio": min(drawn.excess, words.MOST_EXCESS),
     }
     base = max(0.0, outstanding - waiting)
     if operations > 0 and isinstance(drawn, WatchedFlow):
@@ -154,7 +154,7 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
         if base > 0 and ruling.dimension is not Dimension.SLOTS:
             # Little's law backwards: what the same requests would do at the floor's latency.
             # https://doi.org/10.1287/opre.9.3.383
-            demand = max(1.0, min(outstanding / base, number.MOST_EXCESS))
+            demand = max(1.0, min(outstanding / base, words.MOST_EXCESS))
     elif case.claims:
         share = max([claim.reached for claim in case.claims])
     return Verdict(

@@ -25,6 +25,7 @@ MANY_TIMES = 3  # beyond it nobody sizes by the figure
 # Off a limit by more than limits are documented and counted wrong, as a share; requests that wait on
 # average; a rate that is not flat, as a share, seen over so many blocks.
 OFF, FEW_WAITING, RESTLESS, BLOCKS = 0.05, 0.5, 0.1, 3
+MOST_EXCESS = 1000.0  # the most that an excess is told as: it may have no end
 LITTLE_PRESSURE = 0.1  # share of the time in which tasks wait anyway
 
 
