@@ -84,8 +84,9 @@ SETTLED_SECONDS = 5.0
 # Ripple of a limiter over one block; twice as much an application has at its own pace. Measured
 # (tests/helpers/limit_matrix.py): 0.1 to 2 %.
 RIPPLE = 0.012
-# The same level, of a ceiling met before, or of one held freely.
-SAME_LEVEL = 0.017
+# The same level, of a ceiling met before, or of one held freely: within a step in which levels are told
+# apart, and a limiter's ripple on top. Computed from both.
+SAME_LEVEL = STANDING + RIPPLE
 # A change of this size, twice in a row, begins another level; what rises so far above one does not
 # stand at a limit: less may come on top. A filer answers some reads from memory (measured:
 # tests/machines, NFS), and blk-throttle enforces in slices of 100 ms, which two readings cut anywhere.
