@@ -7,6 +7,7 @@ configuration error.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -300,6 +301,8 @@ def _add(
 
 
 def _serve(options: argparse.Namespace, settings: Settings) -> int:
+    gc.collect()  # the parser of the command line, while there is little else to look through
+    gc.disable()  # until the loop begins: what is imported from here on stays
     from ioplateau import config, logs
     from ioplateau.config import ConfigurationError
     from ioplateau.run import cataloguefiles, serve

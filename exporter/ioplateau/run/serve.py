@@ -123,8 +123,8 @@ class Daemon:
             # it, and to look for cycles takes time for each object that is new. A thousand disks and
             # mounts make 5,000 a tick that stay until the next scrape; below this it looked each
             # fourth tick, a fourteenth of all our time. A defect may leave cycles, so it is not off.
-            gc.collect()  # the parser of the command line, for one
             gc.freeze()
+            gc.enable()  # the command line has it off while modules are imported
             gc.set_threshold(100_000, 10, 10)
             self._loop.run()
             self._systemd.stopping()
