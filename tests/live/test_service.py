@@ -207,7 +207,7 @@ def _the_server_dies(of: Machines) -> None:
 def _hung(of: Machines) -> None:
     of.guest.run("kill -STOP $(systemctl show -P MainPID ioplateau)")
     of.until_running(restarts=1)
-    of.note("hung", "journalctl -u ioplateau -o cat --no-pager | tail -n 12")
+    of.note("hung", "journalctl -u ioplateau -o cat --no-pager | tail -n 40")
     of.note("after hung", "systemctl is-active ioplateau; ls -l /var/lib/private/ioplateau")
 
 
