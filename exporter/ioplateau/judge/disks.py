@@ -406,10 +406,6 @@ def _waiting(pool: Pool) -> tuple[FlowKey, ...]:
     return tuple([FlowKey("disk", m.name) for m in pool.moving if m.watched.queue >= STRONG])
 
 
-def _burst(claim: Claim) -> float:
-    return claim.limit.burst.rate if claim.limit.burst is not None else 0.0
-
-
 def _misfit(off: float) -> float:
     """A rate off a limit by this share, as it speaks against that limit. What is missing counts twice:
     a provider enforces what was sold, or some percent more.
@@ -422,7 +418,7 @@ def _offs(case: Case) -> list[float]:
     return [
         case.rate_of(c.limit.dimension, c.limit.direction) / value - 1
         for c in case.claims
-        for value in ((c.limit.value, _burst(c)) if c.limit.burst else (c.limit.value,))
+        for value in c.values
     ] or [1.0]
 
 

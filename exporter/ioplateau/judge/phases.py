@@ -96,9 +96,15 @@ class Claim:
         return self.belief.held
 
     @property
+    def values(self) -> tuple[float, ...]:
+        """Base and burst."""
+        burst = self.limit.burst
+        return (self.limit.value,) if burst is None else (self.limit.value, burst.rate)
+
+    @property
     def is_outgrown(self) -> bool:
         """Whether more is done than it allows, base and burst: then it was told wrong."""
-        most = max(self._values())
+        most = max(self.values)
         return self.smooth > (1 + number.OFF_LEVEL + self.limit.tolerance) * most
 
     def step(self, rate: float, dt: float, signs: Signs) -> None:
@@ -162,7 +168,7 @@ class Claim:
         slack = self.limit.tolerance
         # Another limit that holds these requests back moves them about.
         is_own = not signs.elsewhere or _is_flat(signs.level)
-        for value in self._values():
+        for value in self.values:
             if is_own:
                 low = value * (1 - number.OFF_LIMIT - slack)
                 high = value * (1 + number.OFF_LIMIT + slack + signs.extra)
@@ -173,11 +179,6 @@ class Claim:
             if self._conforms(value, signs):
                 return value
         return None
-
-    def _values(self) -> tuple[float, ...]:
-        """Base and burst."""
-        burst = self.limit.burst
-        return (self.limit.value,) if burst is None else (self.limit.value, burst.rate)
 
     def _conforms(self, value: float, signs: Signs) -> bool:
         """Whether what was done since requests wait followed a limit's line up to now."""
