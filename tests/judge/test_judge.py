@@ -275,6 +275,57 @@ def test_a_level_that_two_disks_divide_is_the_vms(seed):
     assert said[40:60] == [[VM]] * 20
 
 
+def three_disks(seed, *, vm):
+    """One disk at a limit of its own, one that has what is left of the VM's, and from second 30 on a third
+    at a limit of its own, for which the second one makes room; vm False: its application asks less
+    instead. Who is throttled, second by second.
+    """
+    r = random.Random(seed)
+    total, floor = r.uniform(2000, 15000), r.uniform(0.0008, 0.002)
+    first, third = total * r.uniform(0.4, 0.6), total * r.uniform(0.05, 0.2)
+    # They wait in queues of their own: the first one much longer.
+    depths = [round(each * total * floor) + r.randint(8, 16) for each in (12, 3, 3)]
+    disks = [FlowKey("disk", name) for name in ("sda", "sdb", "sdc")]
+    keys = [BudgetKey(Kind.DISK, flow.name) for flow in disks]
+    budgets = {key: Budget(key, (flow,)) for key, flow in zip(keys, disks, strict=True)}
+    budgets[VM] = Budget(VM, tuple(disks))
+    judge, said = Judge(), []
+    for number in range(60):
+        flows = dict.fromkeys(disks, tick(0.02 * total, floor))
+        if number >= 6:
+            shares = (
+                (first, total - first, 0.0)
+                if number < 30
+                else (first, total - first - third, third)
+            )
+            one, two, three = [share * (1 + r.uniform(-0.003, 0.003)) for share in shares]
+            wait = depths[1] / (two if vm or number < 30 else total - first)
+            flows = {
+                disks[0]: tick(one, depths[0] / one),
+                disks[1]: tick(two, wait),
+                disks[2]: tick(three, depths[2] / three if three else 0.0),
+            }
+        verdicts = judge.observe(100.0 + number, 1.0, budgets, flows)
+        said.append([key for key in verdicts if verdicts[key].word is Word.THROTTLED])
+    return keys, said
+
+
+@pytest.mark.parametrize("seed", [91, 92, 93, 94])
+def test_a_disk_that_makes_room_for_another_while_the_sum_stands_is_held_by_the_vm(seed):
+    """Two disks that stand may each be at a limit of its own, until one of them gives way."""
+    keys, said = three_disks(seed, vm=True)
+
+    assert said[28] == keys[:2]
+    assert all(VM in held and keys[1] not in held for held in said[42:])
+
+
+@pytest.mark.parametrize("seed", [91, 92, 93, 94])
+def test_a_disk_that_is_asked_less_while_another_is_asked_more_is_not_held_by_the_vm(seed):
+    _, said = three_disks(seed, vm=False)
+
+    assert not any(VM in held for held in said)
+
+
 @pytest.mark.parametrize("seed", [85, 86, 87])
 def test_of_two_told_limits_that_are_near_a_rate_it_is_at_the_one_it_is_not_below(seed):
     """Limits are enforced a little above what is sold, and not below."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from operator import mul
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.case import Case
@@ -124,6 +125,36 @@ def _move_beside(mine: Sequence[float], all_: Sequence[float]) -> bool:
     others = level([total - part for total, part in zip(all_, mine, strict=True)])
     least = number.OFF_LEVEL
     return whole.spread >= least and others.spread * others.mean >= least * whole.mean
+
+
+def gives_way(watched: WatchedFlow, pool: Pool) -> tuple[Dimension, float] | None:
+    """The sum that stands while a disk which waits goes over to another level, as its siblings take
+    from it what they gain, or leave it what they lose: at a limit of its own a disk does neither.
+    """
+    half = number.LEVEL_LEAST  # blocks of a level before, and of one after
+    least = 2 * half
+    if watched.queued < least:
+        return None
+    rates, waits = (
+        watched.values_of(Dimension.IOPS)[-least:],
+        watched.recent_latency.values[-least:],
+    )
+    asked = [*map(mul, rates, waits)]  # at a time (Little's law)
+    before, after = sum(asked[:half]), sum(asked[-half:])
+    if abs(after - before) > number.OFF_LEVEL * before:
+        return None
+    for dimension in (Dimension.IOPS, Dimension.THROUGHPUT):
+        mine, all_ = watched.values_of(dimension)[-least:], pool.values_of(dimension)[-least:]
+        moved = abs(sum(mine[:half]) - sum(mine[-half:]))
+        moved_together = abs(sum(all_[:half]) - sum(all_[-half:]))
+        if (
+            moved >= number.OFF_LEVEL * sum(mine[-half:])
+            and moved >= 2 * number.RIPPLE * sum(all_[-half:])
+            and moved_together <= number.LITTLE * moved
+            and (whole := level(all_)).spread <= number.RIPPLE
+        ):
+            return dimension, whole.mean
+    return None
 
 
 def stands_at(watched: WatchedFlow, levels: Iterable[tuple[Dimension, float]]) -> bool:

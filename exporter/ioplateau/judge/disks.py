@@ -8,6 +8,7 @@ from ioplateau.judge import parameters as number
 from ioplateau.judge.blame import (
     Culprit,
     ceilings_met,
+    gives_way,
     in_one_queue,
     is_apart,
     is_one_queue,
@@ -52,6 +53,9 @@ class DiskJudge:
         # Levels that some disk kept while the sum of all moved: disks are often bought alike.
         self._own_levels: list[tuple[Dimension, float]] = []
         self._own: set[str] = set()  # disks at one of them, in this block
+        # Sums that stood while a disk that waited gave way to another, and who did while this one stands.
+        self._shared_sums: list[tuple[Dimension, float]] = []
+        self._gave_way: set[str] = set()
 
     # -- who sits here
 
@@ -217,10 +221,12 @@ class DiskJudge:
             if self._learn and key.kind is Kind.VM_UNCACHED and fit > number.OFF_LIMIT:
                 self._own = self._standing_alone(pool, dt)
                 told |= self._own
+                self._note_shared(pool)
             explained = set(told)
             # What a disk was thought to have learned explains nothing at the lane's known limit.
             if fit > number.OFF_LIMIT and not is_one_queue(case, self._disks):
                 explained.update(disk.name for disk, own in awake.items() if own.plateau.on)
+                explained -= self._gave_way
             pool.weigh(dt, explained, told)
             claim = case.weigh_claims(
                 dt,
@@ -254,6 +260,27 @@ class DiskJudge:
                 found.add(member.name)
         return found
 
+    def _note_shared(self, pool: Pool) -> None:
+        """Note which disks that wait give way to others, or take from them, while the sum of all stands:
+        it is the sum that is held.
+        """
+        if not self._is_shared(pool):
+            self._gave_way = set()
+        for member in pool.moving if len(pool.moving) > 1 else ():
+            watched = member.watched
+            alone = member.reads and member.writes and member.name not in self._stripe_of
+            if not alone or (shared := gives_way(watched, pool)) is None:
+                continue
+            if not any(is_same(shared, known) for known in self._shared_sums):
+                self._shared_sums.append(shared)
+                del self._shared_sums[: -number.SUM_BLOCKS]
+            self._gave_way.add(member.name)
+
+    def _is_shared(self, pool: Pool) -> bool:
+        """Whether the sum is where it stood as a disk gave way to others."""
+        rates = (Dimension.IOPS, pool.operations), (Dimension.THROUGHPUT, pool.bytes)
+        return any(is_same(rate, shared) for shared in self._shared_sums for rate in rates)
+
     def _all_at_their_own(self, pool: Pool) -> bool:
         """Whether every disk that waits stands at a limit of its own."""
         waiting = [m.name for m in pool.moving if m.watched.queue >= STRONG]
@@ -286,7 +313,8 @@ class DiskJudge:
                 # What stands close to a told limit is likelier that limit, told wrong, than a disk's.
                 is_told_wrong = _nearest(case) <= number.STEP
                 is_close = is_close or is_told_wrong
-                who = Culprit.VM if is_told_wrong else of_disks(pool, dt)
+                is_vms = is_told_wrong or self._is_shared(pool)
+                who = Culprit.VM if is_vms else of_disks(pool, dt)
             if is_one_queue(case, self._disks):
                 shared |= in_one_queue(pool, self._disks)
             if pool.queue >= STRONG and culprit is not Culprit.VM:
