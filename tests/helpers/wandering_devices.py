@@ -205,6 +205,38 @@ def throttled_seconds(
     return found
 
 
+def vm_throttled_seconds(seed: int, *, interval: int = 1, seconds: int = SECONDS) -> list[int]:
+    """In which seconds of two to four such disks at once, each of any local kind, the judge says that the
+    VM is throttled, of which no limit is known. interval: seconds between two looks.
+    """
+    draw = random.Random(f"together {seed}")
+    local = [kind for name, kind in KINDS.items() if name != "far server"]
+    devices = [draw.choice(local)(draw) for _ in range(draw.randint(2, 4))]
+    flows = [FlowKey("disk", f"sd{'cdef'[place]}") for place in range(len(devices))]
+    keys = [BudgetKey(Kind.DISK, flow.name) for flow in flows]
+    lane = BudgetKey(Kind.VM_UNCACHED, "vm")
+    budgets = {key: Budget(key, (flow,)) for key, flow in zip(keys, flows, strict=True)}
+    budgets[lane] = Budget(lane, tuple(flows))
+    judge, at = Judge(), 1000.0
+    light = [draw.uniform(15, 60) for _ in devices]
+    found: list[int] = []
+    judge.observe(at, None, budgets, {}, Witness())
+    for second in range(0, seconds, interval):
+        at += interval
+        ticks: dict[FlowKey, FlowTick | None] = {}
+        for flow, device, until in zip(flows, devices, light, strict=True):
+            rate = sum([next(device.pace) for _ in range(interval)]) / interval
+            depth = float(device.depth)
+            if second < until:  # one at a time, and not all the time
+                depth = draw.uniform(0.2, 0.6)
+                rate = depth / (device.unloaded_seconds * draw.gauss(1, 0.05))
+            ticks[flow] = _tick(device, rate, depth)._replace(elapsed_seconds=float(interval))
+        verdicts = judge.observe(at, float(interval), budgets, ticks, Witness())
+        if verdicts[lane].word is Word.THROTTLED:
+            found.append(second)
+    return found
+
+
 def _flow(device: Device) -> tuple[FlowKey, BudgetKey]:
     if device.is_remote:
         return FlowKey("nfs", "/mnt/far"), BudgetKey(Kind.VOLUME, "/mnt/far")

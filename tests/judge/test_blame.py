@@ -93,6 +93,16 @@ def test_a_member_that_stands_by_itself_holds_back_its_stripe(seed):
     assert of_disks(striped(seed, own=True), 1.0) is not Culprit.VM
 
 
+@pytest.mark.parametrize("seed", [77, 78, 79, 80])
+def test_a_sum_that_is_as_smooth_as_that_of_many_by_themselves_is_not_the_vms(seed):
+    """Four disks ripple by a percent each, so that their sum does by half of one."""
+    r = random.Random(seed)
+    paces = [(r.uniform(300, 2000), r.uniform(0.02, 0.03) * 2**place) for place in range(4)]
+    histories = [[(pace * r.gauss(1, 0.01), wait) for _ in range(16)] for pace, wait in paces]
+
+    assert of_disks(pooled(*histories), 1.0) is Culprit.DISK
+
+
 def test_one_queue_has_one_delay():
     pool = pooled([(3000.0, 0.008)] * 12, [(1500.0, 0.0082)] * 12)
 

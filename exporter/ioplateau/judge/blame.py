@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from math import log, sqrt
 from operator import mul
 
 from ioplateau.judge import parameters as number
@@ -27,9 +29,10 @@ def of_disks(pool: Pool, dt: float) -> Culprit:
     """Disks that wait, no known limit reached: one cap over all, or each its own?"""
     if pool.waiting_members <= 1 and not pool.alike:
         return Culprit.EITHER if pool.waiting_members else Culprit.DISK
-    if pool.is_locked or pool.alike or _is_flatter_than_its_disks(pool, dt):
+    if pool.is_locked or pool.alike or _is_flatter_than_its_disks(pool):
         return Culprit.VM
-    if pool.waiting_members > 2:
+    if pool.waiting_members > 2 and pool.waiting_groups == 1:
+        # A stripe of which most members wait, and not one.
         levels = [pool.level_of(each) for each in (Dimension.IOPS, Dimension.THROUGHPUT)]
         flat = min(levels, key=lambda each: each.spread)
         if flat.spread <= number.RIPPLE and flat.count >= blocks_in(2 * number.LEVEL_LEAST, dt):
@@ -37,17 +40,22 @@ def of_disks(pool: Pool, dt: float) -> Culprit:
     return Culprit.DISK
 
 
-def _is_flatter_than_its_disks(pool: Pool, dt: float) -> bool:
-    """Whether the sum stands still while none of the disks that wait does: at a limit of its own a
-    disk would, and the other members of its stripe come and go by chance.
+def _is_flatter_than_its_disks(pool: Pool) -> bool:
+    """Whether the sum moves less than it would if each disk that waits moved by itself, as disks at limits
+    of their own do, also where they are of one stripe: log-odds of two variances against one, by
+    likelihoods of normal values.
     """
     waiting = [member.watched for member in pool.moving if member.watched.queue >= STRONG]
     for dimension in (Dimension.IOPS, Dimension.THROUGHPUT):
         whole = pool.level_of(dimension)
-        if len(waiting) > 1 and whole.count >= blocks_in(2 * number.LEVEL_LEAST, dt):
-            flattest = min([watched.level_of(dimension).spread for watched in waiting])
-            if flattest > number.RIPPLE and whole.spread <= 0.5 * flattest:
-                return True
+        parts = [watched.level_of(dimension) for watched in waiting]
+        count = min([whole.count, *[part.count for part in parts]])
+        apart = sum([(part.spread * part.mean) ** 2 for part in parts])
+        if len(parts) < 2 or count < number.LEVEL_LEAST or not apart:
+            continue
+        ratio = max((whole.spread * whole.mean) ** 2 / apart, sys.float_info.epsilon)
+        if ratio < 1 and (count - 1) * log((1 + ratio) / (2 * sqrt(ratio))) > number.ASKED_DOUBT:
+            return True
     return False
 
 

@@ -324,6 +324,7 @@ class DiskJudge:
                 dt,
                 doubts=case.has_limits_to_beat,
                 allowed=who is Culprit.VM and not lanes,
+                recurs=case.plateau.on or who is not Culprit.DISK or pool.queue < STRONG,
             )
             if case.plateau.on and not lanes:
                 found[key] = None

@@ -10,7 +10,7 @@ import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from math import ceil, exp, inf, log
+from math import ceil, exp, inf, log, sqrt
 from operator import itemgetter, or_
 from typing import NamedTuple, Protocol
 
@@ -59,6 +59,8 @@ class Drawn(Protocol):
 
     @property
     def is_locked(self) -> bool: ...
+    @property
+    def crowd(self) -> float: ...
     def values_of(self, dimension: Dimension) -> list[float]: ...
     def level_of(self, dimension: Dimension) -> Level: ...
     def flat_latency(self) -> Level: ...
@@ -230,12 +232,13 @@ class Plateau:
         doubts: int,
         allowed: bool,
         settled: bool = True,
+        recurs: bool = True,
         hints: Sequence[tuple[Dimension, float]] = (),
     ) -> None:
         """One block in which requests may have waited. doubts: reasons from outside to ask for more
         before something is learned. settled: it was watched for a while without a gap or a stall,
-        so that something new may be learned of it. hints: limits of budgets of
-        the same kind, which may have been bought alike.
+        so that something new may be learned of it. recurs: what was met before may be met again.
+        hints: limits of budgets of the same kind, which may have been bought alike.
         """
         weight = weight_of(drawn, drawn.queue)
         if weight or max(drawn.left, drawn.came) >= 1.0:
@@ -264,7 +267,7 @@ class Plateau:
             and drawn.queue >= STRONG
             and drawn.operations >= number.LEAST_OPERATIONS
         )
-        evidence = self._recurrence(drawn, hints, weight) or (
+        evidence = (recurs and self._recurrence(drawn, dt, hints, weight)) or (
             may_learn and (self._flatness(drawn, dt, doubts) or self._return(drawn, dt, doubts))
         )
         if not evidence:
@@ -337,12 +340,14 @@ class Plateau:
         return found or NO_ENTRIES
 
     def _recurrence(
-        self, drawn: Drawn, hints: Sequence[tuple[Dimension, float]], weight: float
+        self, drawn: Drawn, dt: float, hints: Sequence[tuple[Dimension, float]], weight: float
     ) -> Evidence | None:
         """A level that was a limit before, here or at a sibling, is one again."""
         is_sure = drawn.queued >= 2 or weight >= number.FULL_SECONDS
         same = number.SAME_LEVEL
         for dimension, rate in _rates(drawn):
+            if self._has_met and _passes_by(drawn, dimension, dt):
+                continue
             for value in self._trusted(dimension):
                 if is_sure and abs(rate / value - 1) <= same:
                     return Evidence(weight, dimension, value)
@@ -687,6 +692,16 @@ def _lasts(runs: Sequence[tuple[float, float, float]]) -> bool:
     )
 
 
+def _passes_by(drawn: Drawn, dimension: Dimension, dt: float) -> bool:
+    """Whether requests have waited for long while the rate stood nowhere, not in sum either: then it only
+    passes by the levels at which it was before.
+    """
+    held = drawn.level_of(dimension)
+    if min(held.count, drawn.queued) < number.SUM_BLOCKS or held.spread <= number.SAME_LEVEL:
+        return False
+    return not makes_up([regime(drawn.values_of(dimension)[-drawn.queued :])], dt)
+
+
 def _is_deep(drawn: Drawn) -> bool:
     """Few at a time can not be many that wait: then it is the time they wait that tells."""
     return drawn.queue is DEEP or drawn.excess >= number.STEEP
@@ -713,7 +728,8 @@ def _is_flatter(one: Level, other: Level, others: Sequence[float]) -> bool:
 def _odds(drawn: Drawn, spread: float, count: int, dt: float) -> float:
     """Log-odds of a limit against chance, of so many blocks of this spread."""
     # Of few operations one more or less is all that can be told, of a short block when it ended.
-    spread = max(number.SAMPLING_SECONDS / dt, spread, counted_spread(drawn.operations * dt))
+    looks = max(number.SAMPLING_SECONDS / dt, counted_spread(drawn.operations * dt))
+    spread = max(looks, spread * sqrt(drawn.crowd))
     # How much a device ripples is its own, and once known is no news in the next block: the less
     # if by its floor it has about one request in service (utilization law), as a device has that
     # serves one after the other and does all it can. https://doi.org/10.1287/opre.9.3.383

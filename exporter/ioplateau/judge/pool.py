@@ -220,6 +220,21 @@ class Pool(Levels):
         """Whether what one member gains the others lose."""
         return self.together is not None and self.together < number.LITTLE
 
+    @property
+    def waiting_groups(self) -> int:
+        """Of how many stripes, or disks by themselves, those are that wait."""
+        return len({each.group for each in self.moving if each.watched.queue >= STRONG})
+
+    @property
+    def crowd(self) -> float:
+        """How many equals that move by themselves make as smooth a sum: it ripples by the root of so many
+        less than each. Members of one stripe are one.
+        """
+        if self.is_locked or self.active_members < 2:
+            return 1.0
+        squares = sum([operations * operations for operations, _ in self._groups])
+        return max(1.0, self.operations**2 / squares) if squares else 1.0
+
     def _correlate(self, dt: float, told: Container[str]) -> None:
         """Whether the members move against each other (one cap over all) or each by itself."""
         groups = self._groups
@@ -228,7 +243,7 @@ class Pool(Levels):
             rates = now[member.group]
             rates[0] += member.rates[0]
             rates[1] += member.rates[1]
-        weight = min(1.0, dt / number.SETTLED_SECONDS)
+        weight = min(1 / number.LEVEL_LEAST, dt / number.SETTLED_SECONDS)
         self.together = None
         for index, total in enumerate((self.operations, self.bytes)):
             step = total - self._last[index]

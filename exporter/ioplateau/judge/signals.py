@@ -393,6 +393,7 @@ class WatchedFlow(Levels):
     doubtful_operations = doubtful_bytes = 0.0
     is_held = False  # only a sum has members that may wait while it does not
     is_locked = False  # only a sum has members that can move against each other
+    crowd = 1.0
 
     def _is_strong(self) -> bool:
         if self.excess < number.QUEUE_EXCESS:
