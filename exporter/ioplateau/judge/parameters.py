@@ -71,7 +71,8 @@ STANDING = 0.005
 # io_ticks moves in jiffies (document: https://docs.kernel.org/admin-guide/iostats.html); of a block, in
 # which a provider says that more was asked for or TCP that it could not send more; of what is usual,
 # which a server that stalls lets through; of the sum of variances, where a sum of flows has no more:
-# independent flows have all of it, those of a shared cap nothing.
+# independent flows have all of it, those of a shared cap nothing; of what a disk makes room for, which
+# the sum may move by meanwhile.
 LITTLE = 0.08
 # Seconds until something settled: of watching before something new may be learned, of steps before they
 # may be no chance and over which they are averaged, of a mount's rate before it is usual. A sentence
@@ -122,13 +123,14 @@ SAMPLING_SECONDS = 0.003
 RIPPLE_STEPS = 11
 # Log-odds asked of flatness, with a try each second: of chance once in so many hours; more for each
 # doubt (only a guess says "slow"; there are known limits, which must be beaten; calls wait as long as an
-# acknowledgement), and where little waits. A sequential test's bounds: https://doi.org/10.1214/aoms/1177731118
+# acknowledgement; disks may move each by itself), and where little waits. A sequential test's bounds:
+# https://doi.org/10.1214/aoms/1177731118
 ASKED, ASKED_DOUBT, ASKED_SHALLOW = 9.0, 6.0, 2.0
 # What the logarithm of tries adds. Fitted on slow devices without a limit (none of them in 12 h called
 # so, with two seeds).
 TRY_WEIGHT = 1.5
-# Blocks that say something: a stretch at least, a class of requests, a level held freely, a share of
-# hidden reads, a queue that nothing explains (seconds of it).
+# Blocks that say something: a stretch at least, steps over which members are compared, a class of
+# requests, a level held freely, a share of hidden reads, a queue that nothing explains (seconds of it).
 LEVEL_LEAST = 3
 # A limit stands at one level: seconds after which a second of waiting counts half, and what a second at
 # this level is worth against one elsewhere, up to half or twice as high, which asks for log-odds of one
