@@ -194,9 +194,8 @@ def throttled_seconds(
     for second in range(seconds):
         at += 1.0
         rate, depth = next(device.pace), float(device.depth)
-        if second < light:  # one at a time, and not all the time
-            depth = draw.uniform(0.2, 0.6)
-            rate = depth / (device.unloaded_seconds * draw.gauss(1, 0.05))
+        if second < light:
+            rate, depth = _lightly(device, draw)
         tick = _tick(device, rate, depth)
         clients = {"filer": ClientWitness(4, on_wire=round(depth), receives_per_second=rate)}
         verdicts = judge.observe(at, 1.0, budgets, {flow: tick}, Witness(clients=clients))
@@ -227,14 +226,19 @@ def vm_throttled_seconds(seed: int, *, interval: int = 1, seconds: int = SECONDS
         for flow, device, until in zip(flows, devices, light, strict=True):
             rate = sum([next(device.pace) for _ in range(interval)]) / interval
             depth = float(device.depth)
-            if second < until:  # one at a time, and not all the time
-                depth = draw.uniform(0.2, 0.6)
-                rate = depth / (device.unloaded_seconds * draw.gauss(1, 0.05))
+            if second < until:
+                rate, depth = _lightly(device, draw)
             ticks[flow] = _tick(device, rate, depth)._replace(elapsed_seconds=float(interval))
         verdicts = judge.observe(at, float(interval), budgets, ticks, Witness())
         if verdicts[lane].word is Word.THROTTLED:
             found.append(second)
     return found
+
+
+def _lightly(device: Device, draw: random.Random) -> tuple[float, float]:
+    """Rate and requests outstanding where it is asked one at a time, and not all the time."""
+    depth = draw.uniform(0.2, 0.6)
+    return depth / (device.unloaded_seconds * draw.gauss(1, 0.05)), depth
 
 
 def _flow(device: Device) -> tuple[FlowKey, BudgetKey]:

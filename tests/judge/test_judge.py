@@ -44,6 +44,22 @@ def judged(judge, *ticks, at=100.0, witness=None):
     return verdicts[SDA]
 
 
+def throttled_of_disks(seconds):
+    """Disks from sda on that draw on a VM, no limit known: their keys, and who is throttled second by
+    second. seconds: of each, what every disk did.
+    """
+    disks = [FlowKey("disk", f"sd{letter}") for letter in "abc"[: len(seconds[0])]]
+    keys = [BudgetKey(Kind.DISK, flow.name) for flow in disks]
+    budgets = {key: Budget(key, (flow,)) for key, flow in zip(keys, disks, strict=True)}
+    budgets[VM] = Budget(VM, tuple(disks))
+    judge, said = Judge(), []
+    for number, ticks in enumerate(seconds):
+        flows = dict(zip(disks, ticks, strict=True))
+        verdicts = judge.observe(100.0 + number, 1.0, budgets, flows)
+        said.append([key for key in verdicts if verdicts[key].word is Word.THROTTLED])
+    return keys, said
+
+
 CALM = [tick(100.0, 0.002)] * 6
 
 
@@ -210,12 +226,7 @@ def test_one_disk_alone_at_what_the_vm_met_before_is_held_by_the_vm(seed):
     """Three disks wait in one queue; then one of them asks for all of it, whose own limit is above."""
     r = random.Random(seed)
     limit, depth, floor = r.uniform(400, 4000), r.randint(12, 48), r.uniform(0.0008, 0.002)
-    disks = [FlowKey("disk", name) for name in ("sda", "sdb", "sdc")]
-    keys = [BudgetKey(Kind.DISK, flow.name) for flow in disks]
-    budgets = {key: Budget(key, (flow,)) for key, flow in zip(keys, disks, strict=True)}
-    budgets[VM] = Budget(VM, tuple(disks))
-    judge = Judge()
-    said = []
+    seconds = []
     for number in range(60):
         total = limit * (1 + r.uniform(-0.003, 0.003))
         if number < 6:
@@ -227,9 +238,8 @@ def test_one_disk_alone_at_what_the_vm_met_before_is_held_by_the_vm(seed):
             shares, wait = (0.0, 0.0, 0.0), 0.0
         else:
             shares, wait = (0.0, 1.0, 0.0), depth / total
-        flows = {flow: tick(total * share, wait) for flow, share in zip(disks, shares, strict=True)}
-        verdicts = judge.observe(100.0 + number, 1.0, budgets, flows)
-        said.append([key for key in verdicts if verdicts[key].word is Word.THROTTLED])
+        seconds.append([tick(total * share, wait) for share in shares])
+    _, said = throttled_of_disks(seconds)
 
     assert said[30] == [VM]
     assert said[42:] == [[VM]] * 18
@@ -241,20 +251,15 @@ def two_disks(seed, *, vm):
     """
     r = random.Random(seed)
     limit, depth, floor = r.uniform(400, 5000), r.randint(16, 48), r.uniform(0.0008, 0.002)
-    disks = [FlowKey("disk", name) for name in ("sda", "sdb")]
-    keys = [BudgetKey(Kind.DISK, flow.name) for flow in disks]
-    budgets = {key: Budget(key, (flow,)) for key, flow in zip(keys, disks, strict=True)}
-    budgets[VM] = Budget(VM, tuple(disks))
-    judge, said = Judge(), []
+    seconds = []
     for number in range(90):
         asks = (0, 0) if number < 6 or 60 <= number < 66 else (1, 1) if number >= 24 else (1, 0)
-        flows = {}
-        for flow, asked in zip(disks, asks, strict=True):
+        ticks = []
+        for asked in asks:
             rate = limit * (1 + r.uniform(-0.003, 0.003)) / (sum(asks) if vm and asked else 1)
-            flows[flow] = tick(rate, depth / rate) if asked else tick(0.1 * limit, floor)
-        verdicts = judge.observe(100.0 + number, 1.0, budgets, flows)
-        said.append([key for key in verdicts if verdicts[key].word is Word.THROTTLED])
-    return keys, said
+            ticks.append(tick(rate, depth / rate) if asked else tick(0.1 * limit, floor))
+        seconds.append(ticks)
+    return throttled_of_disks(seconds)
 
 
 @pytest.mark.parametrize("seed", [81, 82, 83, 84])
@@ -285,13 +290,9 @@ def three_disks(seed, *, vm):
     first, third = total * r.uniform(0.4, 0.6), total * r.uniform(0.05, 0.2)
     # They wait in queues of their own: the first one much longer.
     depths = [round(each * total * floor) + r.randint(8, 16) for each in (12, 3, 3)]
-    disks = [FlowKey("disk", name) for name in ("sda", "sdb", "sdc")]
-    keys = [BudgetKey(Kind.DISK, flow.name) for flow in disks]
-    budgets = {key: Budget(key, (flow,)) for key, flow in zip(keys, disks, strict=True)}
-    budgets[VM] = Budget(VM, tuple(disks))
-    judge, said = Judge(), []
+    seconds = []
     for number in range(60):
-        flows = dict.fromkeys(disks, tick(0.02 * total, floor))
+        ticks = [tick(0.02 * total, floor)] * 3
         if number >= 6:
             shares = (
                 (first, total - first, 0.0)
@@ -300,14 +301,13 @@ def three_disks(seed, *, vm):
             )
             one, two, three = [share * (1 + r.uniform(-0.003, 0.003)) for share in shares]
             wait = depths[1] / (two if vm or number < 30 else total - first)
-            flows = {
-                disks[0]: tick(one, depths[0] / one),
-                disks[1]: tick(two, wait),
-                disks[2]: tick(three, depths[2] / three if three else 0.0),
-            }
-        verdicts = judge.observe(100.0 + number, 1.0, budgets, flows)
-        said.append([key for key in verdicts if verdicts[key].word is Word.THROTTLED])
-    return keys, said
+            ticks = [
+                tick(one, depths[0] / one),
+                tick(two, wait),
+                tick(three, depths[2] / three if three else 0.0),
+            ]
+        seconds.append(ticks)
+    return throttled_of_disks(seconds)
 
 
 @pytest.mark.parametrize("seed", [91, 92, 93, 94])

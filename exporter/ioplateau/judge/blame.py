@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from math import log, sqrt
@@ -11,7 +10,7 @@ from operator import mul
 from ioplateau.judge import parameters as number
 from ioplateau.judge.case import Case
 from ioplateau.judge.pool import Pool
-from ioplateau.judge.signals import STRONG, WatchedFlow
+from ioplateau.judge.signals import WatchedFlow
 from ioplateau.judge.window import blocks_in, level
 from ioplateau.judge.witness import ClientWitness
 from ioplateau.limits.budgets import BudgetKey, Dimension, FlowKey, Kind
@@ -31,7 +30,7 @@ def of_disks(pool: Pool, dt: float) -> Culprit:
         return Culprit.EITHER if pool.waiting_members else Culprit.DISK
     if pool.is_locked or pool.alike or _is_flatter_than_its_disks(pool):
         return Culprit.VM
-    if pool.waiting_members > 2 and pool.waiting_groups == 1:
+    if pool.waiting_members > 2 and len({each.group for each in pool.those_waiting}) == 1:
         # A stripe of which most members wait, and not one.
         levels = [pool.level_of(each) for each in (Dimension.IOPS, Dimension.THROUGHPUT)]
         flat = min(levels, key=lambda each: each.spread)
@@ -45,16 +44,20 @@ def _is_flatter_than_its_disks(pool: Pool) -> bool:
     of their own do, also where they are of one stripe: log-odds of two variances against one, by
     likelihoods of normal values.
     """
-    waiting = [member.watched for member in pool.moving if member.watched.queue >= STRONG]
+    waiting = [member.watched for member in pool.those_waiting]
+    if len(waiting) < 2:
+        return False
     for dimension in (Dimension.IOPS, Dimension.THROUGHPUT):
         whole = pool.level_of(dimension)
         parts = [watched.level_of(dimension) for watched in waiting]
         count = min([whole.count, *[part.count for part in parts]])
         apart = sum([(part.spread * part.mean) ** 2 for part in parts])
-        if len(parts) < 2 or count < number.LEVEL_LEAST or not apart:
+        if count < number.LEVEL_LEAST or not apart:
             continue
-        ratio = max((whole.spread * whole.mean) ** 2 / apart, sys.float_info.epsilon)
-        if ratio < 1 and (count - 1) * log((1 + ratio) / (2 * sqrt(ratio))) > number.ASKED_DOUBT:
+        ratio = (whole.spread * whole.mean) ** 2 / apart
+        if not ratio or (
+            ratio < 1 and (count - 1) * log((1 + ratio) / (2 * sqrt(ratio))) > number.ASKED_DOUBT
+        ):
             return True
     return False
 

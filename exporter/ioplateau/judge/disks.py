@@ -253,9 +253,8 @@ class DiskJudge:
             if watched.queue < STRONG or not (member.reads and member.writes):
                 continue
             alone = standing_alone(watched, pool, dt)
-            if alone is not None and not any(is_same(alone, own) for own in self._own_levels):
-                self._own_levels.append(alone)
-                del self._own_levels[: -number.SUM_BLOCKS]
+            if alone is not None:
+                _note(self._own_levels, alone)
             if alone is not None or stands_at(watched, self._own_levels):
                 found.add(member.name)
         return found
@@ -271,9 +270,7 @@ class DiskJudge:
             alone = member.reads and member.writes and member.name not in self._stripe_of
             if not alone or (shared := gives_way(watched, pool)) is None:
                 continue
-            if not any(is_same(shared, known) for known in self._shared_sums):
-                self._shared_sums.append(shared)
-                del self._shared_sums[: -number.SUM_BLOCKS]
+            _note(self._shared_sums, shared)
             self._gave_way.add(member.name)
 
     def _is_shared(self, pool: Pool) -> bool:
@@ -283,7 +280,7 @@ class DiskJudge:
 
     def _all_at_their_own(self, pool: Pool) -> bool:
         """Whether every disk that waits stands at a limit of its own."""
-        waiting = [m.name for m in pool.moving if m.watched.queue >= STRONG]
+        waiting = [member.name for member in pool.those_waiting]
         cases = [self._disks.get(BudgetKey(Kind.DISK, name)) for name in waiting]
         return bool(cases) and all(case and _nearest(case) <= number.OFF_LIMIT for case in cases)
 
@@ -432,7 +429,14 @@ def _if_waiting(held: BudgetKey | None, case: Case) -> BudgetKey | None:
 
 
 def _waiting(pool: Pool) -> tuple[FlowKey, ...]:
-    return tuple([FlowKey("disk", m.name) for m in pool.moving if m.watched.queue >= STRONG])
+    return tuple([FlowKey("disk", member.name) for member in pool.those_waiting])
+
+
+def _note(levels: list[tuple[Dimension, float]], level: tuple[Dimension, float]) -> None:
+    """Keep one more level, unless it is known."""
+    if not any(is_same(level, known) for known in levels):
+        levels.append(level)
+        del levels[: -number.SUM_BLOCKS]
 
 
 def _misfit(off: float) -> float:

@@ -346,7 +346,7 @@ class Plateau:
         is_sure = drawn.queued >= 2 or weight >= number.FULL_SECONDS
         same = number.SAME_LEVEL
         for dimension, rate in _rates(drawn):
-            if self._has_met and _passes_by(drawn, dimension, dt):
+            if not self.ceilings[dimension] or _passes_by(drawn, dimension, dt):
                 continue
             for value in self._trusted(dimension):
                 if is_sure and abs(rate / value - 1) <= same:
@@ -425,7 +425,7 @@ class Plateau:
         if not deep:
             asked += number.ASKED_SHALLOW
         if found < asked:
-            owed = makes_up([regime(drawn.values_of(dimension)[-drawn.queued :])], dt)
+            owed = _owed(drawn, dimension, dt)
             if found + _news(owed, doubts) < asked and not (owed and _is_steady(drawn, held)):
                 return None
         if self._is_vetoed(drawn, dt, dimension, held):
@@ -699,7 +699,12 @@ def _passes_by(drawn: Drawn, dimension: Dimension, dt: float) -> bool:
     held = drawn.level_of(dimension)
     if min(held.count, drawn.queued) < number.SUM_BLOCKS or held.spread <= number.SAME_LEVEL:
         return False
-    return not makes_up([regime(drawn.values_of(dimension)[-drawn.queued :])], dt)
+    return not _owed(drawn, dimension, dt)
+
+
+def _owed(drawn: Drawn, dimension: Dimension, dt: float) -> float:
+    """Log-odds that what was done while requests waited keeps to a line in sum."""
+    return makes_up([regime(drawn.values_of(dimension)[-drawn.queued :])], dt)
 
 
 def _is_deep(drawn: Drawn) -> bool:

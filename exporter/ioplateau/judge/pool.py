@@ -221,9 +221,9 @@ class Pool(Levels):
         return self.together is not None and self.together < number.LITTLE
 
     @property
-    def waiting_groups(self) -> int:
-        """Of how many stripes, or disks by themselves, those are that wait."""
-        return len({each.group for each in self.moving if each.watched.queue >= STRONG})
+    def those_waiting(self) -> list[Member]:
+        """The members that wait, whatever explains it."""
+        return [member for member in self.moving if member.watched.queue >= STRONG]
 
     @property
     def crowd(self) -> float:
