@@ -310,6 +310,25 @@ def three_disks(seed, *, vm):
     return throttled_of_disks(seconds)
 
 
+@pytest.mark.parametrize("seed", [101, 102, 103, 104, 105, 106])
+def test_a_limit_that_is_bought_anew_is_found_again(seed):
+    """One of three sizes after another, a quarter apart at least, while as many requests wait as before."""
+    r = random.Random(seed)
+    small, depth = r.uniform(400, 5000), r.randint(24, 64)
+    middle = small * r.uniform(1.25, 2.5)
+    sizes = [small, middle, middle * r.uniform(1.25, 2.5)]
+    limit, seconds, ends = 0.0, [[tick(0.02 * small, 0.001)]] * 6, []
+    for _ in range(3):
+        limit = r.choice([size for size in sizes if size != limit])
+        for _ in range(r.randint(60, 150)):
+            rate = limit * (1 + r.uniform(-0.003, 0.003))
+            seconds.append([tick(rate, depth / rate)])
+        ends.append(len(seconds))
+    (disk,), said = throttled_of_disks(seconds)
+
+    assert [said[end - 30 : end] for end in ends] == [[[disk]] * 30] * 3
+
+
 @pytest.mark.parametrize("seed", [91, 92, 93, 94])
 def test_a_disk_that_makes_room_for_another_while_the_sum_stands_is_held_by_the_vm(seed):
     """Two disks that stand may each be at a limit of its own, until one of them gives way."""

@@ -106,22 +106,19 @@ class Stands:
     less. A limit stands at one level whenever it binds; a device that is only slow does not.
     """
 
-    __slots__ = ("_bins", "_lowest", "_scale", "rose")
+    __slots__ = ("_bins", "_changes", "_last", "_scale")
 
     def __init__(self) -> None:
         self._bins: dict[int, float] = {}  # by level, in steps of STANDING
         self._scale = 1.0  # what a second counts now; old ones stay as they were
-        self._lowest = inf  # since requests wait
-        self.rose = False  # it stood at a higher level than before while requests waited all along
-
-    def begin(self) -> None:
-        """Requests wait anew."""
-        self._lowest = inf
+        self._last = 0.0  # the level at which it stood last
+        self._changes = 0.0  # of it, by a step
 
     def add(self, value: float, seconds: float) -> None:
         """Seconds at this level, while requests wait."""
-        self._lowest = min(self._lowest, value)
-        self.rose = self.rose or value > (1 + number.OFF_LEVEL) * self._lowest
+        if self._last and abs(log(value / self._last)) > number.STEP:
+            self._changes += self._scale
+        self._last = value
         name = round(log(value) / number.STANDING)
         self._bins[name] = self._bins.get(name, 0.0) + seconds * self._scale
         if len(self._bins) > number.MOST_KEPT:
@@ -130,7 +127,13 @@ class Stands:
         if self._scale > 2.0:
             least = self._scale  # of a second now
             self._bins = {n: s / self._scale for n, s in self._bins.items() if s > least}
+            self._changes /= self._scale
             self._scale = 1.0
+
+    @property
+    def changes(self) -> int:
+        """How often it moved to another level by a step."""
+        return round(self._changes / self._scale)
 
     def around(self, value: float) -> tuple[float, float]:
         """Seconds at this level, and at others that are not far from it."""
@@ -246,8 +249,6 @@ class Plateau:
             del self._runs[: -number.SUM_BLOCKS]
         else:
             self._runs.clear()
-            for stands in self._stands.values():
-                stands.begin()
         if not weight:
             if drawn.queue is NONE and drawn.left < 1.0 and not drawn.is_held:
                 self._learn_free(drawn, dt)
@@ -314,19 +315,21 @@ class Plateau:
         return self._moved(dimension, value) > 2 * number.ASKED
 
     def _moved(self, dimension: Dimension, value: float) -> float:
-        """Seconds elsewhere, beyond those that are outweighed here. Those at one other level that was met
-        are no more than a doubt where credits may have been spent: there is no third, and it never rose
-        while requests waited, as a device does that is slow for a while.
+        """Seconds elsewhere, beyond those that are outweighed here. Those at another limit that was met
+        are no more than a doubt: credits were spent, or somebody bought another size. Nobody buys a
+        little of it, but a device that wanders passes by levels that are near each other.
         """
-        stands, same = self._stands[dimension], number.SAME_LEVEL
+        stands = self._stands[dimension]
         here, others = stands.around(value)
         moved = others - number.STANDS_HERE * here
-        if moved > 0 and not stands.rose:
-            met = [each for each in self._long_met(dimension) if abs(value / each.value - 1) > same]
-            if len(met) == 1:
-                there, _ = stands.around(met[0].value)
-                moved = max(moved - there, min(moved, number.ASKED_DOUBT))
-        return moved
+        if moved <= 0:
+            return moved
+        met = [each.value for each in self._long_met(dimension)]
+        bought = [there for there in met if number.STEP < abs(log(there / value)) <= log(2)]
+        if max(len(bought), stands.changes) >= number.LEVEL_LEAST:
+            return moved  # nobody buys that often
+        unmet = moved - sum([stands.around(there)[0] for there in bought])
+        return min(moved, max(unmet, 0.0) + number.ASKED_DOUBT * max(1, stands.changes))
 
     def against(self, dimension: Dimension, value: float) -> Mapping[str, float]:
         """What speaks against a limit of this value, whoever says it, as evidence for a sentence:
