@@ -310,6 +310,46 @@ def three_disks(seed, *, vm):
     return throttled_of_disks(seconds)
 
 
+def near_the_limit(share, wait, seed, ripple=0.0):
+    """A minute at about this share of the limit. ripple: of the seconds that a request takes."""
+    r = random.Random(seed)
+    ticks = []
+    for _ in range(60):
+        rate = LIMIT.value * share * (1 + r.uniform(-0.002, 0.002))
+        each = tick(rate, wait * (1 + r.uniform(-ripple, ripple)))
+        ticks.append(each._replace(busy_ratio=min(1.0, rate * wait)))
+    return ticks
+
+
+@pytest.mark.parametrize("seed", [111, 112, 113, 114])
+def test_one_worker_that_thinks_is_held_back_at_a_known_limit(seed):
+    """It waits a third of its time, and has something else to do for the rest."""
+    r = random.Random(seed)
+    alone = r.uniform(0.0003, 0.0006)
+    wait = alone + r.uniform(0.25, 0.4) / LIMIT.value
+    before = near_the_limit(r.uniform(0.3, 0.6), alone, seed)
+
+    assert judged(Judge(), *before, *near_the_limit(1.0, wait, seed)).word is Word.THROTTLED
+    at_ease = near_the_limit(1.0, 1.2 * alone, seed)
+    assert judged(Judge(), *before, *at_ease).word is not Word.THROTTLED
+    below = near_the_limit(0.95, wait, seed)
+    assert judged(Judge(), *before, *below).word is not Word.THROTTLED
+
+
+@pytest.mark.parametrize("seed", [121, 122, 123, 124])
+def test_a_rate_below_its_limit_that_was_held_while_nobody_waited_stays_the_applications(seed):
+    """Then its device becomes slow, and as much is done as before."""
+    r = random.Random(seed)
+    share, wait = r.uniform(0.955, 0.985), r.uniform(0.008, 0.04)
+    at_ease, slow = (near_the_limit(share, each, seed, ripple=0.1) for each in (0.001, wait))
+    judge = Judge()
+    words = {judged(judge, each, at=100.0 + n).word for n, each in enumerate([*at_ease, *slow])}
+
+    assert Word.THROTTLED not in words
+    before = near_the_limit(r.uniform(0.3, 0.6), 0.001, seed)
+    assert judged(Judge(), *before, *slow).word is Word.THROTTLED
+
+
 @pytest.mark.parametrize("seed", [101, 102, 103, 104, 105, 106])
 def test_a_limit_that_is_bought_anew_is_found_again(seed):
     """One of three sizes after another, a quarter apart at least, while as many requests wait as before."""

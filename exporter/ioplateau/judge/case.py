@@ -11,7 +11,7 @@ from ioplateau.judge.learned import Plateau
 from ioplateau.judge.memory import SavedCase, SavedLimit
 from ioplateau.judge.phases import Claim, Signs
 from ioplateau.judge.pool import Pool
-from ioplateau.judge.signals import STRONG, WEAK, Queue, WatchedFlow
+from ioplateau.judge.signals import NONE, STRONG, WEAK, Queue, WatchedFlow
 from ioplateau.judge.usage import rate_of
 from ioplateau.limits.budgets import (
     Budget,
@@ -175,6 +175,7 @@ class Case:
         return Signs(
             queue, level, latency, drawn.waiting, drawn.excess, drawn.came, drawn.left, elsewhere,
             hidden, doubtful, number.STEP if of_server else 0.0, drawn.busy,
+            queue > NONE and self.plateau.was_free(drawn),
         )  # fmt: skip
 
     def rate_of(self, dimension: Dimension, direction: Direction) -> float:

@@ -10,7 +10,8 @@ counted: what the provider itself counts (providers)
     for: it says that more was asked for than it gave
 known: a limit that was told (phases.Claim)
     for: requests wait, and the rate, or what was done in sum, follows the limit's line
-    against: it is away from that line; nothing is outstanding; another limit explains the wait
+    against: it is away from that line; nothing is outstanding; another limit explains the wait; it is
+        below, where it was for long while nobody waited
 met: a level nobody told (learned.Plateau); the network's, told or not, while its mounts wait (mounts)
     for: flatness under a queue, in log-odds against chance; it was met before; it comes back
     against: the rate stayed when the queue went; requests waited at other levels; more was done

@@ -565,6 +565,13 @@ class Plateau:
             return drawn.queued < long or level.spread > flat
         return False
 
+    def was_free(self, drawn: Drawn) -> bool:
+        """Whether it is where it was before for long while nobody waited."""
+        long = 2 * number.SETTLED_SECONDS
+        levels = [free.value for free in self._free if free.seconds >= long]
+        mean = drawn.level_of(Dimension.IOPS).mean if levels else 0.0
+        return any(abs(mean / each - 1) <= number.SAME_LEVEL for each in levels)
+
     def _learn_free(self, drawn: Drawn, dt: float) -> None:
         """A level that lasted some blocks and at which nobody waited."""
         calm = self._calm

@@ -176,7 +176,9 @@ class Pool(Levels):
                 strong += operations
                 self.waiting_members += 1
                 self.own = self.own or watched.own
-            elif watched.queue is WEAK:
+            elif watched.queue is WEAK or (
+                watched.is_late and watched.waiting >= number.QUEUE_WAITING
+            ):
                 weak = True
         self.waiting = waiting
         self.excess = waiting / base if base > 0 else (inf if waiting > 0 else 0.0)

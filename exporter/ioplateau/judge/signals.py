@@ -371,6 +371,8 @@ class WatchedFlow(Levels):
                 excess >= number.PART_WAITING and waiting >= number.SHARE_WAITING
             ):
                 queue = WEAK
+        if queue is NONE and self.is_late and number.PART_WAITING <= waiting < number.QUEUE_WAITING:
+            queue = WEAK  # of one at a time that has something else to do, too
         self.queue = queue
         if queue >= STRONG or (
             excess >= number.OVERWHELMING_EXCESS
@@ -394,6 +396,11 @@ class WatchedFlow(Levels):
     is_held = False  # only a sum has members that may wait while it does not
     is_locked = False  # only a sum has members that can move against each other
     crowd = 1.0
+
+    @property
+    def is_late(self) -> bool:
+        """Whether requests take longer than they took before, or several times what they should."""
+        return self.own or self.excess >= number.OVERWHELMING_EXCESS
 
     def _is_strong(self) -> bool:
         if self.excess < number.QUEUE_EXCESS:
