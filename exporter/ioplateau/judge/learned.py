@@ -548,7 +548,7 @@ class Plateau:
         """Whether this level may be the application's own, on a device that became slow."""
         operations = drawn.level_of(Dimension.IOPS).mean
         same, long = number.SAME_LEVEL, blocks_in(2 * number.SUM_BLOCKS, dt)
-        free = [each for each in self._free if abs(operations / each.value - 1) <= same]
+        free = self._free_near(operations)
         # A demand that moves passes any level; an application's own is where it is for long.
         is_own = sum([each.seconds for each in free]) >= number.PART_WAITING * self._free_seconds
         if is_own and any(abs(operations / each - 1) <= same for each in self._free_levels):
@@ -567,10 +567,15 @@ class Plateau:
 
     def was_free(self, drawn: Drawn) -> bool:
         """Whether it is where it was before for long while nobody waited."""
-        long = 2 * number.SETTLED_SECONDS
-        levels = [free.value for free in self._free if free.seconds >= long]
-        mean = drawn.level_of(Dimension.IOPS).mean if levels else 0.0
-        return any(abs(mean / each - 1) <= number.SAME_LEVEL for each in levels)
+        if not self._free:
+            return False
+        free = self._free_near(drawn.level_of(Dimension.IOPS).mean)
+        return any(each.seconds >= 2 * number.SETTLED_SECONDS for each in free)
+
+    def _free_near(self, operations: float) -> list[RepeatedLevel]:
+        """The levels held without a queue at which as many operations were done."""
+        same = number.SAME_LEVEL
+        return [each for each in self._free if abs(operations / each.value - 1) <= same]
 
     def _learn_free(self, drawn: Drawn, dt: float) -> None:
         """A level that lasted some blocks and at which nobody waited."""

@@ -54,8 +54,8 @@ GUST_LOSS = 0.2
 QUEUE_WAITING, QUEUE_EXCESS = 1.5, 0.6
 OVERWHELMING_WAITING, OVERWHELMING_EXCESS = 8.0, 3.0
 SHARE_WAITING = 0.5
-# Share of a sum's requests, or of a call's time, that must wait by itself, if others say the rest; of a
-# request's time that its bytes may take where it is the device's own; by which latency is over its
+# Share of a sum's requests, or of a call's or a worker's time, that must wait by itself, if others say the
+# rest; of a request's time that its bytes may take where it is the device's own; by which latency is over its
 # floor, or over this flow's own history, where a queue is of few.
 PART_WAITING = 0.2
 # Outstanding at a sample beyond what is in service: a device of that rate has its mean in service,

@@ -45,7 +45,8 @@ class Signs(NamedTuple):
     limit is known to hold these requests back. hidden: reads of which the unknown part that misses
     a host's cache draws on this limit too. doubtful: what may count on it or not. extra: share of
     the limit that may come on top, from a server's own cache. busy: share of the block in which
-    something was outstanding. own: as much was done for long while nobody waited.
+    something was outstanding. was_free: as much was
+    done for long while nobody waited.
     """
 
     queue: Queue
@@ -60,7 +61,7 @@ class Signs(NamedTuple):
     doubtful: float = 0.0
     extra: float = 0.0
     busy: float = 1.0
-    own: bool = False
+    was_free: bool = False
 
 
 class Claim:
@@ -170,7 +171,7 @@ class Claim:
         # Another limit that holds these requests back moves them about.
         is_own = not signs.elsewhere or _is_flat(signs.level)
         for value in self.values:
-            if signs.own and rate < (1 - number.RIPPLE) * value:
+            if signs.was_free and rate < (1 - number.RIPPLE) * value:
                 continue  # the application's own rate, whose requests have become slow
             if is_own:
                 low = value * (1 - number.OFF_LIMIT - slack)

@@ -177,7 +177,7 @@ class Pool(Levels):
                 self.waiting_members += 1
                 self.own = self.own or watched.own
             elif watched.queue is WEAK or (
-                watched.is_late and watched.waiting >= number.QUEUE_WAITING
+                watched.is_slow and watched.waiting >= number.QUEUE_WAITING
             ):
                 weak = True
         self.waiting = waiting

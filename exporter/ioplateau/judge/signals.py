@@ -371,7 +371,7 @@ class WatchedFlow(Levels):
                 excess >= number.PART_WAITING and waiting >= number.SHARE_WAITING
             ):
                 queue = WEAK
-        if queue is NONE and self.is_late and number.PART_WAITING <= waiting < number.QUEUE_WAITING:
+        if queue is NONE and self.is_slow and number.PART_WAITING <= waiting < number.QUEUE_WAITING:
             queue = WEAK  # of one at a time that has something else to do, too
         self.queue = queue
         if queue >= STRONG or (
@@ -398,7 +398,7 @@ class WatchedFlow(Levels):
     crowd = 1.0
 
     @property
-    def is_late(self) -> bool:
+    def is_slow(self) -> bool:
         """Whether requests take longer than they took before, or several times what they should."""
         return self.own or self.excess >= number.OVERWHELMING_EXCESS
 
