@@ -100,9 +100,10 @@ class Engine:
         """What every flow did since the last tick, source by source."""
         flows: dict[FlowKey, FlowTick | None] = {}
         interval = self._settings.interval_seconds
+        due = {*snapshot.texts, *snapshot.blobs, *snapshot.failed, *snapshot.took}
         for source in self._sources:
-            if found := source.take(snapshot, interval, gap=gap):
-                flows.update(found)
+            if source.key in due or source.is_always_asked:
+                flows.update(source.take(snapshot, interval, gap=gap))
         return flows
 
     def _devices_of(self, static: Static) -> DevicesOf:

@@ -41,7 +41,9 @@ NOTHING = Outcome()
 
 
 class Follower:
-    """Of one source."""
+    """Of one source. is_always_asked: it may have something to say of itself where it was not due."""
+
+    is_always_asked = False
 
     def parse(self, said: Any) -> Any:
         """What the source says, with `rejects` if some of it is left out; FormatError for nonsense."""
@@ -80,7 +82,7 @@ class Seen(Follower):
     """A source of which we only tell whether it can be read. is_well: it can, unless it says not."""
 
     def __init__(self, *, is_well: bool = False) -> None:
-        self._is_well = is_well
+        self.is_always_asked = self._is_well = is_well
         self._has_failed = False
 
     def said(self, snapshot: Snapshot, key: str) -> Any:  # noqa: ARG002

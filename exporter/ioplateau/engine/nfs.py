@@ -14,7 +14,7 @@ from operator import attrgetter, itemgetter, lt
 from typing import Any, TypeVar
 
 from ioplateau.engine import nfslayout
-from ioplateau.engine.follower import Follower, Moment, Outcome
+from ioplateau.engine.follower import NOTHING, Follower, Moment, Outcome
 from ioplateau.engine.nfslayout import Entries, Layout, NfsClient, Place, Superblock
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.engine.witnesses import ClientReading
@@ -91,6 +91,8 @@ class Nfs(Follower):
         self._is_blind = table is None
         if table is None:
             return Outcome(dict.fromkeys(self._flows))
+        if table is self.table and not table.mounts:
+            return NOTHING
         is_new = self._learn_layout(table)
         if self._guessed and self._part(table.mounts):
             is_new = self._learn_layout(table)
@@ -300,6 +302,8 @@ class Nfs(Follower):
 
 class MountPoints(Follower):
     """How mountinfo fares, which comes with the machine's shape and is followed with mountstats."""
+
+    is_always_asked = True  # the table comes with the static part
 
     def __init__(self, nfs: Nfs) -> None:
         self._nfs = nfs

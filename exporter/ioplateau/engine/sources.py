@@ -90,6 +90,8 @@ class Followed:
     def __init__(self, source: FollowedSource, follower: Follower) -> None:
         self._source = source
         self._follower = follower
+        self.key = source.key
+        self.is_always_asked = source.is_vital or follower.is_always_asked
         self._arrived: float | None = None
         self.state: SourceState | None = None  # None: it was never there
 
