@@ -133,14 +133,16 @@ class Episodes:
         self._running: dict[BudgetKey, _Running] = {}
         self._over: deque[Episode] = deque(maxlen=MOST_KEPT)
 
+    @property
+    def has_running(self) -> bool:
+        """Whether one goes on, or ended so lately that it may."""
+        return bool(self._running)
+
     def observe(self, state: State, dt: float) -> list[Change]:
         """One tick, dt seconds after the one before (0: a gap lies between)."""
         changes: list[Change] = []
         running = self._running
-        held = state.held
-        if not held and not running:
-            return changes
-        wall, consumers = state.wall, state.consumers
+        held, wall, consumers = state.held, state.wall, state.consumers
         for verdict in held:
             found = running.get(verdict.key)
             if found is not None and found.episode.word is not verdict.word:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from operator import itemgetter
 from typing import TypeVar
 
@@ -23,6 +23,8 @@ MOST_PLACES = 2000  # of limits that are remembered by time
 MOST_STEPS, LEAST_OF_ONE, MOST_OF_ONE = 16_384, 8, 256
 MOST_GONE = 200  # of places whose budget is not there at the moment
 
+NO_CHANGES: tuple[Change, ...] = ()
+
 Place = tuple[BudgetKey, Dimension, Direction]
 T = TypeVar("T")
 
@@ -36,6 +38,7 @@ class History:
     def __init__(self, *, is_kept: bool = False) -> None:
         """is_kept: somebody takes what must survive a restart."""
         self._is_kept = is_kept
+        self.has_more = False  # ten seconds are over that nobody took yet
         self._blocks: list[Block] = []
         self._ended: list[Episode] = []
         self._events_to_take: list[Event] = []  # not taken yet
@@ -52,22 +55,23 @@ class History:
         self._offset = 0.0  # wall - mono
         self._period = 0
 
-    def observe(self, state: State) -> list[Change]:
+    def observe(self, state: State) -> Sequence[Change]:
         """One tick; which episodes began or ended with it."""
-        mono, wall, interval, flows, sources = _of_tick(state)
+        mono, wall, interval, flows, held, sources = _of_tick(state)
         dt = mono - self._mono
         if not 0.0 < dt <= self._longest or abs(wall - mono - self._offset) > CLOCK_SECONDS:
             dt = self._elapsed(dt, state)
         self._mono, self._longest = mono, GAP_INTERVALS * interval
-        second = round(mono + self._offset)
-        period = second - second % 10
-        self.rings.add(second, flows)
         self._state = state
-        if period != self._period:
+        second = round(mono + self._offset)
+        if self.rings.add(second, flows):
+            period = second - second % 10
             self._turn(self._period, period, state)
             self._period = period
         if self._down or not all(map(_is_up, sources.values())):
             self._watch_sources(state)
+        if not held and not self._episodes.has_running:
+            return NO_CHANGES
         changes = self._episodes.observe(state, dt)
         if changes and self._is_kept:
             self._ended += [change.episode for change in changes if change.is_end]
@@ -79,11 +83,6 @@ class History:
         self._events.append(event)
         if self._is_kept:
             self._events_to_take.append(event)
-
-    @property
-    def has_more(self) -> bool:
-        """Whether ten seconds are over that nobody took yet."""
-        return bool(self._blocks)
 
     def take(self, *, is_last: bool = False) -> HistoryPart:
         """What has come since it was taken last. is_last: with the ten seconds that go on."""
@@ -97,6 +96,7 @@ class History:
             tuple(self._events_to_take),
             tuple(self._in_force),
         )
+        self.has_more = False
         self._blocks, self._ended, self._events_to_take, self._in_force = [], [], [], []
         return found
 
@@ -219,6 +219,7 @@ class History:
         found = self.rings.block(number, start, count)
         if found is not None:
             self._blocks.append(found)
+            self.has_more = True
 
     def _cut_coarse_blocks(self, before: int, now: int) -> None:
         for number, level in enumerate(self.rings.levels[1:], start=1):
@@ -285,7 +286,7 @@ def _forget_gone(places: dict[Place, T], budgets: Container[BudgetKey]) -> None:
 _is_up: Callable[[SourceState], bool] = itemgetter(SourceState._fields.index("up"))
 # What each tick is asked for: by place it takes a quarter of the time that names take.
 _of_tick = itemgetter(
-    *map(State._fields.index, ("mono", "wall", "interval_seconds", "flows", "sources"))
+    *map(State._fields.index, ("mono", "wall", "interval_seconds", "flows", "held", "sources"))
 )
 
 

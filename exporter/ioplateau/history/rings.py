@@ -181,15 +181,18 @@ class Rings:
         self._ten: int | None = None  # the UNIX second at which the present ten seconds began
         self._taken: dict[int, Flows] = {}  # ticks of it that are not written yet, by their second
 
-    def add(self, second: int, flows: Flows) -> None:
-        """One tick at a UNIX second. Of several within a second the last one counts."""
-        ten = second - second % 10
-        if ten != self._ten:
-            self._begin(ten, flows)
+    def add(self, second: int, flows: Flows) -> bool:
+        """One tick at a UNIX second; whether it is the first of ten. Of several within a second the last
+        one counts.
+        """
+        ten = self._ten
+        is_first = ten is None or not 0 <= second - ten < 10
+        if is_first:
+            self._begin(second - second % 10, flows)
         self._taken[second] = flows
+        return is_first
 
     def _begin(self, ten: int, flows: Flows) -> None:
-        """The first tick of ten seconds."""
         self.write()
         before = self._ten
         if before is None or ten - ten % CELLS != before - before % CELLS:
