@@ -187,6 +187,8 @@ class State(NamedTuple):
     # Seconds in which a flow suffered from a budget's limit; a counter.
     flow_throttled_seconds: Mapping[tuple[FlowKey, BudgetKey, Dimension], float] = NO_ENTRIES
     sources: Mapping[str, SourceState] = NO_ENTRIES
+    # Each can be read, and all it ever said was understood; False: it takes a look whether that is so.
+    are_sources_well: bool = False
     # What the machine was sold with and what is configured: for what would lift a limit.
     sold: Sold = NOTHING_SOLD
     rules: Rules = Rules()

@@ -40,7 +40,7 @@ def test_what_rests_takes_no_space_and_is_no_hole():
 
     for second in range(5):
         rings.add(START + second, {SDA: rest()})
-    rings.write()
+    rings.settle_all()
 
     assert rings.size_bytes == 0
     assert cells(rings, 0, SDA) == [(START + second, None) for second in range(5)]
@@ -164,8 +164,9 @@ def test_what_is_handed_over_of_a_minute_that_goes_on_comes_back():
     rings, after = Rings(), Rings()
     for second in range(13):
         rings.add(START + second, {SDA: busy(), **({SDB: busy(reads=5.0)} if second > 4 else {})})
+    rings.settle()
     block = rings.block(0, START, 10)
-    rings.write()
+    rings.settle_all()
     assert block is not None
 
     after.restore(block)
@@ -193,7 +194,7 @@ def test_three_hundred_busy_flows_stay_within_the_stated_size_and_reach_equally_
             rings.add(START + 60 * minute + second, dict.fromkeys(keys, busy()))
 
     # The minute that is written is as large as it is.
-    rings.write()
+    rings.settle_all()
     assert rings.size_bytes <= 500_000
     assert len({len(cells(rings, 0, key)) for key in keys}) == 1
 
@@ -215,7 +216,7 @@ def test_of_a_flow_that_came_when_a_chunk_was_full_nothing_is_known_in_it():
     keys = [FlowKey("disk", f"sd{number}") for number in range(4)]
 
     rings.add(START, dict.fromkeys(keys, busy()))
-    rings.write()
+    rings.settle_all()
     size = rings.size_bytes
     ((_, unknown),) = cells(rings, 0, keys[3])
     rings.add(START + 60, {keys[3]: busy()})

@@ -113,10 +113,9 @@ def test_an_episode_of_an_earlier_run_keeps_who_did_it_and_what_would_lift_it(
 ):
     sda, drawn = BudgetKey(Kind.DISK, "sda"), Consumer("/db", "db.service", 2e6)
     seen = list(Replayed(DISK, SETTINGS.engine))
-    histories = [History(is_kept=True), History(is_kept=True)]
-    runs = zip(histories, (seen[:restarted_at], seen[restarted_at:]), strict=True)
-    for number, (history, part) in enumerate(runs):
+    for number, part in enumerate((seen[:restarted_at], seen[restarted_at:])):
         files = HistoryFiles(tmp_path, AtOnce())
+        history = History(files.keep)
         files.restore(history)
         for state in part:
             # After the restart nobody looks.
@@ -124,10 +123,9 @@ def test_an_episode_of_an_earlier_run_keeps_who_did_it_and_what_would_lift_it(
             history.observe(state._replace(consumers=who))
             if number == 0:
                 history.tell_lift(sda, "a P15: 1,100 IOPS")
-            files.keep(history)
         files.keep(history, is_last=True)
     now = seen[-1].wall
-    api = Api(histories[1], lambda: seen[-1], now - 10, lambda: now)
+    api = Api(history, lambda: seen[-1], now - 10, lambda: now)
 
     def ask(path, **query):
         return getattr(api, path)({name: str(value) for name, value in query.items()})

@@ -60,14 +60,13 @@ class Run:
 
     def __init__(self, directory):
         self.writer = AtOnce()
-        self.history = History(is_kept=True)
         self.chronicle = HistoryFiles(directory, self.writer)
+        self.history = History(self.chronicle.keep)
         self.chronicle.restore(self.history)
 
     def live(self, first, last, **parts):
         for second in range(first, last):
             self.history.observe(tick(second, **parts))
-            self.chronicle.keep(self.history)
         return self
 
 
@@ -159,7 +158,6 @@ def test_of_what_waits_for_a_slow_disk_no_look_at_who_draws_is_held(tmp_path):
         look = Look()
         looks.append(weakref.ref(look))
         run.history.observe(tick(second, word=Word.THROTTLED)._replace(consumers=look))
-        run.chronicle.keep(run.history)
     del look
 
     assert 2 <= sum(look() is not None for look in looks) <= 4
@@ -302,7 +300,7 @@ def test_a_disk_that_stays_frozen_costs_the_oldest_cells_and_no_episode(tmp_path
 def test_a_disk_that_does_not_answer_at_the_start_is_not_waited_for(tmp_path):
     writer = AtOnce()
     writer.frozen = True
-    history = History(is_kept=True)
+    history = History()
 
     HistoryFiles(tmp_path, writer).restore(history, seconds=0.05)
 

@@ -18,7 +18,7 @@ def told(pages):
 
 def test_the_share_of_the_time_that_tasks_wait_is_of_the_last_seconds():
     now = []
-    pages = Pages(History(is_kept=False), lambda: now[-1], EMPTY_CATALOGUE, 0.0, ())
+    pages = Pages(History(), lambda: now[-1], EMPTY_CATALOGUE, 0.0, ())
 
     def tick(mono, waited_seconds):
         state = states.state(mono=mono)

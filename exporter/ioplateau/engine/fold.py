@@ -48,7 +48,10 @@ class Engine:
         self._last: Snapshot | None = None
         self._ticks = 0
         self._follow = follow = Followers(self._settings)
-        self._sources = [Followed(source, source.follower(follow)) for source in SOURCES]
+        self._unwell: set[str] = set()  # sources
+        self._sources = [
+            Followed(source, source.follower(follow), self._unwell) for source in SOURCES
+        ]
         self._disks, self._nfs, self._nics = follow.disks, follow.nfs, follow.nics
         self._groups, self._providers = follow.groups, follow.providers
         self._consumers, self._witnesses = follow.consumers, follow.witnesses
@@ -196,6 +199,7 @@ class Engine:
                 if not (key[0].name in hidden and key[0].kind == "disk")
             },
             sources={each.state.name: each.state for each in self._sources if each.state},
+            are_sources_well=not self._unwell,
             sold=self._last_sold,
             rules=self._settings.rules,
             consumers=self._consumers.by_budget(

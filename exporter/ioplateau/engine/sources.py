@@ -87,9 +87,11 @@ FILES = tuple(each for each in SOURCES if each.key.startswith("/") and each.key 
 class Followed:
     """One source from tick to tick, and how it fares."""
 
-    def __init__(self, source: FollowedSource, follower: Follower) -> None:
+    def __init__(self, source: FollowedSource, follower: Follower, unwell: set[str]) -> None:
+        """unwell: sources that cannot be read or were not understood; kept up to date of this one."""
         self._source = source
         self._follower = follower
+        self._unwell = unwell
         self.key = source.key
         self.is_always_asked = source.is_vital or follower.is_always_asked
         self._arrived: float | None = None
@@ -132,7 +134,7 @@ class Followed:
             before = SourceState(name, up=True)
         elif before.up and not (why or seconds or rejects):
             return  # nothing new
-        self.state = SourceState(
+        state = self.state = SourceState(
             name,
             not why,
             why,
@@ -140,3 +142,7 @@ class Followed:
             before.rejects + len(rejects),
             rejects[-1] if rejects else before.last_reject,
         )
+        if state.up and not state.rejects:
+            self._unwell.discard(name)
+        else:
+            self._unwell.add(name)

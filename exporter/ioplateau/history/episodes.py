@@ -218,7 +218,7 @@ class Episodes:
 
     def unfinished(self) -> Mapping[BudgetKey, Episode]:
         """Those that go on or ended too lately to be sure, for a store, put together when it asks."""
-        standing = [(key, each.standing()) for key, each in self._running.items()]
+        standing = [(key, each.standing()) for key, each in list(self._running.items())]
         return Asked(lambda: {key: put_together() for key, put_together in standing})
 
     def between(self, since: float, until: float) -> tuple[Episode, ...]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ioplateau.history.episodes import Change, Episode, Episodes
 from ioplateau.history.events import Event, What
@@ -13,7 +14,7 @@ from ioplateau.history.records import Block, HistoryPart, InForce
 from ioplateau.history.rings import CELLS, Rings
 from ioplateau.history.series import Series, Steps, series
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin
-from ioplateau.state import GAP_INTERVALS, BudgetState, SourceState, State
+from ioplateau.state import GAP_INTERVALS, BudgetState, State
 
 CLOCK_SECONDS = 1.0  # a wall clock that moved further than this was set, or the machine slept
 MOST_EVENTS = 400
@@ -29,20 +30,35 @@ Place = tuple[BudgetKey, Dimension, Direction]
 T = TypeVar("T")
 
 
+class _Turn(NamedTuple):
+    """Ten seconds are over: their first UNIX second, and what stands as the next ten begin."""
+
+    before: int | None  # None: nothing lies before
+    now: int
+    wall: float
+    budgets: Mapping[BudgetKey, BudgetState]
+
+
 class History:
-    """Written by the thread that ticks, asked by any.
+    """Ticks are observed by one thread, which never waits; any may ask.
+
+    A tick is kept as it is, and what began or ended with it is told at once. All else is worked off by
+    `settle`, after ten seconds each: on the thread of whoever takes or asks.
 
     Rates take 2.9 MB at most, whatever comes and goes, and limits in force half a KiB each.
     """
 
-    def __init__(self, *, is_kept: bool = False) -> None:
-        """is_kept: somebody takes what must survive a restart."""
-        self._is_kept = is_kept
-        self.has_more = False  # ten seconds are over that nobody took yet
+    def __init__(self, when_over: Callable[[History], None] | None = None) -> None:
+        """when_over: told at the first tick after ten seconds each, on the thread of the ticks; it has
+        `take` called for what must survive a restart. None: nobody takes anything.
+        """
+        self._when_over = when_over
+        self._ended: deque[Episode] = deque()  # these four are not taken yet
+        self._events_to_take: deque[Event] = deque()
         self._blocks: list[Block] = []
-        self._ended: list[Episode] = []
-        self._events_to_take: list[Event] = []  # not taken yet
-        self._in_force: list[InForce] = []  # not taken yet
+        self._in_force: list[InForce] = []
+        self._turns: deque[_Turn] = deque()  # not settled yet
+        self._settling = threading.Lock()  # of blocks, limits and what was learned
         self.rings = Rings()
         self._episodes = Episodes()
         self._events: deque[Event] = deque(maxlen=MOST_EVENTS)
@@ -53,52 +69,54 @@ class History:
         self._state: State | None = None
         self._mono = self._longest = 0.0  # of the last tick, and how long after it is no gap
         self._offset = 0.0  # wall - mono
-        self._period = 0
+        self._period: int | None = None  # the UNIX second at which the present ten began
 
     def observe(self, state: State) -> Sequence[Change]:
         """One tick; which episodes began or ended with it."""
-        mono, wall, interval, flows, held, sources = _of_tick(state)
+        mono, wall, interval, flows, held, are_sources_well = _of_tick(state)
         dt = mono - self._mono
         if not 0.0 < dt <= self._longest or abs(wall - mono - self._offset) > CLOCK_SECONDS:
             dt = self._elapsed(dt, state)
         self._mono, self._longest = mono, GAP_INTERVALS * interval
         self._state = state
         second = round(mono + self._offset)
-        if self.rings.add(second, flows):
-            period = second - second % 10
-            self._turn(self._period, period, state)
-            self._period = period
-        if self._down or not all(map(_is_up, sources.values())):
+        is_first_of_ten = self.rings.add(second, flows)
+        if self._down or not are_sources_well:
             self._watch_sources(state)
-        if not held and not self._episodes.has_running:
-            return NO_CHANGES
-        changes = self._episodes.observe(state, dt)
-        if changes and self._is_kept:
-            self._ended += [change.episode for change in changes if change.is_end]
+        changes: Sequence[Change] = NO_CHANGES
+        if held or self._episodes.has_running:
+            changes = self._episodes.observe(state, dt)
+            if self._when_over is not None:
+                self._ended += [change.episode for change in changes if change.is_end]
+        if is_first_of_ten:
+            self._turn(second - second % 10, state)
         return changes
+
+    def settle(self) -> None:
+        """Work off the tens of seconds that are over. From any thread."""
+        with self._settling:
+            self._settle()
 
     def note(self, what: What, sentence: str, at: float, subject: str = "") -> None:
         """Remember an event. at: UNIX seconds."""
         event = Event(at, what, sentence, subject)
         self._events.append(event)
-        if self._is_kept:
+        if self._when_over is not None:
             self._events_to_take.append(event)
 
     def take(self, *, is_last: bool = False) -> HistoryPart:
-        """What has come since it was taken last. is_last: with the ten seconds that go on."""
-        if is_last:
-            self.rings.write()
-            self._cut_block(0, self._period, 10)
-        found = HistoryPart(
-            tuple(self._blocks),
-            tuple(self._ended),
-            self._episodes.unfinished(),
-            tuple(self._events_to_take),
-            tuple(self._in_force),
-        )
-        self.has_more = False
-        self._blocks, self._ended, self._events_to_take, self._in_force = [], [], [], []
-        return found
+        """What has come since it was taken last. is_last: with the ten seconds that go on. From any thread."""
+        with self._settling:
+            self._settle()
+            if is_last and self._period is not None:
+                self.rings.settle_all()
+                self._cut_block(0, self._period, 10)
+            blocks, self._blocks = tuple(self._blocks), []
+            in_force, self._in_force = tuple(self._in_force), []
+        # In this order: what ends meanwhile is told as both, and an end counts more.
+        unfinished = self._episodes.unfinished()
+        ended, events = _drained(self._ended), _drained(self._events_to_take)
+        return HistoryPart(blocks, ended, unfinished, events, in_force)
 
     def restore(self, parts: Iterable[HistoryPart]) -> None:
         """Take up what an earlier run gave, in its order, before the first tick."""
@@ -153,6 +171,7 @@ class History:
         direction None: that of its limit, else total. Raises ValueError for a kind, dimension or
         direction that there is none of.
         """
+        self.settle()
         state = self._state
         key, way = BudgetKey(Kind(kind), name), Dimension(dimension)
         found = state.budgets.get(key) if state is not None else None
@@ -204,22 +223,33 @@ class History:
                 self._down.add(name)
                 self.note(What.BLIND, f"{name} cannot be read: {source.why}", state.wall, name)
 
-    def _turn(self, before: int, now: int, state: State) -> None:
+    def _turn(self, now: int, state: State) -> None:
         """Ten seconds are over."""
-        if before and self._is_kept:
-            self._cut_block(0, before, 10)
-        if now - now % 60 != before - before % 60:
-            if before and self._is_kept:
-                self._cut_coarse_blocks(before, now)
-            _forget_gone(self._limits, state.budgets)
-            _forget_gone(self._learned, state.budgets)
-        self._book_limits(now, state)
+        before, self._period = self._period, now
+        self._turns.append(_Turn(before, now, state.wall, state.budgets))
+        if self._when_over is None:
+            self.settle()
+        elif before is not None:
+            self._when_over(self)
+
+    def _settle(self) -> None:
+        self.rings.settle()
+        while self._turns:
+            before, now, _, budgets = turn = self._turns.popleft()
+            is_new_minute = before is None or now - now % 60 != before - before % 60
+            if before is not None and self._when_over is not None:
+                self._cut_block(0, before, 10)
+                if is_new_minute:
+                    self._cut_coarse_blocks(before, now)
+            if is_new_minute:
+                _forget_gone(self._limits, budgets)
+                _forget_gone(self._learned, budgets)
+            self._book_limits(turn)
 
     def _cut_block(self, number: int, start: int, count: int) -> None:
         found = self.rings.block(number, start, count)
         if found is not None:
             self._blocks.append(found)
-            self.has_more = True
 
     def _cut_coarse_blocks(self, before: int, now: int) -> None:
         for number, level in enumerate(self.rings.levels[1:], start=1):
@@ -228,22 +258,22 @@ class History:
                 self._cut_block(number, start, CELLS)
                 self._in_force = [*map(_last, self._limits.items())]  # beside cells of that age
 
-    def _book_limits(self, second: int, state: State) -> None:
-        met = self._met
+    def _book_limits(self, turn: _Turn) -> None:
+        met, second = self._met, turn.now
         is_new: Callable[[BudgetKey], bool] = lambda key: key not in met  # noqa: E731
-        for key, budget in state.budgets.items():
+        for key, budget in turn.budgets.items():
             for limit in budget.limits:
                 if limit.limit.origin is Origin.LEARNED:
                     place = (key, limit.dimension, limit.direction)
                     self._learn(
-                        place, limit.limit.value, state.wall, budget.budget.lane, silent=is_new(key)
+                        place, limit.limit.value, turn.wall, budget.budget.lane, silent=is_new(key)
                     )
                 if limit.utilization:
                     place = (key, limit.dimension, limit.direction)
                     is_new_value = self._add_step(place, second, limit.effective)
-                    if is_new_value and self._is_kept:
+                    if is_new_value and self._when_over is not None:
                         self._in_force.append(InForce(*place, second, limit.effective))
-        self._met = set(state.budgets)
+        self._met = set(turn.budgets)
 
     def _add_step(self, place: Place, second: int, value: float) -> bool:
         """Note what is in force; whether it is another value than before."""
@@ -283,10 +313,17 @@ def _forget_gone(places: dict[Place, T], budgets: Container[BudgetKey]) -> None:
         del places[place]
 
 
-_is_up: Callable[[SourceState], bool] = itemgetter(SourceState._fields.index("up"))
+def _drained(waiting: deque[T]) -> tuple[T, ...]:
+    """All that waits by now; more may come meanwhile, from another thread."""
+    return tuple([waiting.popleft() for _ in range(len(waiting))])
+
+
 # What each tick is asked for: by place it takes a quarter of the time that names take.
 _of_tick = itemgetter(
-    *map(State._fields.index, ("mono", "wall", "interval_seconds", "flows", "held", "sources"))
+    *map(
+        State._fields.index,
+        ("mono", "wall", "interval_seconds", "flows", "held", "are_sources_well"),
+    )
 )
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import math
 import struct
+import threading
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import repeat
@@ -169,48 +171,72 @@ class Ring:
             total -= chunks.pop(start).size_bytes
 
 
+class _Ten(NamedTuple):
+    """Ten seconds from a UNIX second on, and their ticks by second."""
+
+    start: int
+    ticks: dict[int, Flows]
+
+
+_NO_TEN = _Ten(-10, {})
+
+
 class Rings:
-    """The three levels. `add` takes a tick. What it takes is kept as it is for ten seconds, then written
-    at once, and the coarser levels are made of each minute that is over: at a tick a second whatever
-    is done each time finds its code and its data gone from the caches.
+    """The three levels. `add` keeps a tick as it is: one thread calls it, which never waits. `settle`
+    writes the cells of ten seconds that are over, and after each minute the coarser levels: any thread.
     """
 
     def __init__(self, spans: Iterable[RingSize] = SPANS) -> None:
         self.levels = tuple(Ring(span) for span in spans)
         self.moved: set[FlowKey] = set()  # of those there are: what never moved is not even unknown
-        self._ten: int | None = None  # the UNIX second at which the present ten seconds began
-        self._taken: dict[int, Flows] = {}  # ticks of it that are not written yet, by their second
+        self._present = _NO_TEN
+        self._over: deque[_Ten] = deque()  # those before it that are not written yet
+        self._settling = threading.Lock()  # of the rows and `moved`
 
     def add(self, second: int, flows: Flows) -> bool:
         """One tick at a UNIX second; whether it is the first of ten. Of several within a second the last
         one counts.
         """
-        ten = self._ten
-        is_first = ten is None or not 0 <= second - ten < 10
-        if is_first:
-            self._begin(second - second % 10, flows)
-        self._taken[second] = flows
-        return is_first
+        start, ticks = self._present
+        if 0 <= second - start < 10:
+            ticks[second] = flows
+            return False
+        if ticks:
+            self._over.append(self._present)
+        self._present = _Ten(second - second % 10, {second: flows})
+        return True
 
-    def _begin(self, ten: int, flows: Flows) -> None:
-        self.write()
-        before = self._ten
-        if before is None or ten - ten % CELLS != before - before % CELLS:
-            if before is not None:
-                self._fold_minute(before - before % CELLS)
-            self.moved &= flows.keys()
-        self._ten = ten
+    def settle(self) -> None:
+        """Write the tens of seconds that are over."""
+        with self._settling:
+            self._settle()
 
-    def write(self) -> None:
-        """Write what was taken."""
-        if self._taken:
-            chunk = self.levels[0].chunk(next(iter(self._taken)))
+    def settle_all(self) -> None:
+        """Write what was taken: no tick comes any more, or it is written again with those that come."""
+        with self._settling:
+            self._settle()
+            self._write_ten(self._present)
+
+    def _settle(self) -> None:
+        while self._over:
+            ten = self._over[0]
+            self._write_ten(ten)
+            follower = self._over[1] if len(self._over) > 1 else self._present
+            minute = ten.start - ten.start % CELLS
+            if follower.start - follower.start % CELLS != minute:
+                self._fold_minute(minute)
+                first, *_ = tuple(follower.ticks.values())  # at once: ticks come meanwhile
+                self.moved &= first.keys()
+            self._over.popleft()
+
+    def _write_ten(self, ten: _Ten) -> None:
+        if ten.ticks:
+            chunk = self.levels[0].chunk(ten.start)
             before = len(chunk.rows)
-            for second, flows in self._taken.items():
+            for second, flows in tuple(ten.ticks.items()):
                 self._write(chunk, second % CELLS, flows)
-            self._taken = {}  # for whoever reads: it is in the rows by now
             if len(chunk.rows) > before:
-                self.levels[0].trim(second)
+                self.levels[0].trim(ten.start)
 
     def _write(self, chunk: Chunk, place: int, flows: Flows) -> None:
         chunk.seen[place] = 1
@@ -260,29 +286,28 @@ class Rings:
         last, in rising order. From any thread.
         """
         wanted = tuple(keys)
-        # Before the rows: what is not taken any more is in them.
-        ten, taken = self._ten, dict(self._taken)
+        present = self._present  # before the rest is written: what is over by now is in the rows
+        self.settle()
         found = dict(self.levels[number].cells(wanted, first, last))
-        if ten is not None:
+        if present.ticks:
             lately = Rings([level.span for level in self.levels])
-            lately._take(self, ten, taken, wanted)
+            lately._take(self, present, wanted)
             step = lately.levels[number].span.step_seconds
             if number:
+                ten = present.start
                 for start in range(ten - ten % CELLS, ten - ten % step, step):
                     lately.fold(number, start)
             found |= lately.levels[number].cells(wanted, first, last)
         return sorted(found.items())
 
-    def _take(
-        self, other: Rings, ten: int, taken: Mapping[int, Flows], wanted: Iterable[FlowKey]
-    ) -> None:
+    def _take(self, other: Rings, present: _Ten, wanted: Iterable[FlowKey]) -> None:
         """What another one has of these flows in the minute that goes on."""
         self.moved = set(other.moved)
-        chunk = self.levels[0].chunk(ten)
-        known = other.levels[0].chunks.get(ten - ten % CELLS)
+        chunk = self.levels[0].chunk(present.start)
+        known = other.levels[0].chunks.get(present.start - present.start % CELLS)
         if known is not None:
             chunk.take(known, wanted)
-        for second, flows in taken.items():
+        for second, flows in tuple(present.ticks.items()):
             known_flows = {key: flows[key] for key in wanted if key in flows}
             self._write(chunk, second % CELLS, known_flows)
 

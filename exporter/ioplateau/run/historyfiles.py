@@ -71,6 +71,7 @@ class HistoryFiles:
         self._writer = writer
         self._lock = threading.Lock()  # of what waits; never held while the disk is asked
         self._waiting: deque[HistoryPart] = deque()
+        self._is_at_work = False  # the writer, at what it was last given
         self._fails = False  # in the writer's thread
 
     def restore(self, history: History, seconds: float = RESTORE_SECONDS) -> None:
@@ -92,19 +93,31 @@ class HistoryFiles:
                   directory=directory, lines=damaged)  # fmt: skip
 
     def keep(self, history: History, *, is_last: bool = False) -> None:
-        """Hand over what has come, every ten seconds. is_last: now, and all of it."""
-        if self._directory is None or not (history.has_more or is_last):
+        """Have written what has come. is_last: all of it, and the ten seconds that go on."""
+        if self._directory is None:
             return
+        if self._is_at_work or is_last:  # the disk is slow: what waits is bounded here
+            self._collect(history, is_last=is_last)
+        self._is_at_work = True
+        self._writer.submit(NAME, lambda: self._write(history))
+
+    def _collect(self, history: History, *, is_last: bool = False) -> None:
         with self._lock:
-            if self._waiting:  # the disk is slow: what waits may hold nothing of those ticks
+            if self._waiting:  # it may hold nothing of the ticks it is made of
                 self._waiting[-1].put_together()
             self._waiting.append(history.take(is_last=is_last))
             if len(self._waiting) > MOST_WAITING:
                 gone, oldest = self._waiting.popleft(), self._waiting.popleft()
                 self._waiting.appendleft(_without_cells(gone, oldest))
-        self._writer.submit(NAME, self._write_waiting)
 
     # What follows runs in the writer's thread.
+
+    def _write(self, history: History) -> None:
+        try:
+            self._collect(history)
+            self._write_waiting()
+        finally:
+            self._is_at_work = False
 
     def _write_waiting(self) -> None:
         assert self._directory is not None

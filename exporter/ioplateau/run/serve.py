@@ -71,11 +71,11 @@ class Daemon:
         self._catalogue = settings.engine.catalogue
         self._own = OwnCatalogue()
         self._edition = cataloguefiles.edition()
-        self._history = History(is_kept=settings.state_directory is not None)
         self._episodes = EpisodeLog()
         self._files = FileWriter()
         self._memory = StateFile(settings.state_directory, self._files)
         self._history_files = HistoryFiles(settings.state_directory, self._files)
+        self._history = History(self._history_files.keep if settings.state_directory else None)
         self._loop = watched.loop(self._after_tick)
         self._api = Api(
             self._history,
@@ -155,7 +155,6 @@ class Daemon:
             if any(not change.is_end for change in changes):
                 # The catalogue is a file: looked into by the thread that waits for disks.
                 self._files.submit("lifting", lambda: self._tell_lift(state))
-        self._history_files.keep(self._history)
         if state.ticks == 1:
             self._systemd.ready()
         if self._systemd.is_listening:

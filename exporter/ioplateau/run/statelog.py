@@ -30,18 +30,10 @@ class StateLog:
 
     def tell(self, state: State) -> None:
         """Log what changed since the last state."""
-        for source in state.sources.values():
-            self._tell_failure(source, state.mono)
-            if source.rejects and source.name not in self._odd:
-                # Once: a line that is odd now is odd every second.
-                self._odd.add(source.name)
-                event(
-                    LOG,
-                    logging.WARNING,
-                    "source has lines we do not understand",
-                    source=source.name,
-                    first=source.last_reject,
-                )
+        if self._down or not state.are_sources_well:
+            for source in state.sources.values():
+                self._tell_failure(source, state.mono)
+                self._tell_rejects(source)
         if state.notices != self._notices:
             self._tell_notices(state)
 
@@ -55,6 +47,18 @@ class StateLog:
         elif failed_at is not None and now - failed_at >= WELL_SECONDS:
             del self._down[source.name]
             event(LOG, logging.INFO, "source answers again", source=source.name)
+
+    def _tell_rejects(self, source: SourceState) -> None:
+        if source.rejects and source.name not in self._odd:
+            # Once: a line that is odd now is odd every second.
+            self._odd.add(source.name)
+            event(
+                LOG,
+                logging.WARNING,
+                "source has lines we do not understand",
+                source=source.name,
+                first=source.last_reject,
+            )
 
     def _tell_notices(self, state: State) -> None:
         now = state.mono
