@@ -14,7 +14,7 @@ def witness(*shortest_microseconds):
         for number, shortest in enumerate(shortest_microseconds)
     )
     reading = ClientReading(connections, ReadingPair(connections, connections, 1.0), None, sockets)
-    return Witnesses().witness({"/mnt/a": reading}, None, {}, Providers()).clients["/mnt/a"]
+    return Witnesses().witness({"/mnt/a": reading}, {}, Providers()).clients["/mnt/a"]
 
 
 def test_the_shortest_round_trip_is_that_of_any_connection():

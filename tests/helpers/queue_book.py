@@ -214,7 +214,6 @@ def writeback(r: random.Random) -> Scene:
         write_share=1.0,
         scatter=r.uniform(0.2, 0.6),
         erases_busy=r.random() < 0.5,
-        dirty=True,
         more_depth=0,
     )
 

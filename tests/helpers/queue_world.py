@@ -70,7 +70,6 @@ class Scene:
     is_mount: bool = False
     slots: int | None = None
     erases_busy: bool = False  # as Linux 5.7 to 6.9 do: an arrival erases busy time
-    dirty: bool = False  # what is written waited in the page cache before
     # Where a limit is put on top: of what is done, and how many more are asked at a time, so that what
     # waits can be seen to wait.
     limit_share: tuple[float, float] = (0.4, 0.75)
@@ -201,8 +200,6 @@ def _witness(scene: Scene, done: float, on_wire: float, waited: float) -> Witnes
             receives_per_second=done,
         )
         return Witness(clients={MOUNT: client})
-    if scene.dirty:
-        return Witness(dirty_bytes=64 << 20, writeback_bytes=8 << 20 if done else 0)
     return Witness()
 
 

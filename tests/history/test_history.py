@@ -1,5 +1,6 @@
 """History: what was found, remembered."""
 
+import threading
 import tracemalloc
 
 import pytest
@@ -11,6 +12,7 @@ from ioplateau.limits.budgets import Dimension, Direction, FlowKey, Kind, Limit,
 
 SDA = FlowKey("disk", "sda")
 WALL = 1_700_000_040.0
+TICKS = 800  # less than the seconds that are kept
 
 
 def tick(second, reads=400.0, limit=500.0, wall=WALL, word=Word.HEALTHY, **parts):
@@ -189,3 +191,88 @@ def test_three_hundred_limits_that_move_all_the_time_take_half_a_mebibyte_at_mos
     tracemalloc.stop()
 
     assert taken < 1 << 19
+
+
+def test_the_thread_that_ticks_writes_no_cells():
+    told = []
+    history = History(told.append)
+
+    for second in range(125):
+        history.observe(tick(second))
+
+    assert history.rings.size_bytes == 0
+    assert len(told) == 12  # ten seconds each
+
+
+def test_who_asks_before_anybody_took_it_is_told_all():
+    history = History(lambda _history: None)
+    for second in range(125):
+        history.observe(tick(second))
+
+    fine, coarse = (history.series("disk", "sda", "iops", seconds) for seconds in (900, 3600))
+
+    assert fine.at == tuple(int(WALL) + second for second in range(125))
+    assert fine.share == pytest.approx([0.8] * 125)
+    assert len(coarse.at) == 12
+
+
+def test_what_is_taken_of_ten_seconds_is_whole():
+    parts = []
+    history = History(lambda over: parts.append(over.take()))
+
+    for second in range(65):
+        history.observe(tick(second))
+    parts.append(history.take(is_last=True))
+
+    seconds = [
+        block.start + place
+        for part in parts
+        for block in part.blocks
+        if block.step_seconds == 1
+        for place, is_seen in enumerate(block.seen)
+        if is_seen
+    ]
+    assert seconds == [int(WALL) + second for second in range(65)]
+
+
+def test_many_that_ask_and_one_that_takes_while_ticks_come_lose_nothing():
+    over, is_done, failures, parts = threading.Semaphore(0), threading.Event(), [], []
+    history = History(lambda _history: over.release(), threading.RLock())
+
+    def guarded(work):
+        def run():
+            try:
+                while not is_done.is_set():
+                    work()
+            except Exception as error:
+                failures.append(error)
+
+        return threading.Thread(target=run)
+
+    def take():
+        if over.acquire(timeout=0.01):
+            parts.append(history.take())
+
+    def ask():
+        found = history.series("disk", "sda", "iops", 900)
+        if found is not None:
+            assert list(found.at) == list(range(found.at[0], found.at[0] + len(found.at)))
+
+    threads = [guarded(take), guarded(ask), guarded(ask)]
+    for thread in threads:
+        thread.start()
+    for second in range(TICKS):
+        # An episode of 15 seconds in each 40.
+        word = Word.THROTTLED if second % 40 < 15 else Word.HEALTHY
+        history.observe(tick(second, word=word))
+    is_done.set()
+    for thread in threads:
+        thread.join()
+    parts.append(history.take(is_last=True))
+
+    assert failures == []
+    blocks = [block for part in parts for block in part.blocks if block.step_seconds == 1]
+    assert sum(map(sum, (block.seen for block in blocks))) == TICKS
+    ended = [episode for part in parts for episode in part.ended]
+    assert len(ended) == TICKS // 40
+    assert [episode.ended - episode.began for episode in ended] == [15.0] * len(ended)

@@ -234,3 +234,17 @@ def test_time_that_goes_back_is_written_where_it_belongs():
     rings.add(START + 5, {SDA: busy(reads=5.0)})
 
     assert [at for at, _ in cells(rings, 0, SDA)] == [START + 5, START + 70]
+
+
+def test_a_minute_is_folded_whoever_settles_it_and_however_late():
+    at_once, late = Rings(), Rings()
+    for second in range(200):
+        for rings in (at_once, late):
+            rings.add(START + second, {SDA: busy(reads=100.0 + second)})
+        at_once.settle()
+
+    late.settle()
+
+    for level in range(3):
+        assert cells(late, level, SDA) == cells(at_once, level, SDA)
+    assert len(cells(late, 2, SDA)) == 3

@@ -76,7 +76,6 @@ class Engine:
         budgets = self._layout(snapshot).budgets
         witness = self._witnesses.witness(
             self._nfs.client_readings(self._follow.sockets.known, _slot_limit(snapshot.static)),
-            self._follow.memory.value,
             self._groups.witnesses,
             self._providers,
         )

@@ -10,7 +10,6 @@ from ioplateau.engine.providers import Providers
 from ioplateau.judge.witness import CgroupWitness, ClientWitness, Witness
 from ioplateau.measure import sockets
 from ioplateau.measure.delta import ReadingPair
-from ioplateau.measure.meminfo import MemoryUse
 from ioplateau.measure.mountstats import NfsConnections
 from ioplateau.measure.sockets import TcpSocket
 
@@ -52,7 +51,6 @@ class Witnesses:
     def witness(
         self,
         clients: Mapping[str, ClientReading],
-        memory: MemoryUse | None,
         groups: Mapping[str, CgroupWitness],
         providers: Providers,
     ) -> Witness:
@@ -62,8 +60,6 @@ class Witnesses:
             ebs=providers.exceeded,
             allowances=providers.allowances,
             clients={label: self._client(reading) for label, reading in clients.items()},
-            dirty_bytes=memory.dirty_bytes if memory is not None else None,
-            writeback_bytes=memory.writeback_bytes if memory is not None else None,
         )
 
     def _client(self, reading: ClientReading) -> ClientWitness:

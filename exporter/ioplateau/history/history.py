@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from operator import itemgetter
@@ -11,7 +10,7 @@ from typing import NamedTuple, TypeVar
 from ioplateau.history.episodes import Change, Episode, Episodes
 from ioplateau.history.events import Event, What
 from ioplateau.history.records import Block, HistoryPart, InForce
-from ioplateau.history.rings import CELLS, Rings
+from ioplateau.history.rings import CELLS, NO_LOCK, Lock, Rings
 from ioplateau.history.series import Series, Steps, series
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin
 from ioplateau.state import GAP_INTERVALS, BudgetState, State
@@ -48,9 +47,12 @@ class History:
     Rates take 2.9 MB at most, whatever comes and goes, and limits in force half a KiB each.
     """
 
-    def __init__(self, when_over: Callable[[History], None] | None = None) -> None:
+    def __init__(
+        self, when_over: Callable[[History], None] | None = None, lock: Lock = NO_LOCK
+    ) -> None:
         """when_over: told at the first tick after ten seconds each, on the thread of the ticks; it has
-        `take` called for what must survive a restart. None: nobody takes anything.
+        `take` called for what must survive a restart. None: nobody takes anything. lock: for more than
+        one thread that takes or asks; one that a thread may hold twice.
         """
         self._when_over = when_over
         self._ended: deque[Episode] = deque()  # these four are not taken yet
@@ -58,8 +60,8 @@ class History:
         self._blocks: list[Block] = []
         self._in_force: list[InForce] = []
         self._turns: deque[_Turn] = deque()  # not settled yet
-        self._settling = threading.Lock()  # of blocks, limits and what was learned
-        self.rings = Rings()
+        self._lock = lock  # of blocks, limits and what was learned
+        self.rings = Rings(lock=lock)
         self._episodes = Episodes()
         self._events: deque[Event] = deque(maxlen=MOST_EVENTS)
         self._limits: dict[Place, Steps] = {}
@@ -94,7 +96,7 @@ class History:
 
     def settle(self) -> None:
         """Work off the tens of seconds that are over. From any thread."""
-        with self._settling:
+        with self._lock:
             self._settle()
 
     def note(self, what: What, sentence: str, at: float, subject: str = "") -> None:
@@ -106,7 +108,7 @@ class History:
 
     def take(self, *, is_last: bool = False) -> HistoryPart:
         """What has come since it was taken last. is_last: with the ten seconds that go on. From any thread."""
-        with self._settling:
+        with self._lock:
             self._settle()
             if is_last and self._period is not None:
                 self.rings.settle_all()

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 import struct
-import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from itertools import repeat
 from operator import mul
@@ -25,6 +25,8 @@ from ioplateau.limits.budgets import FlowKey
 from ioplateau.measure.asked import Asked
 
 Flows: TypeAlias = Mapping[FlowKey, FlowTick | None]
+Lock: TypeAlias = AbstractContextManager[object]
+NO_LOCK: Lock = nullcontext()
 
 CELLS = 60  # in a chunk
 COLUMNS = 6
@@ -184,14 +186,16 @@ _NO_TEN = _Ten(-10, {})
 class Rings:
     """The three levels. `add` keeps a tick as it is: one thread calls it, which never waits. `settle`
     writes the cells of ten seconds that are over, and after each minute the coarser levels: any thread.
+
+    lock: of what is written, where more than one thread settles or asks.
     """
 
-    def __init__(self, spans: Iterable[RingSize] = SPANS) -> None:
+    def __init__(self, spans: Iterable[RingSize] = SPANS, lock: Lock = NO_LOCK) -> None:
         self.levels = tuple(Ring(span) for span in spans)
         self.moved: set[FlowKey] = set()  # of those there are: what never moved is not even unknown
         self._present = _NO_TEN
         self._over: deque[_Ten] = deque()  # those before it that are not written yet
-        self._settling = threading.Lock()  # of the rows and `moved`
+        self._lock = lock
 
     def add(self, second: int, flows: Flows) -> bool:
         """One tick at a UNIX second; whether it is the first of ten. Of several within a second the last
@@ -208,12 +212,12 @@ class Rings:
 
     def settle(self) -> None:
         """Write the tens of seconds that are over."""
-        with self._settling:
+        with self._lock:
             self._settle()
 
     def settle_all(self) -> None:
         """Write what was taken: no tick comes any more, or it is written again with those that come."""
-        with self._settling:
+        with self._lock:
             self._settle()
             self._write_ten(self._present)
 

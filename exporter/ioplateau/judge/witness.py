@@ -69,8 +69,6 @@ class Witness(NamedTuple):
     ebs: Mapping[str, EbsWitness] = NO_ENTRIES
     allowances: Mapping[str, float] = NO_ENTRIES
     cgroups: Mapping[str, CgroupWitness] = NO_ENTRIES
-    dirty_bytes: int | None = None
-    writeback_bytes: int | None = None
 
 
 NOTHING = Witness()

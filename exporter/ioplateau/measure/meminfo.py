@@ -5,10 +5,14 @@ https://docs.kernel.org/filesystems/proc.html
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from ioplateau.measure.reading import FormatError
 from ioplateau.measure.words import number
+
+# As the kernel writes them, in one look; any other text is read line by line.
+_USUAL = re.compile(rb"\nDirty: +(\d{1,20}) kB\nWriteback: +(\d{1,20}) kB\n")
 
 
 class MemoryUse(NamedTuple):
@@ -28,6 +32,9 @@ class MemoryUse(NamedTuple):
 
 def parse(text: bytes) -> MemoryUse:
     """Two lines of some fifty; FormatError if neither is there."""
+    usual = _USUAL.search(text)
+    if usual is not None:
+        return MemoryUse(int(usual[1]) * 1024, int(usual[2]) * 1024, text)
     memory = MemoryUse(_gauge(text, b"Dirty:"), _gauge(text, b"Writeback:"), text)
     if memory.dirty_bytes is None and memory.writeback_bytes is None:
         raise FormatError(f'meminfo: {text[:60]!r}..., want a line "Dirty: N kB"')

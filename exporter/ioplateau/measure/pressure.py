@@ -5,10 +5,14 @@ https://docs.kernel.org/accounting/psi.html
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from ioplateau.measure.reading import FormatError
 from ioplateau.measure.words import number
+
+# As the kernel writes it, in one look; any other text is read word by word.
+_USUAL = re.compile(rb"some [^\n]* total=(\d{1,20})\nfull [^\n]* total=(\d{1,20})\n")
 
 
 class Pressure(NamedTuple):
@@ -20,6 +24,9 @@ class Pressure(NamedTuple):
 
 def parse(text: bytes) -> Pressure:
     """The totals of the lines "some" and "full"; FormatError if there is no "some"."""
+    usual = _USUAL.fullmatch(text)
+    if usual is not None:
+        return Pressure(int(usual[1]), int(usual[2]))
     some = _total(text, b"some ")
     if some is None:
         raise FormatError(f'pressure: {text[:60]!r}, want a line "some ... total=N"')

@@ -7,6 +7,7 @@ import logging
 import resource
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from types import FrameType
 
@@ -75,7 +76,9 @@ class Daemon:
         self._files = FileWriter()
         self._memory = StateFile(settings.state_directory, self._files)
         self._history_files = HistoryFiles(settings.state_directory, self._files)
-        self._history = History(self._history_files.keep if settings.state_directory else None)
+        self._history = History(
+            self._history_files.keep if settings.state_directory else None, threading.RLock()
+        )
         self._loop = watched.loop(self._after_tick)
         self._api = Api(
             self._history,
