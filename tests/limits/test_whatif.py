@@ -202,6 +202,8 @@ def test_a_google_machine_type_of_other_vcpus_than_the_tables_is_told_which_thes
         ("m5-large", "are m5.large, "),
         ("c3-large", "are c3.large, "),
         ("D8sv5", "are Standard_D8s_v5, "),
+        ("Standrd_D4s_v5", "are Standard_D4s_v5, "),
+        ("Standard-D4s-v5", "are Standard_D4s_v5, "),
         ("n2-standart-8", "is n2-standard-8"),
         ("m3-ultamem-32", "is m3-ultramem-32"),
         ("nope", ""),

@@ -130,6 +130,15 @@ def test_doctor_on_a_machine_without_proc_says_how_to_mend_it(tmp_path):
     assert "ProcSubset=all" in done.stdout
 
 
+@pytest.mark.parametrize("flag", ["--path.procfs", "--path.sysfs", "--path.rootfs"])
+def test_doctor_says_which_directory_it_was_given_is_none(flag):
+    done = run("doctor", flag, "/nonexistent")
+
+    assert done.returncode == 1
+    assert f"-> there is no such directory: {flag} /nonexistent" in done.stdout
+    assert "ProcSubset=all" not in done.stdout
+
+
 @pytest.mark.parametrize("seconds", ["nan", "-1", "0", "soon", "inf"])
 def test_a_length_of_a_recording_that_cannot_be_is_said(tmp_path, seconds):
     done = run("record", tmp_path / "made.gz", f"--seconds={seconds}")

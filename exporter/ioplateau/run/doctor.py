@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from ioplateau.measure.snapshot import (
     Snapshot,
 )
 from ioplateau.run.machine import Machine
+from ioplateau.run.settings import PathSettings
 from ioplateau.state import State
 from ioplateau.tell import blindness, plain
 
@@ -75,7 +77,24 @@ def look(machine: Machine, apart_seconds: float = 0.5) -> tuple[Finding, ...]:
         took={**first.took, **snapshot.took},
         failed={**first.failed, **snapshot.failed},
     )
-    return examine(seen, state, unasked)
+    astray = _astray(machine.settings.paths)
+    return tuple(
+        finding._replace(mend=astray)
+        if astray and not finding.is_good and finding.mend
+        else finding
+        for finding in examine(seen, state, unasked)
+    )
+
+
+def _astray(paths: PathSettings) -> str:
+    """What to do where a directory that was given is none: then nothing else is of use."""
+    given = {
+        "--path.rootfs": paths.rootfs,
+        "--path.procfs": paths.procfs,
+        "--path.sysfs": paths.sysfs,
+    }
+    wrong = [f"{flag} {path}" for flag, path in given.items() if path and not os.path.isdir(path)]
+    return f"there is no such directory: {', '.join(wrong)}" if wrong else ""
 
 
 def examine(snapshot: Snapshot, state: State, unasked: Sequence[str] = ()) -> tuple[Finding, ...]:
