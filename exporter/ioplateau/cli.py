@@ -9,12 +9,13 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from ioplateau import __version__, manual
 from ioplateau.measure import native
@@ -41,7 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
     streams.secure()
     words = sys.argv[1:] if arguments is None else arguments
-    options = parser(words).parse_args(words)
+    options, unknown = parser(words).parse_known_args(words)
+    if unknown:
+        _refuse(options.parser, unknown)
     from ioplateau import config  # which who asks for help does without
     from ioplateau.config import ConfigurationError
 
@@ -62,6 +65,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return WRONG
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _refuse(command: argparse.ArgumentParser, unknown: Sequence[str]) -> NoReturn:
+    """Say which flags a command does not have, with its own that are written nearly so."""
+    from difflib import get_close_matches  # only who has made a mistake needs it
+
+    flags = re.findall(r"--[a-z][a-z.-]*", command.format_usage())
+    near = [
+        found
+        for word in unknown
+        if word.startswith("-")
+        for found in get_close_matches(word.partition("=")[0], flags, n=1)
+    ]
+    hint = f"; near it {'are' if near[1:] else 'is'} {', '.join(near)}" if near else ""
+    command.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
 
 
 def _flushed(code: int) -> int:
@@ -294,7 +312,7 @@ def _add(
         formatter_class=_BUILDING,
     )
     config.add_flags(parser, page.settings)
-    parser.set_defaults(run=command.run)
+    parser.set_defaults(run=command.run, parser=parser)
     if command.add_flags is not None:
         command.add_flags(parser)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter

@@ -115,6 +115,30 @@ def test_record_into_nowhere_is_a_sentence(tmp_path):
     assert "place.gz: No such file or directory\n" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ("limits", "--size", "D4s_v5"),
+            "unrecognized arguments: --size D4s_v5; near it is --vm-size",
+        ),
+        (("top", "--jsn"), "unrecognized arguments: --jsn; near it is --json"),
+        (
+            ("top", "--web.listen-adress=:1"),
+            "unrecognized arguments: --web.listen-adress=:1; near it is --web.listen-address",
+        ),
+        (("doctor", "now"), "unrecognized arguments: now"),
+    ],
+)
+def test_a_flag_that_a_command_does_not_have_is_refused_with_the_nearest_it_has(words, told):
+    done = run(*words)
+
+    assert done.returncode == 2
+    usage, last = done.stderr.splitlines()[0], done.stderr.splitlines()[-1]
+    assert usage.startswith(f"usage: ioplateau {words[0]} ")
+    assert last == f"ioplateau {words[0]}: error: {told}"
+
+
 def test_doctor_says_what_it_sees(tmp_path):
     done = run("doctor")
 
