@@ -1,4 +1,4 @@
-"""One budget before the judge: its claims, its plateau, and the word that holds."""
+"""One budget before the judge: the limits it was told, what is learned of others, and its last verdict."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class Case:
         ]
         self._tell_pace()
         self.plateau = Plateau()
-        self.at_rest = False  # nothing drawn, nothing remembered of it
+        self.at_rest = False  # nothing is drawn, and no known limit has evidence left
         self.saturated_seconds = 0.0
         self.belief = Belief()  # of what has no rate: slots
         self.word = Word.UNKNOWN
         self.since = 0.0
         self.verdict: Verdict | None = None
-        self.is_told = False  # the last block had nothing to add to the verdict
+        self.is_told = False  # at rest, and its verdict says so already
         self.say_again = 0.0  # when the sentence is due
 
     @property
@@ -74,8 +74,8 @@ class Case:
 
     @property
     def lasting(self) -> Verdict | None:
-        """The verdict that holds until something moves: nothing is drawn, and no evidence is left
-        that time would take away. None: it must be weighed.
+        """The verdict that stays true as long as nothing is drawn: no evidence is left that would fade
+        with time. None: this budget must be judged in this block.
         """
         is_at_rest = (
             self.is_told
@@ -86,7 +86,7 @@ class Case:
         return self.verdict if is_at_rest else None
 
     def replace_limits(self, limits: tuple[Limit, ...]) -> None:
-        """Other limits: what was learned of those that stay is kept."""
+        """Take other limits. Evidence for a limit that stays is kept."""
         old = {claim.limit: claim for claim in self.claims}
         self.claims = [
             old.get(limit) or Claim(limit)
@@ -96,20 +96,22 @@ class Case:
         self._tell_pace()
 
     def _tell_pace(self) -> None:
-        """The flow is told how fast its bytes can be at most. A volume's slots share its flow."""
+        """Tell the flow the lowest limit on its bytes. Only a disk's or volume's own: the budget of an NFS
+        client's slots has the same flow, and no limit on bytes.
+        """
         if self.budget.key.kind in (Kind.DISK, Kind.VOLUME):
             told = [c.limit.value for c in self.claims if c.limit.dimension is Dimension.THROUGHPUT]
             self.watched.pace = min(told, default=inf)
 
     @property
     def has_limits_to_beat(self) -> bool:
-        """Whether limits were told that one nobody told must beat. Who does more than was told of any
-        has another tier, so that nothing of it holds.
+        """Whether limits were told, so that more must speak for an unknown one. Not so if more is done than
+        some told limit allows: then the disk has another tier, and all that was told of it is wrong.
         """
         return bool(self.claims) and not any(claim.is_outgrown for claim in self.claims)
 
     def contradicted(self, dimension: Dimension, value: float) -> Limit | None:
-        """The limit that was told for what is held at another value; None: nobody told one."""
+        """The told limit nearest to a rate that another limit holds; None: no such limit was told."""
         told = [
             claim.limit
             for claim in self.claims
@@ -120,10 +122,11 @@ class Case:
     def weigh_claims(
         self, dt: float, *, sibling: bool = False, elsewhere: bool = False
     ) -> Claim | None:
-        """One block against every known limit; the one that binds, if any.
+        """Hold one block against every known limit. Returns the one that binds, if any.
 
-        sibling: another member of the same stripe waits, and a stripe's queue gathers at one of
-        its members. elsewhere: a limit above this budget holds its requests back.
+        sibling: some member of the same stripe waits. Then this one is treated as waiting too, as a
+        stripe's requests queue at one member at a time. elsewhere: another limit, above this budget,
+        holds its requests back.
         """
         drawn = self.drawn
         if not drawn.operations and not drawn.bytes:
@@ -169,7 +172,7 @@ class Case:
         else:
             hidden, doubtful = drawn.hidden_bytes, drawn.doubtful_bytes
         if self.budget.key.kind is Kind.DISK and self.budget.skips_reads:
-            # Of its own limits, too, only those reads draw that miss the host's cache.
+            # Reads that the host's cache answers do not count on the disk's own limits either.
             hidden = doubtful = rate_of(drawn, limit.dimension, Direction.READ)
         of_server = self.budget.key.kind is Kind.VOLUME and drawn.excess >= number.STEEP
         return Signs(
@@ -202,7 +205,7 @@ class Case:
 def apart(
     cases: Mapping[BudgetKey, Case],
 ) -> tuple[dict[BudgetKey, Case], dict[BudgetKey, Verdict]]:
-    """The budgets to be weighed, and the verdicts of those that are not, since nothing moves."""
+    """The budgets that must be judged in this block, and the verdicts of those at rest."""
     awake: dict[BudgetKey, Case] = {}
     lasting: dict[BudgetKey, Verdict] = {}
     for key, case in cases.items():

@@ -88,12 +88,11 @@ class DiskJudge:
         }
 
     def _new(self, flow: FlowKey, at: float) -> WatchedFlow:
-        reads = (
-            number.CACHED_PRIOR_SECONDS if flow.name in self._read_cached else number.PRIOR_SECONDS
-        )
-        writes = (
-            number.CACHED_PRIOR_SECONDS if flow.name in self._write_cached else number.PRIOR_SECONDS
-        )
+        # A host's cache answers within the unit in which the kernel counts: in half of it on average.
+        reads, writes = [
+            number.COUNTED_SECONDS / 2 if flow.name in cached else number.PRIOR_SECONDS
+            for cached in (self._read_cached, self._write_cached)
+        ]
         return self._saved.to_watched(flow, WatchedFlow((reads, writes)), at)
 
     def _case(

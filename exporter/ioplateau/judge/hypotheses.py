@@ -1,35 +1,47 @@
 """From evidence to a verdict: what may hold one budget's requests back, and which of it does.
 
-The path of a block: rates of each flow (`window`) become signs of a queue, latency held against its
-floor (`signals`; of several flows `pool`). These are weighed for and against each hypothesis, in
-seconds of evidence, which one integrator adds up (`belief.Belief`, for every hypothesis the same:
-held from ON_SECONDS on, until nothing is left). `disks` and `mounts` ask from the outside in who
-is to be asked at all (`blame`), and `conclude`, below, takes the first that holds, the surest first.
+The path of a block of ticks:
 
-counted: what the provider itself counts (providers)
-    for: it says that more was asked for than it gave
+1. Rates of each flow (`window`), and the time of its requests held against their floor, tell whether
+   requests wait (`signals`; for several flows together `pool`).
+2. That is weighed for and against each hypothesis below, in seconds of evidence. One integrator adds
+   them up (`belief.Belief`): a hypothesis holds from ON_SECONDS on, until no evidence is left.
+3. `disks` and `mounts` go from the outside in, and ask only where a queue may be this budget's own
+   (`blame`).
+4. `conclude`, below, takes the first hypothesis that holds. Their order is from the surest to the least
+   sure.
+
+counted: the provider counts it itself (providers)
+    for: its counter says that more was asked for than it gave
 known: a limit that was told (phases.Claim)
-    for: requests wait, and the rate, or what was done in sum, follows the limit's line
-    against: it is away from that line; nothing is outstanding; another limit explains the wait; it is
-        below, where it was for long while nobody waited
-met: a level nobody told (learned.Plateau); the network's, told or not, while its mounts wait (mounts)
-    for: flatness under a queue, in log-odds against chance; it was met before; it comes back
-    against: the rate stayed when the queue went; requests waited at other levels; more was done
-    while none waited. Each doubt, and each try in vain, asks for more log-odds
-members: one disk of a stripe
+    for: requests wait, and the rate, or the sum over some blocks, is what the limit allows
+    against: the rate is off the limit; nothing is outstanding; another limit explains the waiting; the
+        rate is below the limit, and was as high for long while nobody waited
+met: a limit that nobody told, learned by meeting it (learned.Plateau); also a network's limit, told or
+not, while the mounts on it wait (mounts)
+    for: the rate is flat while requests wait, more than chance explains (log-odds); it is at a level
+        that was a limit before; it comes back to this level again and again
+    against: the queue went and the rate stayed; requests waited at other levels too; more was done
+        while nobody waited. More log-odds are asked for by each reason to doubt, and by each look that
+        found nothing
+members: one disk of a stripe is throttled
     for: that disk's own verdict
-slots: too few calls may be under way (blame.waits_for_slots)
-    for: calls wait on this client while the wire is at ease, or while those on the wire stay as many
-        whatever each takes, and the rates do not stand (mounts)
+slots: the NFS client may not send more calls at once (blame.waits_for_slots)
+    for: calls wait on this client although the wire is fast; or the number of calls on the wire stays
+        the same however long each takes, and the rates move (mounts)
     against: the wire is slow as well; slots are free
-elsewhere: a budget further out, or a connection that TCP says is full (blame.is_connection_bound)
-    for: it is held back itself, and requests wait here
-And where none of these holds (rulings.quiet):
-stalled: requests are outstanding, and none is answered (signals, mounts)
-saturated: requests wait for some seconds: a slow device, or a limit shared with others
-none waits: bound by latency, at the application's own pace, healthy, idle
+elsewhere: another budget is the limit, one further out or a connection that TCP calls full
+(blame.is_connection_bound)
+    for: that one is throttled, and requests wait here
 
-A control group has one hypothesis only, its own limit, and no queue that could be seen: `groups`.
+Where none of these holds (rulings.quiet):
+
+stalled: requests are outstanding, and none is answered (signals, mounts)
+saturated: requests have waited for some seconds. The device is slow, or its limit is shared with others
+otherwise nobody waits: latency_bound, app_limited, healthy or idle
+
+A control group is judged in `groups`: it has one hypothesis only, its own limit, and its queue can not be
+seen.
 """
 
 from __future__ import annotations
@@ -44,7 +56,7 @@ from ioplateau.limits.budgets import BudgetKey, FlowKey, Verdict, Word
 
 
 class Hypotheses(NamedTuple):
-    """What holds of one budget in this block, the surest first. None or empty: not that."""
+    """The hypotheses that hold for one budget in this block, the surest first. None or empty: it does not hold."""
 
     counted: Ruling | None = None
     known: Claim | None = None

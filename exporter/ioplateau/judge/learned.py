@@ -121,7 +121,7 @@ class Stands:
         self._last = value
         name = round(log(value) / number.STANDING)
         self._bins[name] = self._bins.get(name, 0.0) + seconds * self._scale
-        if len(self._bins) > number.MOST_KEPT:
+        if len(self._bins) > number.VISITS // 2:
             del self._bins[min(self._bins, key=self._bins.__getitem__)]
         self._scale *= 1 + seconds * log(2) / number.STANDS_HALF_SECONDS
         if self._scale > 2.0:
@@ -159,7 +159,7 @@ class Stands:
 
     def restore(self, saved: Sequence[SavedStand]) -> None:
         """Take up what was saved."""
-        for value, seconds in saved[-number.MOST_KEPT :]:
+        for value, seconds in saved[-(number.VISITS // 2) :]:
             self._bins[round(log(value) / number.STANDING)] = seconds
 
 
@@ -589,7 +589,7 @@ class Plateau:
             for free in self._free:
                 free.seconds /= 2
         calm.append((drawn.operations, drawn.bytes))
-        if len(calm) == 2 and drawn.waiting < number.SHARE_WAITING:
+        if len(calm) == 2 and drawn.waiting < 0.5:
             self._discredit(calm)
         if len(calm) < number.LEVEL_LEAST:
             return

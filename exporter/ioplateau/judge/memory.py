@@ -14,7 +14,7 @@ from ioplateau.saved import Amount, Bounds, Moment, Rate, Seconds, as_row
 class SavedFloor(NamedTuple):
     """The least latency of one class of requests. at: CLOCK_MONOTONIC of the run that saw it."""
 
-    name: Annotated[int, Bounds(0, 1e6)]
+    name: Annotated[int, Bounds(0, 4 * 64)]  # Floors.observe, of 64 bits of bytes
     seconds: Seconds
     at: Moment
     blocks: Amount

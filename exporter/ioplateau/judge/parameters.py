@@ -1,170 +1,232 @@
-"""Numbers of the judge: unit, meaning, and where each comes from. There is no number elsewhere in
-this package (tests/judge/test_parameters.py); what files, words and windows of display need is theirs.
+"""All numbers of the judge. No other file of this package holds one (tests/judge/test_parameters.py),
+but for those of formats, of sentences and of windows that are only shown.
 
-Sources: *physics* (queueing theory, or how the kernel counts), *document* (of a provider or of the
-kernel), *measured* (with the command), *fitted* (chosen by the scores of request traces, of an
-examiner's scenarios and of devices without a limit; nothing outside says so). How much each matters:
-bench/sensitivity.py tells.
-Seconds are seconds of evidence, whatever the sampling interval; ripples and excesses are shares.
+Each comment says what the number is, its unit, what it is used for, and its source:
+
+- physics: it follows from queueing theory, from statistics, or from how the kernel counts;
+- document: a provider or the kernel says so;
+- measured: with the command or the recordings that are named;
+- fitted: tried out. It scores best on request traces (bench/traces.py), on simulated scenarios and on
+  devices that have no limit (tests/helpers/wandering_devices.py). Nothing outside says so.
+
+bench/sensitivity.py tells how much each number matters.
+
+Words: a *block* is the time that is judged at once: one tick, or several short ones. The *floor* is the
+time a request takes when it does not wait. *Excess* is how much longer it takes, as a share of the
+floor: 1.0 is twice the floor. *Waiting* is the mean number of requests that wait (rate x time above the
+floor, Little's law). *Spread* and *ripple* are standard deviations as a share of the mean. A *level*
+is a rate that stays the same for some blocks. A *ceiling* is a learned limit. Seconds that speak for a
+limit are seconds of evidence, whatever the sampling interval.
 """
 
-# -- blocks
+# -- from evidence to a verdict (belief.py)
 
-# Seconds of ticks that are judged together at least. Physics: of less time a rate is mostly the beat
-# between a limiter's window and the sampling. Two blocks without an answer, or in which one call waits
-# for it, are a stall.
-BLOCK_SECONDS = 0.45
-
-# -- the integrator: one for every hypothesis
-
-# Seconds of evidence: the most that is remembered, and from where a verdict begins. Two marginal
-# seconds begin it, one odd second does not end it; a second of an overwhelming queue, or of a flat
-# level, is all the evidence there can be. Fitted; measured live (tests/helpers/limit_matrix.py): two
-# ticks to the verdict.
+# Evidence for a limit, in seconds. FULL_SECONDS: it never grows beyond this. ON_SECONDS: from here on
+# the verdict is "throttled", until nothing is left. So two ordinary seconds at a limit begin a verdict,
+# and one second away from it does not end it. Evidence that leaves no doubt (a very long queue, a very
+# flat level) counts FULL_SECONDS at once. Fitted. Measured with tests/helpers/limit_matrix.py: the
+# verdict comes after two ticks.
 FULL_SECONDS, ON_SECONDS = 2.5, 1.9
 
-# -- a known limit
+# Seconds: the shortest block; ticks are joined until they last as long. Within less time a rate mostly
+# shows how a limiter's window and the sampling overlap. Two such blocks without an answer, or in which
+# one NFS call waits for its answer, are a stall. Physics, and half a second with some room for its beat.
+BLOCK_SECONDS = 0.45
 
-# Share by which a rate may be off what is sold over one block. Document: enforced 0 to 3 % above what
-# is sold, and documentation rounds; a twentieth off, slow devices are taken for limits (measured on
-# request traces).
+# -- a limit that was told (phases.py)
+
+# Share by which the rate of one block may be off a limit that was told and still be "at" it. The
+# tolerance of the limit's source comes on top. Document: providers enforce 0 to 3 % more than they sell,
+# and round what they publish. Measured on request traces: with 5 % slow devices are taken for limits.
 OFF_LIMIT = 0.045
-# Seconds at the limit by which a running sum may leave the limit's line: bucket or window, and the
-# sampling against it. Physics (network calculus: L t + burst); buckets of 10 ms to 1 s are sold: twice
-# as many where a deep queue leaves no doubt.
+# Seconds over which a limiter may let requests pass unevenly: its window, or its bucket at the limit's
+# rate. By so much what was done in sum may be ahead of the limit or behind it, in seconds at the limit;
+# twice as far where everything waits long (STEEP), as buckets of up to one second are sold.
+# Physics: network calculus, rate x time + one burst, https://leboudec.github.io/netcal/
 BURST_SECONDS = 0.5
-# Blocks over which sums are held, which stand at a level, and which another limit's shadow asks
-# for (of blocks longer than a second so many seconds do); a level is of twice as many, the most that a
-# flow keeps, of which one in so many may be off it, and so many levels are kept. A ceiling is trusted
-# after as many seconds, of which we are half sure then. Fitted; more than 8 hardly matter.
-SUM_BLOCKS = 8
-# Share of a limit below which it needs no look, and no gust of one that binds stands. Fitted.
-AFAR = 0.35
-# Lost a second while gusts go on; half a second is where nobody waits near the limit, and one away from
-# it.
+# Seconds of evidence lost in a second off the limit, while everything still waits long (STEEP) and no more
+# was done in sum than the limit and its bucket allow: buffered writes come in gusts. Otherwise a second
+# off the limit loses one second, and a second near it in which nobody waits half of one. Fitted.
 GUST_LOSS = 0.2
+# Share of a limit. With less done in a block
+# - the limit is not looked at, unless it was believed to bind before;
+# - the block is none of such gusts, and no block in a part of which the limit binds. Fitted.
+AFAR = 0.35
+# Blocks (where blocks are longer than a second: that many seconds). Used as
+# - how many blocks are summed up, to see whether their sum follows a limit;
+# - how many must follow it where another limit already explains the waiting;
+# - how many at one level are booked as time spent at that level;
+# - the seconds for which a limit must have bound before one second is enough to see it again, and before
+#   a learned limit is trusted (confidence 0.5);
+# - the fewest values that can show a sharp upper edge, or a sum that keeps to a line;
+# - how many levels of each kind are remembered.
+# Twice as many are the values that a flow keeps, and the seconds that a doubtful level must last. One
+# value in so many may be off a level. Fitted; more than 8 hardly changes anything.
+SUM_BLOCKS = 8
 
-# -- what waits
+# -- what is a queue (signals.py)
 
-# Requests that wait on average, and their time over the floor: a queue, one that overwhelms (as many
-# are asked where only a guess or another class of requests says "slow", or a sum of flows does), and
-# one request that waits most of its time. So far over another delay, one is of a queue of its own; and
-# requests in service one after the other that take so little more are alone: what they take is the
-# floor, and no guess is needed any more after LEVEL_LEAST blocks (physics).
+# A queue: at least QUEUE_WAITING requests wait on average, and their excess is at least QUEUE_EXCESS.
+# QUEUE_WAITING is also asked for
+# - of requests that are outstanding at the sample beyond what is in service, and of NFS calls that wait on
+#   the client;
+# - of waiting times excess, where fewer requests wait: the fewer they are, the longer they must wait.
+# QUEUE_EXCESS is used wherever one time is called longer than another:
+# - than what this flow itself has shown before;
+# - than what its siblings wait: then it waits in a queue of its own;
+# - below it a request counts as served alone, so that its time is the floor, after LEVEL_LEAST blocks.
+# Physics (one request in service, one that waits) and fitted.
 QUEUE_WAITING, QUEUE_EXCESS = 1.5, 0.6
+# A queue so long that one block of it proves that requests wait: number of requests, and excess. The
+# number is also asked for where only a guessed floor says that requests are slow, and of a sum of flows.
+# The excess alone means "several times the floor": of one request at a time, too. Fitted.
 OVERWHELMING_WAITING, OVERWHELMING_EXCESS = 8.0, 3.0
-SHARE_WAITING = 0.5
-# Share of a sum's requests, or of a call's or a worker's time, that must wait by itself, if others say the
-# rest; of a request's time that its bytes may take where it is the device's own; by which latency is over its
-# floor, or over this flow's own history, where a queue is of few.
+# A fifth: the least part of a whole that counts. Used as
+# - share of a sum's operations whose flows must wait before the sum is said to wait;
+# - share of an NFS call's time that must pass on the client before slots are blamed;
+# - share of time that a single worker must wait;
+# - excess from which on a steady queue of few requests counts;
+# - share of time in which a flow bound by latency may have nothing outstanding;
+# - share of a request's time that its bytes may need at a told limit, if that time is to be a floor;
+# - share of the time without a queue that an application must have spent at a level of its own.
+# Fitted.
 PART_WAITING = 0.2
-# Outstanding at a sample beyond what is in service: a device of that rate has its mean in service,
-# by chance three times as many (physics: Poisson, for means of 2 and more).
+# Times the mean number of requests in service that may be outstanding at the moment of the sample without
+# any waiting. Physics: that number is Poisson distributed, and for means of 2 and more hardly ever
+# exceeds three times its mean.
 IN_SERVICE = 3.0
-# A device alone does not stand this far above its floor for long; twice that far no
-# device does.
+# Excess that a device without a limit does not keep up for long; twice as much no device does. Above it
+# - a limiter's bucket is given twice the BURST_SECONDS;
+# - a second off the limit counts against it by GUST_LOSS only;
+# - two requests at a time are as good a proof as many;
+# - a server's own cache may add STEP to what is done. Fitted.
 STEEP = 5.0
-# Step of rate and of latency from block to block below which both stand still. Levels are told apart
-# in such steps: within two of them they are one.
+# Share by which rate and time per request may change from one block to the next while both "stand
+# still". It is also the width of the steps in which levels are told apart: two values no more than two
+# steps apart are one level. Fitted.
 STANDING = 0.005
-# A share that is next to nothing: of time that is not busy, if something is outstanding nearly always, as
-# io_ticks moves in jiffies (document: https://docs.kernel.org/admin-guide/iostats.html); of a block, in
-# which a provider says that more was asked for or TCP that it could not send more; of what is usual,
-# which a server that stalls lets through; of the sum of variances, where a sum of flows has no more:
-# independent flows have all of it, those of a shared cap nothing; of what a disk makes room for, which
-# the sum may move by meanwhile.
+# Next to nothing, as a share. Used as
+# - part of a block in which a busy device may show as idle: io_ticks moves in jiffies
+#   (document: https://docs.kernel.org/admin-guide/iostats.html);
+# - part of a block from which on a provider's counter or TCP's "limited by sender" counts;
+# - part of a mount's usual rate that still trickles through a stall;
+# - variance of a sum over the sum of its parts' variances, below which the parts move against each
+#   other, as under one shared limit (physics: independent flows have 1, a shared limit 0);
+# - part of what one disk gives up that may be missing from the sum when another takes it. Fitted.
 LITTLE = 0.08
-# Seconds until something settled: of watching before something new may be learned, of steps before they
-# may be no chance and over which they are averaged, of a mount's rate before it is usual. A sentence
-# stands for so long where somebody waits, twice as long where nobody does; after twice as long another
-# look owes nothing to the one before and makes another try.
+# Seconds until things have settled. Used as
+# - how long a flow must be watched without a gap before something new is learned of it;
+# - how long rate and time per request must stand still, and over how long their steps are averaged;
+# - how long a mount's usual rate is averaged;
+# - how long a sentence stays as it is. Twice as long where nobody waits;
+# - half of the time after which looking for a limit once more counts as another try. Fitted.
 SETTLED_SECONDS = 5.0
 
-# -- flatness
+# -- how flat is a rate (window.py)
 
-# Ripple of a limiter over one block; twice as much an application has at its own pace. Measured
-# (tests/helpers/limit_matrix.py): 0.1 to 2 %.
+# Spread of a rate that a limiter holds, from block to block. An application that is not held back may
+# have twice as much at its own pace. Measured with tests/helpers/limit_matrix.py: 0.1 to 2 %.
 RIPPLE = 0.012
-# The same level, of a ceiling met before, or of one held freely: within a step in which levels are told
-# apart, and a limiter's ripple on top. Computed from both.
+# Share by which two rates may differ and still be the same level: of a ceiling met before, or of a rate
+# that was held without waiting. Computed: one step between levels, and a limiter's ripple on top.
 SAME_LEVEL = STANDING + RIPPLE
-# A change of this size, twice in a row, begins another level; what rises so far above one does not
-# stand at a limit: less may come on top. A filer answers some reads from memory (measured:
-# tests/machines, NFS), and blk-throttle enforces in slices of 100 ms, which two readings cut anywhere.
-# So near a limit what requests take is no floor, and a share of hidden reads that misses is the same.
-# Nobody buys a size that is nearer (document: Azure's sizes of disks are 1.2 to 2.2 times the one below,
-# but for the IOPS of the two largest).
+# Share by which a rate must change for the change to mean something. Used as
+# - from two blocks in a row that are so far off, another level begins;
+# - a rate so far above a level does not stand at that level's limit;
+# - what a server's cache or a kernel's time slice may add to a limit: a filer answers some reads from
+#   memory (measured: the NFS recordings of tests/machines), blk-throttle works in slices of 100 ms;
+# - so near a told limit the time of a request is not taken for its floor;
+# - how steady the share of cached reads that miss the cache must be;
+# - the least distance between two limits that somebody bought (document: each of Azure's disk sizes has
+#   1.2 to 2.2 times the limits of the one below, but for the IOPS of the two largest).
 STEP = 0.12
-# Share by which a value is off a level: a limiter's dip or a late flush, another demand's step, what
-# stands nowhere, what outgrew its limit. Beyond what a limit's own ripple does: so much what is no
-# limiter ripples, and up to it a rate stands still.
+# Share by which a value is off a level. Used as
+# - spread of what is no limiter: the likelihood of a limit is measured against it;
+# - a block so far off is a dip, or another demand;
+# - a rate so far above a limit has outgrown it;
+# - up to it a rate still stands. Fitted.
 OFF_LEVEL = 0.05
-# Spreads of normal values from the fourth decile to the second highest of sixteen.
+
+# Standard deviations between the fourth decile and the second highest of sixteen values: the upper part of
+# a rate says how flat it is, where only what is below it scatters. Mathematics, of the normal distribution:
+# statistics.NormalDist().inv_cdf(14.5 / 16) - .inv_cdf(6.5 / 16).
 UPPER_SPREADS = 1.55
 
-# -- the floor
+# -- the time of a request that does not wait: the floor (signals.py)
 
-# The kernel counts whole milliseconds of a flow's requests together. Document: diskstats_show().
+# Seconds: the unit in which the kernel counts the time of requests, so that a block's total is known no
+# better. Half of it is the guess for a request that a host's cache may answer and that was never seen
+# without a queue: such a cache answers within one unit, so in half of one on average.
+# Document: diskstats_show(), https://github.com/torvalds/linux/blob/v6.1/block/genhd.c
 COUNTED_SECONDS = 0.001
-# Seconds in which the floor would double if nothing proved it: a device that was replaced or moved is
-# learned anew within hours.
+# Seconds in which a floor rises by its own value, as long as nothing faster is seen. So a disk that was
+# replaced by a slower one, or moved, is learned anew within hours. Chosen; no score depends on it.
 FLOOR_RISE_SECONDS = 14_400.0
-# Bytes a second that a larger request costs.
+# Bytes per second: a larger request may take as much longer than a smaller one as its additional bytes take
+# at this pace, before it counts as waiting. Chosen; no score depends on it.
 BYTES_PER_SECOND = 200e6
-# Seconds of a request nobody has seen unloaded yet: of a remote disk or filer, of a host's cache.
-PRIOR_SECONDS, CACHED_PRIOR_SECONDS = 0.002, 0.0005
-# Classes of requests, or levels, that are kept.
-MOST_KEPT = 64
+# Seconds: the guess for a request to a remote disk or filer that was never seen without a queue.
+# Chosen. The first requests that are seen alone replace it.
+PRIOR_SECONDS = 0.002
 
-# -- a level nobody told
+# -- a limit that nobody told (learned.py)
 
-# Seconds by which a look may come early or late: so unsure is a block's length, and the rate in it.
+# Seconds by which a sample may come early or late. By so much is the length of a block unsure, and the
+# rate in it. Fitted.
 SAMPLING_SECONDS = 0.003
-# Steps from block to block after which the same ripple is no news: it is the device's own (SUM_BLOCKS
-# less one, if that serves one request after the other). Fitted on devices without a limit.
+# Steps from block to block after which the same ripple is no news: a device's ripple is its own. (One less
+# than SUM_BLOCKS where the device serves one request after the other.) Fitted on devices without a limit.
 RIPPLE_STEPS = 11
-# Log-odds asked of flatness, with a try each second: of chance once in so many hours; more for each
-# doubt (only a guess says "slow"; there are known limits, which must be beaten; calls wait as long as an
-# acknowledgement; disks may move each by itself), and where little waits. A sequential test's bounds:
-# https://doi.org/10.1214/aoms/1177731118
+# Log-odds that a flat level is a limit and not chance, before it is learned. ASKED is asked for in any
+# case, at one try each second. ASKED_DOUBT is added for each reason to doubt:
+# - only a guessed floor says that requests are slow;
+# - limits were told, and this is another;
+# - NFS calls wait as long as TCP delays an acknowledgement;
+# - the level was left before (learned.Plateau._moved).
+# It is also what must speak for the VM rather than for its disks. ASKED_SHALLOW is added where the queue
+# is short. Physics: bounds of a sequential test, https://doi.org/10.1214/aoms/1177731118. Fitted: values.
 ASKED, ASKED_DOUBT, ASKED_SHALLOW = 9.0, 6.0, 2.0
-# What the logarithm of tries adds. Fitted on slow devices without a limit (none of them in 12 h called
-# so, with two seeds).
+# Times the logarithm of the number of tries that is added to ASKED: who looks often finds by chance.
+# Fitted on slow devices without a limit: of none was a limit learned in 12 h, with two seeds.
 TRY_WEIGHT = 1.5
-# Blocks that say something: a stretch at least, steps over which members are compared, a class of
-# requests, a level held freely, a share of hidden reads, a queue that nothing explains (seconds of it).
-# Steps from one limit to another, or others beside it, that are a device's way and nobody's purchase.
+# The fewest blocks that show anything, and the fewest of other things that are no coincidence:
+# - blocks of a level, of a class of requests before its floor is believed, of a steady share of cache
+#   misses, of a rate held without waiting, and over which members of a sum are compared;
+# - seconds of a queue that nothing explains, before the verdict is "saturated";
+# - changes from one limit to another within STANDS_HALF_SECONDS, or other limits beside one, that nobody
+#   would buy: then they are a device's.
+# Twice as many where more certainty is needed. Physics: a median needs three.
 LEVEL_LEAST = 3
-# A limit stands at one level: seconds after which a second of waiting counts half, and what a second at
-# this level is worth against one elsewhere, up to half or twice as high, which asks for log-odds of one
-# more: where that is twice ASKED, a level is none. Fitted on devices whose pace wanders
-# (tests/helpers/wandering_devices.py) and on traces.
+# A limit stands at one level whenever requests wait; a slow device does not. STANDS_HALF_SECONDS: after so
+# long a second of waiting counts half. STANDS_HERE: what a second at this level counts against a second
+# at other levels, up to half or twice as high. What remains of those is added to ASKED, and from twice
+# ASKED on the level is no limit. Fitted on devices without a limit and on traces.
 STANDS_HALF_SECONDS, STANDS_HERE = 900.0, 0.25
-# Blocks of waiting that are kept, to tell a level they come back to from what is beside it: two minutes.
+# Blocks with a queue that are kept, to see to which rate they come back: two minutes. Half as many levels are
+# kept at which a flow stood while its requests waited. Fitted.
 VISITS = 120
-# Completions a second below which nothing is learned, or idle, and of which on requests of one at a time
-# have a mean: of so few one more or less is a fifth, and no provider sells so little: it is what a server
-# that stalls lets through.
+# Completions per second: with fewer nothing is learned, and a flow without a queue is idle. With as many
+# the mean of those of one request at a time is good enough to compare. Physics: of five, one more or less
+# is a fifth. No provider sells so little; it is what a server that stalls still answers.
 LEAST_OPERATIONS = 5.0
-# Bytes of a request where the usual ratios of bytes to operations cross. Document: Azure, AWS.
+# Bytes per request. Where requests have one size, operations and bytes are equally flat. Then a learned
+# limit is one of bytes above this size, and one of operations below. Document: at Azure and AWS the
+# usual ratio of a volume's two limits.
 LARGE_BYTES = 40 * 1024
 
-# -- several flows on one budget
+# -- several flows on one budget (pool.py)
 
-# One queue, one delay: the ratio within which delays are the same.
+# Ratio up to which two flows are said to wait equally long, so that they wait in one queue. Fitted.
 NEAR_DELAY = 1.25
 
-# -- NFS
+# -- NFS (blame.py)
 
-# Seconds for which Linux delays an acknowledgement. Document: TCP_DELACK_MIN, include/net/tcp.h.
+# Seconds for which Linux delays an acknowledgement. Calls that wait as long may wait for that, and for no
+# limit. Document: TCP_DELACK_MIN, https://github.com/torvalds/linux/blob/v6.1/include/net/tcp.h
 ACKNOWLEDGED_SECONDS = 0.04
 
-# -- control groups
+# -- control groups (groups.py)
 
-# What a second at the limit counts, of which nobody sees that it waits.
+# Seconds of evidence in a second at a control group's limit. Less than one, as it cannot be seen whether
+# the group waits: so the verdict comes in the third second and not in the second. Fitted.
 GROUP_GAIN = 0.8
-
-# -- words
-
-# Bound by latency: share of time that is busy, and requests outstanding.
-LATENCY_BUSY = 0.75

@@ -278,19 +278,17 @@ def weight_of(drawn: Waits, queue: Queue) -> float:
     is_queue = (
         queue >= STRONG
         or (waiting >= number.QUEUE_WAITING and excess >= number.QUEUE_EXCESS)
-        or (waiting >= number.SHARE_WAITING and excess >= number.OVERWHELMING_EXCESS)
+        or (waiting >= 0.5 and excess >= number.OVERWHELMING_EXCESS)
         or left >= number.QUEUE_WAITING
     )
     return 1.0 if is_queue else 0.0
 
 
 def _wait_long(drawn: Waits) -> bool:
-    """Whether few wait, but long: one for as long as overwhelms, more of them for less."""
-    least = number.SHARE_WAITING
-    return (
-        drawn.waiting >= least
-        and drawn.waiting * drawn.excess >= least * number.OVERWHELMING_EXCESS
-    )
+    """Whether few wait, but long: the fewer they are, the longer. One at a time must wait for more than
+    half of its time.
+    """
+    return drawn.waiting >= 0.5 and drawn.waiting * drawn.excess >= number.QUEUE_WAITING
 
 
 def _is_flat(level: Level | None) -> bool:

@@ -27,12 +27,13 @@ from ioplateau.measure.nothing import NO_ENTRIES
 
 THROTTLED = Word.THROTTLED  # asked of each verdict: see signals.STRONG
 UNHURRIED = frozenset({Word.HEALTHY, Word.APP_LIMITED, Word.LATENCY_BOUND})
-# Budgets whose members' own pace is a word about them; of slots or a network it is none.
+# Only of these it is told whether they are bound by latency, by the application, saturated or stalled. Of
+# slots or a network that would say nothing.
 OWN_WORDS = frozenset({Kind.DISK, Kind.STRIPE, Kind.VOLUME})
 
 
 class Ruling(NamedTuple):
-    """What holds, before it is put into words."""
+    """The hypothesis that holds, before it is put into a sentence."""
 
     word: Word
     dimension: Dimension | None = None
@@ -50,7 +51,7 @@ class Ruling(NamedTuple):
         limit = claim.limit
         phase = "burst" if claim.value != limit.value else "base"
         evidence = NO_ENTRIES
-        if limit.direction is Direction.TOTAL:  # what is remembered is of both directions
+        if limit.direction is Direction.TOTAL:  # reads and writes are remembered together only
             evidence = case.plateau.against(limit.dimension, claim.value)
         return Ruling(
             Word.THROTTLED, limit.dimension, limit.direction, claim.value, limit.origin,
@@ -82,7 +83,7 @@ class Ruling(NamedTuple):
 
     @staticmethod
     def counted(case: Case, dimension: Dimension, direction: Direction = Direction.TOTAL) -> Ruling:
-        """What the provider itself counts as exceeded."""
+        """The limit that the provider's own counters call exceeded."""
         known = next((c.limit for c in case.claims if c.limit.dimension is dimension), None)
         return Ruling(
             Word.THROTTLED,
@@ -113,7 +114,7 @@ _PLAIN = {word: Ruling(word) for word in Word}
 
 
 def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] = ()) -> Verdict:
-    """The verdict for a ruling, with evidence from what was drawn."""
+    """The verdict for a ruling, with the measured rates and times as its evidence."""
     before = case.verdict
     case.is_told = False
     changed = ruling.word is not case.word
@@ -124,7 +125,7 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
         case, ruling, sufferers, "" if changed or before is None else before.sentence
     )
     if changed or before is None or before.limit != verdict.limit or at >= case.say_again:
-        # The words follow the numbers with a little patience; they are for people.
+        # A sentence stays for some seconds, so that a person can read it; the numbers beside it are new.
         patience = 2 if ruling.word in UNHURRIED else 1
         case.say_again = at + patience * number.SETTLED_SECONDS
         verdict = verdict._replace(sentence=words.sentence(verdict, at, case.budget.lane))
@@ -166,7 +167,7 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
 def _throttled_evidence(
     case: Case, ruling: Ruling, evidence: dict[str, float | str]
 ) -> float | None:
-    """Add what proves a limit; the share of it that is drawn."""
+    """Add the evidence for a limit. Returns the share of the limit that is used."""
     texts = {"phase": ruling.phase, "source": ruling.source, "culprit": ruling.culprit}
     evidence.update({name: text for name, text in texts.items() if text})
     evidence.update(ruling.evidence)
@@ -197,9 +198,9 @@ def asked_ratio(waiting: float, operations_per_second: float) -> float:
     Whatever was asked for within T seconds was either served by their end or waits then: with
     `waiting` requests [1] denied so far and X served per second [1/s], at least X T + waiting were
     asked for where X T were given, a ratio of 1 + waiting / (X T) [1]. Limits are given per second,
-    so T is 1 s. It is a lower bound: what an application would have asked for, had the answers come
-    sooner, nobody counts. Of bytes it is the same, as those that wait are no smaller. Where only
-    one direction is limited, the other one waits less for each request, which makes it lower still.
+    so T is 1 s. It is a lower bound: what the application would have asked for if answers had come
+    sooner cannot be counted. It also holds for bytes, if the requests that wait are as large as the
+    others. Where only one direction is limited, requests of the other wait less; the bound is then lower.
     """
     return 1 + waiting / operations_per_second
 
@@ -216,7 +217,7 @@ def quiet(case: Case, at: float, dt: float) -> Verdict:
         and drawn.queue < STRONG
         and drawn.operations >= number.LEAST_OPERATIONS
     ):
-        # The word and its sentence have patience; the figures are of now.
+        # The word and its sentence stay until the sentence is due; the figures are new.
         case.saturated_seconds = 0.0
         return rule(case, at, _PLAIN[case.word])
     word = _quiet_word(case, dt)
@@ -227,7 +228,7 @@ def quiet(case: Case, at: float, dt: float) -> Verdict:
 
 
 def _rests(case: Case, before: Verdict) -> bool:
-    """Whether nothing is drawn or outstanding, now as then: what was told then is true of now."""
+    """Whether nothing is done or outstanding, neither now nor at the last verdict: then it is still true."""
     drawn, then = case.drawn, before.evidence
     return not (
         drawn.operations
@@ -258,8 +259,8 @@ def _quiet_word(case: Case, dt: float) -> Word:
 
 def _unhurried(watched: WatchedFlow) -> Word:
     if (
-        watched.busy >= number.LATENCY_BUSY
-        and number.LATENCY_BUSY <= watched.outstanding <= number.OVERWHELMING_WAITING
+        min(watched.busy, watched.outstanding) >= 1 - number.PART_WAITING
+        and watched.outstanding <= number.OVERWHELMING_WAITING
         and watched.excess < number.QUEUE_EXCESS
     ):
         return Word.LATENCY_BOUND

@@ -62,8 +62,6 @@ class Floors:
         name = round(2 * log2(size + 1)) * 2 + write
         own = self._classes.get(name)
         if own is None:
-            if len(self._classes) >= number.MOST_KEPT:
-                self._classes.clear()
             own = self._classes[name] = [seconds, at, 0.0, size, 0.0]
             floor = seconds
         else:
@@ -113,7 +111,7 @@ class Floors:
 
     def restore(self, saved: Sequence[SavedFloor], at: float) -> None:
         """Take up saved floors, as of now."""
-        for name, seconds, _, *seen in saved[: number.MOST_KEPT]:
+        for name, seconds, _, *seen in saved:
             self._classes[name] = [seconds, at, *seen]
 
 
@@ -367,16 +365,14 @@ class WatchedFlow(Levels):
                 queue = DEEP if deep else STRONG
             elif self.is_bounded and self.risen >= number.PART_WAITING:
                 queue = STRONG  # a device at its floor may be as steady; a limit shows above it
-            elif self.is_bounded or (
-                excess >= number.PART_WAITING and waiting >= number.SHARE_WAITING
-            ):
+            elif self.is_bounded or (excess >= number.PART_WAITING and waiting >= 0.5):
                 queue = WEAK
         if queue is NONE and self.is_slow and number.PART_WAITING <= waiting < number.QUEUE_WAITING:
             queue = WEAK  # of one at a time that has something else to do, too
         self.queue = queue
         if queue >= STRONG or (
             excess >= number.OVERWHELMING_EXCESS
-            and (waiting >= number.SHARE_WAITING or self.operations >= number.LEAST_OPERATIONS)
+            and (waiting >= 0.5 or self.operations >= number.LEAST_OPERATIONS)
         ):
             # Also of one request at a time, which stands in a queue that others fill.
             delay = waiting / self.operations
@@ -408,8 +404,8 @@ class WatchedFlow(Levels):
         if self.waiting < number.QUEUE_WAITING:
             # Of two at a time no more can wait: then it is how long they do, which is longer than
             # a device takes that serves one after the other.
-            long = number.SHARE_WAITING * number.OVERWHELMING_EXCESS
-            return self.own and self.waiting >= 1.0 and self.waiting * self.excess >= long
+            long = self.waiting * self.excess >= number.QUEUE_WAITING
+            return self.own and self.waiting >= 1.0 and long
         return (
             self.own
             or self.waiting >= number.OVERWHELMING_WAITING
