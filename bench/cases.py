@@ -16,6 +16,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -115,16 +116,16 @@ def laboratory(place: Path, part: str, name: str) -> ModuleType:
 
 
 def kept(path: Path, make: Callable[[], Case]) -> Case:
-    """The case in this file, made first if there is none."""
-    if not path.exists():
-        case = make()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_suffix(f".{os.getpid()}")
-        fresh.write_bytes(pickle.dumps(case, pickle.HIGHEST_PROTOCOL))
-        fresh.replace(path)
-        return case
-    found: Case = pickle.loads(path.read_bytes())
-    return found
+    """The case in this file, made first if there is none, or if values have another shape by now."""
+    with suppress(FileNotFoundError, TypeError, AttributeError, ImportError):
+        found: Case = pickle.loads(path.read_bytes())
+        return found
+    case = make()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(f".{os.getpid()}")
+    fresh.write_bytes(pickle.dumps(case, pickle.HIGHEST_PROTOCOL))
+    fresh.replace(path)
+    return case
 
 
 def traces(lab: Path, keep: Path, seed: int, every: int = 1) -> Iterator[Case]:
