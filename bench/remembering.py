@@ -4,8 +4,8 @@
         [--code /other/worktree/exporter]
 
 The packaged daemon with a state directory and nobody who looks, on a made-up machine (`here`: on this
-one), with thread_time() around remembering (which has written what is over, each ten seconds), around
-the writer's job beside it, and around each tick. The state before is kept alive, so that to drop it is
+one), with thread_time() around remembering (which each ten seconds has the writer begin), around the
+writer's job beside it, and around each tick. The state before is kept alive, so that to drop it is
 not counted; what the clock itself takes is taken off. --code: other editions, measured in turn.
 """
 
@@ -25,7 +25,7 @@ import process
 from sizes import SIZES, directory, print_rows
 
 WARM_UP_SECONDS = 20
-WRITTEN_SECONDS = 10  # how often history is
+WRITTEN_SECONDS = 10  # from one job of the writer to the next
 HERE = "here"
 PARTS = ("clock", "remembering", "writing", "tick")
 

@@ -180,9 +180,6 @@ class _Ten(NamedTuple):
     ticks: dict[int, Flows]
 
 
-_NO_TEN = _Ten(-10, {})
-
-
 class Rings:
     """The three levels. `add` keeps a tick as it is: one thread calls it, which never waits. `settle`
     writes the cells of ten seconds that are over, and after each minute the coarser levels: any thread.
@@ -193,7 +190,7 @@ class Rings:
     def __init__(self, spans: Iterable[RingSize] = SPANS, lock: Lock = NO_LOCK) -> None:
         self.levels = tuple(Ring(span) for span in spans)
         self.moved: set[FlowKey] = set()  # of those there are: what never moved is not even unknown
-        self._present = _NO_TEN
+        self._present = _Ten(-10, {})  # none: no tick lies in it
         self._over: deque[_Ten] = deque()  # those before it that are not written yet
         self._lock = lock
 

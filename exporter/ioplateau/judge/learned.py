@@ -589,7 +589,7 @@ class Plateau:
             for free in self._free:
                 free.seconds /= 2
         calm.append((drawn.operations, drawn.bytes))
-        if len(calm) == 2 and drawn.waiting < 0.5:
+        if len(calm) == 2 and drawn.waiting < number.SHARE_WAITING:
             self._discredit(calm)
         if len(calm) < number.LEVEL_LEAST:
             return

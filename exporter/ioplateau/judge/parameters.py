@@ -81,6 +81,10 @@ QUEUE_WAITING, QUEUE_EXCESS = 1.5, 0.6
 # number is also asked for where only a guessed floor says that requests are slow, and of a sum of flows.
 # The excess alone means "several times the floor": of one request at a time, too. Fitted.
 OVERWHELMING_WAITING, OVERWHELMING_EXCESS = 8.0, 3.0
+# Requests that wait on average: of one request at a time it waits for half of its time. Used as
+# - the fewest that are a queue: a steady one (PART_WAITING), or one that waits long (OVERWHELMING_EXCESS);
+# - fewer than this: nobody waits, so that a rate that stays shows no limit. Physics: Little's law.
+SHARE_WAITING = 0.5
 # A fifth: the least part of a whole that counts. Used as
 # - share of a sum's operations whose flows must wait before the sum is said to wait;
 # - share of an NFS call's time that must pass on the client before slots are blamed;

@@ -278,7 +278,7 @@ def weight_of(drawn: Waits, queue: Queue) -> float:
     is_queue = (
         queue >= STRONG
         or (waiting >= number.QUEUE_WAITING and excess >= number.QUEUE_EXCESS)
-        or (waiting >= 0.5 and excess >= number.OVERWHELMING_EXCESS)
+        or (waiting >= number.SHARE_WAITING and excess >= number.OVERWHELMING_EXCESS)
         or left >= number.QUEUE_WAITING
     )
     return 1.0 if is_queue else 0.0
@@ -288,7 +288,10 @@ def _wait_long(drawn: Waits) -> bool:
     """Whether few wait, but long: the fewer they are, the longer. One at a time must wait for more than
     half of its time.
     """
-    return drawn.waiting >= 0.5 and drawn.waiting * drawn.excess >= number.QUEUE_WAITING
+    return (
+        drawn.waiting >= number.SHARE_WAITING
+        and drawn.waiting * drawn.excess >= number.QUEUE_WAITING
+    )
 
 
 def _is_flat(level: Level | None) -> bool:

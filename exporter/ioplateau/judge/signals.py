@@ -365,14 +365,16 @@ class WatchedFlow(Levels):
                 queue = DEEP if deep else STRONG
             elif self.is_bounded and self.risen >= number.PART_WAITING:
                 queue = STRONG  # a device at its floor may be as steady; a limit shows above it
-            elif self.is_bounded or (excess >= number.PART_WAITING and waiting >= 0.5):
+            elif self.is_bounded or (
+                excess >= number.PART_WAITING and waiting >= number.SHARE_WAITING
+            ):
                 queue = WEAK
         if queue is NONE and self.is_slow and number.PART_WAITING <= waiting < number.QUEUE_WAITING:
             queue = WEAK  # of one at a time that has something else to do, too
         self.queue = queue
         if queue >= STRONG or (
             excess >= number.OVERWHELMING_EXCESS
-            and (waiting >= 0.5 or self.operations >= number.LEAST_OPERATIONS)
+            and (waiting >= number.SHARE_WAITING or self.operations >= number.LEAST_OPERATIONS)
         ):
             # Also of one request at a time, which stands in a queue that others fill.
             delay = waiting / self.operations

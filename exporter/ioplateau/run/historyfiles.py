@@ -71,7 +71,6 @@ class HistoryFiles:
         self._writer = writer
         self._lock = threading.Lock()  # of what waits; never held while the disk is asked
         self._waiting: deque[HistoryPart] = deque()
-        self._is_at_work = False  # the writer, at what it was last given
         self._fails = False  # in the writer's thread
 
     def restore(self, history: History, seconds: float = RESTORE_SECONDS) -> None:
@@ -96,9 +95,10 @@ class HistoryFiles:
         """Have written what has come. is_last: all of it, and the ten seconds that go on."""
         if self._directory is None:
             return
-        if self._is_at_work or is_last:  # the disk is slow: what waits is bounded here
+        if (
+            self._writer.behind_seconds(NAME) or is_last
+        ):  # the disk is slow: what waits is bounded here
             self._collect(history, is_last=is_last)
-        self._is_at_work = True
         self._writer.submit(NAME, lambda: self._write(history))
 
     def _collect(self, history: History, *, is_last: bool = False) -> None:
@@ -113,11 +113,8 @@ class HistoryFiles:
     # What follows runs in the writer's thread.
 
     def _write(self, history: History) -> None:
-        try:
-            self._collect(history)
-            self._write_waiting()
-        finally:
-            self._is_at_work = False
+        self._collect(history)
+        self._write_waiting()
 
     def _write_waiting(self) -> None:
         assert self._directory is not None
