@@ -472,3 +472,63 @@ def test_the_queue_went_and_the_rate_stayed_so_it_is_the_applications_own():
 
     assert not plateau.on
     assert plateau.met() == ()
+
+
+def coming_back(seconds, blocks):
+    """A limit that was met, then nothing, and these blocks of a queue at it again."""
+    plateau = told([*CALM, *held(count=20)])
+    told([*CALM, *[(50.0, 0.002)] * 5], plateau)
+    return told([*CALM, *held(depth=4, count=blocks)], plateau, seconds=seconds)
+
+
+def test_two_long_blocks_at_a_limit_met_before_are_enough():
+    """One of five seconds is no odd second at that level; of blocks of a second the first may be."""
+    assert not coming_back(5.0, 1).on
+    assert coming_back(5.0, 2).on
+    assert not coming_back(1.0, 2).on
+    assert coming_back(1.0, 3).on
+
+
+def reached_slowly(seconds, trembles):
+    """The rate stands at 500/s, and after a minute and a half without a queue one grows evenly."""
+    draw = random.Random(9)
+    blocks = []
+    for second in range(0, 150, seconds):
+        depth = 1.0 + max(0.0, second - 90) / 10
+        wait = depth / 500.0 * draw.uniform(1 - trembles, 1 + trembles)
+        blocks.append((500.0 * (1 + 0.0005 * (-1) ** second), wait))
+    return told([*CALM, *blocks], seconds=float(seconds))
+
+
+def test_a_queue_that_grows_evenly_is_looked_at_for_as_many_seconds_whatever_a_block_lasts():
+    """What came before it grew is none of it, and sixteen long blocks reach back that far."""
+    assert reached_slowly(1, 0.0).on
+    assert reached_slowly(5, 0.0).on
+
+
+@pytest.mark.parametrize("seconds", [1, 5])
+def test_a_queue_that_grows_unevenly_at_an_applications_own_rate_is_no_limit(seconds):
+    assert not reached_slowly(seconds, 0.1).on
+
+
+@pytest.mark.parametrize("seconds", [1, 2, 5, 10])
+def test_seconds_at_a_level_are_as_many_however_often_one_looks(seconds):
+    """Thirty seconds there, of which eight are needed to see that it stands."""
+    queue_comes, there = (100.0, 0.16), held(rate=450.0, count=30 // seconds)
+    plateau = told([*CALM, queue_comes, *there], seconds=float(seconds))
+
+    assert 21.0 <= plateau.against(Dimension.IOPS, 520.0)["elsewhere_seconds"] <= 24.0
+
+
+def test_seconds_at_a_level_are_counted_once_though_it_is_left_and_met_again():
+    odd = [(550.0, 16 / 550.0)]
+    often = [*held(rate=450.0, count=4), *odd] * 3
+    plateau = told([*CALM, *often], seconds=5.0)
+
+    assert plateau.against(Dimension.IOPS, 520.0)["elsewhere_seconds"] <= 45.0
+
+
+def test_seconds_at_a_level_that_another_limit_explains_are_not_booked_later():
+    plateau = told([*CALM, *held(rate=450.0, count=12)], allowed_from=len(CALM) + 11, seconds=5.0)
+
+    assert plateau.against(Dimension.IOPS, 520.0)["elsewhere_seconds"] <= 5.0

@@ -22,10 +22,10 @@ def reading(rate, wait, *, size=4096.0, write=False, busy=1.0, in_flight=1):
     )
 
 
-def seen(*ticks):
+def seen(*ticks, seconds=1.0):
     watched = WatchedFlow()
-    for second, tick in enumerate(ticks):
-        watched.look(tick, float(second), 1.0)
+    for place, tick in enumerate(ticks):
+        watched.look(tick, place * seconds, seconds)
     return watched
 
 
@@ -109,6 +109,35 @@ def test_a_bounded_queue_a_third_above_its_floor_is_strong_within_nine_seconds()
 
     assert watched.excess < 0.6
     assert watched.queue is Queue.STRONG
+
+
+@pytest.mark.parametrize("seconds", [4.99, 5.0, 5.01])
+def test_two_long_blocks_alike_have_both_stood(seconds):
+    """Whatever a look was late by: the second says that the first one was at this level from its begin."""
+    own_floor = [reading(1500.0, 0.0015)] * 10
+
+    one, two = (seen(*own_floor, *[reading(4000.0, 0.002)] * n, seconds=seconds) for n in (1, 2))
+
+    assert not one.is_bounded
+    assert two.is_bounded
+    assert two.queue is Queue.STRONG
+
+
+@pytest.mark.parametrize("seconds", [4.99, 5.0, 5.01, 10.0])
+def test_a_long_block_in_which_the_level_came_has_not_stood(seconds):
+    own_floor = [reading(1500.0, 0.0015)] * 10
+    came = reading(2600.0, 0.0018)
+
+    watched = seen(*own_floor, came, reading(4000.0, 0.002), seconds=seconds)
+
+    assert not watched.is_bounded
+
+
+def test_two_long_blocks_of_a_device_that_moves_have_not_stood():
+    own_floor = [reading(1500.0, 0.0015)] * 10
+    moves = [reading(4000.0, 0.002), reading(4000.0 * 1.012, 0.002 / 1.012)] * 4
+
+    assert not seen(*own_floor, *moves, seconds=5.0).is_bounded
 
 
 def test_the_mean_of_a_usual_size_may_tremble_within_one_class():

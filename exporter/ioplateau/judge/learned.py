@@ -90,6 +90,15 @@ class Met(NamedTuple):
         return self.seconds / (self.seconds + number.SUM_BLOCKS)
 
 
+class Run(NamedTuple):
+    """What was done in one block in which requests waited. waited: seconds for which they had, by its end."""
+
+    operations: float
+    bytes: float
+    seconds: float
+    waited: float
+
+
 class Evidence(NamedTuple):
     """Seconds one block counts for a limit, and the limit."""
 
@@ -168,6 +177,7 @@ class Plateau:
 
     __slots__ = (
         "_begins",
+        "_booked",
         "_calm",
         "_free",
         "_free_levels",
@@ -181,6 +191,7 @@ class Plateau:
         "_stands",
         "_stretch",
         "_visits",
+        "_waited",
         "_whole_rates",
         "_wholes",
         "belief",
@@ -203,8 +214,11 @@ class Plateau:
         self._queued_before = 0  # blocks for which requests had waited, the last time they did
         self._stretch = 0  # blocks since then that may be visits
         self._free_levels: list[float] = []  # levels that stayed when the queue went
-        self._runs: list[tuple[float, float, float]] = []  # operations, bytes and seconds
-        self._wholes: list[tuple[float, float, float]] = []  # of blocks all of which waited
+        self._runs: list[Run] = []
+        self._wholes: list[Run] = []  # all of which waited
+        self._waited = 0.0  # seconds in which requests waited, in all
+        # Up to which of them it is booked where they stood.
+        self._booked = {Dimension.IOPS: 0.0, Dimension.THROUGHPUT: 0.0}
         self._calm: list[tuple[float, float]] = []
         self._stands = {Dimension.IOPS: Stands(), Dimension.THROUGHPUT: Stands()}
         # Rates of blocks in which requests waited all the time.
@@ -245,7 +259,8 @@ class Plateau:
         """
         weight = weight_of(drawn, drawn.queue)
         if weight or max(drawn.left, drawn.came) >= 1.0:
-            self._runs.append((drawn.operations * dt, drawn.bytes * dt, dt))
+            self._waited += dt
+            self._runs.append(Run(drawn.operations * dt, drawn.bytes * dt, dt, self._waited))
             del self._runs[: -number.SUM_BLOCKS]
         else:
             self._runs.clear()
@@ -262,6 +277,8 @@ class Plateau:
         if allowed:
             self._stand(drawn, dt)
             self._note_visit(drawn)
+        else:
+            self._booked = dict.fromkeys(DIMENSIONS, self._waited)  # that was another's
         may_learn = (
             allowed
             and settled
@@ -294,7 +311,7 @@ class Plateau:
     def _stand(self, drawn: Drawn, dt: float) -> None:
         """Where it stands while requests wait: gusts do not stand anywhere."""
         if min(drawn.came, drawn.left) >= 1.0:
-            self._wholes.append((drawn.operations * dt, drawn.bytes * dt, dt))
+            self._wholes.append(self._runs[-1])
             del self._wholes[: -number.SUM_BLOCKS]
         runs = self._runs
         if len(runs) < number.SUM_BLOCKS:
@@ -304,11 +321,20 @@ class Plateau:
         for which, dimension in enumerate(DIMENSIONS):
             if self.on and dimension is not self.dimension:
                 continue  # where it stands follows from the other dimension's limit
-            rates = [run[which] / run[2] for run in runs]
+            rates = [run[which] / run.seconds for run in runs]
             mean = sum(rates) / len(rates)
             off = number.OFF_LEVEL * mean
             if mean > 0 and max(rates) - mean <= off and mean - min(rates) <= off:
-                self._stands[dimension].add(mean, dt)
+                self._stands[dimension].add(mean, self._book(dimension, runs, dt))
+
+    def _book(self, dimension: Dimension, runs: Sequence[Run], dt: float) -> float:
+        """Seconds for which it stood there and which were not booked before, beyond those it takes to be
+        seen standing: blocks of many seconds show it late, when it has stood there for longer.
+        """
+        booked = self._booked[dimension]
+        seconds = sum([run.seconds for run in runs if run.waited > booked])
+        self._booked[dimension] = self._waited
+        return max(dt, seconds - number.SUM_BLOCKS)
 
     def is_elsewhere(self, dimension: Dimension, value: float) -> bool:
         """Whether requests waited at other levels for longer than at this one: then it is none."""
@@ -346,7 +372,7 @@ class Plateau:
         self, drawn: Drawn, dt: float, hints: Sequence[tuple[Dimension, float]], weight: float
     ) -> Evidence | None:
         """A level that was a limit before, here or at a sibling, is one again."""
-        is_sure = drawn.queued >= 2 or weight >= number.FULL_SECONDS
+        is_sure = min(2, drawn.queued) * max(1, dt) >= 2 or weight >= number.FULL_SECONDS
         same = number.SAME_LEVEL
         for dimension, rate in _rates(drawn):
             if not self.ceilings[dimension] or _passes_by(drawn, dimension, dt):
@@ -373,7 +399,7 @@ class Plateau:
     def _follows(self, drawn: Drawn, dimension: Dimension, value: float) -> bool:
         """Whether what was done in sum followed this level up to now."""
         which = DIMENSIONS.index(dimension)
-        runs = [(run[which], run[2]) for run in self._runs]
+        runs = [(run[which], run.seconds) for run in self._runs]
         same = number.SAME_LEVEL
         return follows(runs, value, burst_seconds(drawn), (same, same))
 
@@ -557,7 +583,7 @@ class Plateau:
             latency = drawn.flat_latency()
             if latency.count >= long and latency.spread <= number.STANDING:
                 return False
-            latencies = drawn.recent_latency.values
+            latencies = drawn.recent_latency.values[-long:]
             return len(latencies) < long or not is_straight(latencies, number.STANDING)
         highest = self._highest[dimension]
         if highest and level.mean < (1 - number.OFF_LEVEL) * highest:
@@ -699,9 +725,9 @@ def _rates(drawn: Drawn) -> tuple[tuple[Dimension, float], tuple[Dimension, floa
     return (Dimension.IOPS, drawn.operations), (Dimension.THROUGHPUT, drawn.bytes)
 
 
-def _lasts(runs: Sequence[tuple[float, float, float]]) -> bool:
+def _lasts(runs: Sequence[Run]) -> bool:
     """Whether these are enough to stand somewhere: SUM_BLOCKS of them, or of as many seconds."""
-    seconds = sum([run[2] for run in runs])
+    seconds = sum([run.seconds for run in runs])
     return len(runs) >= number.SUM_BLOCKS or (
         len(runs) >= number.LEVEL_LEAST and seconds >= number.SUM_BLOCKS
     )

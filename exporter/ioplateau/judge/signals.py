@@ -423,8 +423,9 @@ class WatchedFlow(Levels):
             if step >= number.OFF_LEVEL:  # another demand
                 self.standing_seconds = 0.0
                 return
-            self.standing_seconds += dt
-            weight = min(1.0, dt / min(number.SETTLED_SECONDS, self.standing_seconds))
+            before = self.standing_seconds or dt  # two alike: the first of them stood as well
+            self.standing_seconds = before + dt
+            weight = min(1.0, dt / min(number.SETTLED_SECONDS, before))
             self.rate_steps += weight * (step - self.rate_steps)
             step = min(number.OFF_LEVEL, abs(latency / before_latency - 1))
             self.latency_steps += weight * (step - self.latency_steps)
