@@ -175,6 +175,22 @@ def test_a_server_that_goes_silent_is_noticed_after_its_mount_rested_for_long():
     assert all(w is Word.IDLE for act, since, w in told_words if act is rest and since > 3)
 
 
+@pytest.mark.parametrize("seconds", [1.0, 5.0])
+@pytest.mark.parametrize("rate", [480.0, 500.0, 510.0])
+def test_what_a_disk_does_when_its_stall_ends_is_no_limit_it_was_told(rate, seconds):
+    """It answers in one block what waited for seconds, beside what it usually does."""
+    usual, silent = tick(450.0, 0.004, seconds), FlowTick(seconds, in_flight=60, busy_ratio=1.0)
+    after = tick(rate, 1.7, seconds)._replace(in_flight=1)
+    judge, at = Judge(), 100.0
+    said = []
+    for each in (*[usual] * 20, *[silent] * 3, after, *[usual] * 5):
+        at += seconds
+        said.append(judge.observe(at, seconds, BUDGETS, {DISK: each})[SDA].word)
+
+    assert Word.STALLED in said
+    assert Word.THROTTLED not in said
+
+
 def test_a_stripes_member_is_not_blamed_for_a_slower_sibling():
     disks = [FlowKey("disk", name) for name in ("sda", "sdb")]
     md0 = BudgetKey(Kind.STRIPE, "md0")

@@ -98,6 +98,32 @@ def test_little_waiting_counts_when_rate_and_latency_are_both_steady():
     assert not after(*[(496.0, drifting)] * 30).on
 
 
+def test_little_waiting_counts_at_a_steady_rate_of_all_that_is_sold():
+    # 16 at a time where 14 would do: 5,050 of 5,000, and latency follows the application's threads.
+    uneven = Level(0.0027, 0.08, 12)
+    sold, below = Level(505.0, 0.003, 12), Level(496.0, 0.003, 12)
+
+    assert after(*[(505.0, Signs(Queue.WEAK, sold, uneven, excess=0.3))] * 2).on
+    assert not after(*[(496.0, Signs(Queue.WEAK, below, uneven, excess=0.3))] * 60).on
+
+
+def test_but_not_where_as_much_was_done_while_nobody_waited():
+    own = Signs(
+        Queue.WEAK, Level(505.0, 0.003, 12), Level(0.0027, 0.08, 12), excess=0.3, was_free=True
+    )
+
+    assert not after(*[(505.0, own)] * 60).on
+
+
+@pytest.mark.parametrize(("seconds", "least"), [(1.0, 4), (5.0, 3)])
+def test_how_long_it_must_have_stood_is_asked_in_seconds_but_for_three_blocks(seconds, least):
+    def signs(blocks):
+        return Signs(Queue.WEAK, Level(505.0, 0.003, blocks), Level(0.0027, 0.08, 12), excess=0.3)
+
+    assert not after(*[(505.0, signs(least - 1))] * 9, seconds=seconds).on
+    assert after(*[(505.0, signs(least))] * 2, seconds=seconds).on
+
+
 @pytest.mark.parametrize("rate", [480.0, 486.0, 492.0])
 def test_an_application_at_its_own_pace_just_below_a_limit_is_not_held_by_it(rate):
     locked = Signs(Queue.WEAK, Level(rate, 0.001, 12), Level(0.002, 0.004, 12), excess=0.4)

@@ -154,6 +154,31 @@ def test_a_device_with_nothing_completing_and_requests_in_flight_stalls():
     assert watched.stalled_seconds == 2.0
 
 
+def test_what_a_stall_leaves_behind_waited_for_its_end_and_for_no_limit():
+    watched = seen(*CALM, *[FlowTick(1.0, in_flight=150)] * 5)
+    stalled = watched.stalled_seconds
+
+    watched.look(reading(4900.0, 1.7), 20.0, 1.0)
+    watched.resume(stalled)
+
+    assert (watched.queue, watched.waiting, watched.excess, watched.came) == (
+        Queue.NONE,
+        0.0,
+        0.0,
+        0.0,
+    )
+
+
+def test_a_second_without_an_answer_may_be_a_limiters_window():
+    watched = seen(*CALM, FlowTick(1.0, in_flight=150))
+    stalled = watched.stalled_seconds
+
+    watched.look(reading(4900.0, 0.5), 20.0, 1.0)
+    watched.resume(stalled)
+
+    assert watched.queue is Queue.DEEP
+
+
 def test_a_trim_storm_is_no_stall():
     trim = FlowTick(1.0, in_flight=8, discard_operations_per_second=90.0)
 

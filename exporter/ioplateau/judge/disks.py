@@ -145,7 +145,9 @@ class DiskJudge:
             if tick is None:
                 watched.miss()
             elif not (watched.asleep and watched.sleeps_on(tick)):
+                stalled = watched.stalled_seconds
                 watched.look(tick, at, dt)
+                watched.resume(stalled)
         awake, lasting = apart(self._disks)
         bound = self._bind_disks(dt, awake)
         lanes = self._bind_lanes(dt, awake, bound)

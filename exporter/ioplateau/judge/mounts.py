@@ -186,6 +186,7 @@ class MountJudge:
             watched.stalled_seconds = stalled + dt
             return
         watched.stalled_seconds = 0.0
+        watched.resume(stalled)
         self._follow_usual(flow, tick.operations_per_second, dt)
 
     def _silent_clients(self, witness: Witness) -> set[str]:

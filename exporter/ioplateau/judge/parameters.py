@@ -41,7 +41,8 @@ BLOCK_SECONDS = 0.45
 OFF_LIMIT = 0.045
 # Seconds over which a limiter may let requests pass unevenly: its window, or its bucket at the limit's
 # rate. By so much what was done in sum may be ahead of the limit or behind it, in seconds at the limit;
-# twice as far where everything waits long (STEEP), as buckets of up to one second are sold.
+# twice as far where everything waits long (STEEP), as buckets of up to one second are sold. For twice as
+# long and a block nothing is answered but in a stall, whose end says nothing of a queue.
 # Physics: network calculus, rate x time + one burst, https://leboudec.github.io/netcal/
 BURST_SECONDS = 0.5
 # Seconds of evidence lost in a second off the limit, while everything still waits long (STEEP) and no more

@@ -17,7 +17,7 @@ from ioplateau.judge import parameters as number
 from ioplateau.judge.belief import Belief
 from ioplateau.judge.memory import SavedClaim
 from ioplateau.judge.signals import DEEP, STRONG, WEAK, Queue
-from ioplateau.judge.window import Level
+from ioplateau.judge.window import Level, blocks_in
 from ioplateau.limits.budgets import Limit
 
 
@@ -126,13 +126,13 @@ class Claim:
             value = self._with_misses(rate - signs.doubtful, signs.hidden)
         if value is not None:
             self.value = value
-        gain = self._gain(counted, weight, signs, is_near=value is not None)
+        gain = self._gain(counted, weight, signs, dt, is_near=value is not None)
         self.belief.weigh(gain, dt)
         if self.belief.held and gain > 0:
             self._bound_seconds += dt
         self.reached = rate / self.value
 
-    def _gain(self, rate: float, weight: float, signs: Signs, *, is_near: bool) -> float:
+    def _gain(self, rate: float, weight: float, signs: Signs, dt: float, *, is_near: bool) -> float:
         """Seconds of evidence in a second of this block."""
         has_bound = self._bound_seconds >= number.SUM_BLOCKS and not signs.elsewhere
         if weight and has_bound and is_near:
@@ -143,7 +143,7 @@ class Claim:
             if weight:
                 return weight
             if signs.queue is WEAK:
-                return _locked(rate / self.value, signs)
+                return _locked(rate, self.value, signs, dt)
             return -0.5  # near the limit, and nobody waits
         if signs.elsewhere or (not weight and signs.left < 1.0):
             return -inf  # another limit explains what waits, or nothing is outstanding any more
@@ -301,28 +301,28 @@ def _is_flat(level: Level | None) -> bool:
     )
 
 
-def _locked(share: float, signs: Signs) -> float:
+def _locked(rate: float, value: float, signs: Signs, dt: float) -> float:
     """Seconds a second counts in which requests wait, but little.
 
     A bounded number of requests behind a limit has a steady rate *and* a steady latency; a slow
     device has neither, an application at its own rate only the first, and below the limit: so a rate
-    below what is sold by more than a limiter ripples says nothing, however steady both are.
+    below what is sold by more than a limiter ripples says nothing, however steady both are. A steady rate
+    of all that is sold is the limit's, whatever latency does, unless it was there while nobody waited.
     """
     level, latency = signs.level, signs.latency
     if (
-        share < 1 - number.RIPPLE
+        rate < (1 - number.RIPPLE) * value
         or level is None
         or latency is None
-        or level.count <= number.LEVEL_LEAST
+        or level.count < blocks_in(number.LEVEL_LEAST + 1, dt)
         or level.spread > number.RIPPLE
     ):
         return 0.0
     if latency.count > number.LEVEL_LEAST and latency.spread <= number.RIPPLE:
         return 1.0
-    if (
-        share >= 1 - number.STANDING
-        and level.spread <= number.STANDING
-        and signs.excess >= number.QUEUE_EXCESS
-    ):
-        return 1.0
+    if rate >= (1 - number.STANDING) * value:
+        if level.mean >= value and not signs.was_free:
+            return 1.0
+        if level.spread <= number.STANDING and signs.excess >= number.QUEUE_EXCESS:
+            return 1.0
     return 0.5 if latency.spread <= 2 * number.RIPPLE else -0.5

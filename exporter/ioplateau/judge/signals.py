@@ -299,6 +299,21 @@ class WatchedFlow(Levels):
         self._weigh(dt)
         self._keep(operations, total, self.latency)
 
+    def resume(self, stalled: float) -> None:
+        """What is answered after a stall has waited for its end, and for no limit: such a block tells of no
+        queue, and levels begin anew. stalled: seconds of a stall until this block; a limiter's bucket
+        alone may keep all waiting for a second, and a block may be cut by that.
+        """
+        if not self.active or stalled < 2 * number.BURST_SECONDS + number.BLOCK_SECONDS:
+            return
+        self.waiting = self.excess = self.risen = self.came = self.delay = 0.0
+        self.own = False
+        self.queue = NONE
+        self.queued = 0
+        for recent in (self.recent_operations, self.recent_bytes, self.recent_latency):
+            recent.forget()
+        self._keep(self.operations, self.bytes, self.latency)
+
     def _rest(self) -> None:
         self.still += 1
         came = self.left
