@@ -218,7 +218,7 @@ def waits_for_slots(
     if client is None or not watched.active:
         return False
     backlog = client.backlog or 0.0
-    if watched.queue_share < number.PART_WAITING and backlog < 1.0:
+    if watched.queue_share < number.LEAST_PART and backlog < 1.0:
         return False
     if watched.outstanding - watched.rtt_load < 1.0:
         return False

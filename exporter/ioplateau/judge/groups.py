@@ -85,7 +85,7 @@ class GroupJudge:
                 or 1 - number.OFF_LIMIT <= mean <= 1 + number.STEP
             )
             belief = self._beliefs.setdefault((key, limit), Belief())
-            belief.weigh(number.GROUP_GAIN if is_near else -1.0, seconds)
+            belief.weigh(1 - number.LEAST_PART if is_near else -1.0, seconds)
             if belief.held and (binding is None or share > binding[1]):
                 binding = limit, share
         return binding

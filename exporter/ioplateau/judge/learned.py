@@ -297,7 +297,7 @@ class Plateau:
             elif abs(share - 1) <= 2 * number.SAME_LEVEL:
                 gain = 0.0
             else:
-                gain = -number.GUST_LOSS if gusts else -1.0
+                gain = -number.LEAST_PART if gusts else -1.0
             if self.on and self.value and self.is_elsewhere(self.dimension, self.value):
                 gain = -inf
             evidence = Evidence(gain, self.dimension, self.value)
@@ -576,7 +576,7 @@ class Plateau:
         same, long = number.SAME_LEVEL, blocks_in(2 * number.SUM_BLOCKS, dt)
         free = self._free_near(operations)
         # A demand that moves passes any level; an application's own is where it is for long.
-        is_own = sum([each.seconds for each in free]) >= number.PART_WAITING * self._free_seconds
+        is_own = sum([each.seconds for each in free]) >= number.LEAST_PART * self._free_seconds
         if is_own and any(abs(operations / each - 1) <= same for each in self._free_levels):
             return True
         if is_own and free:

@@ -45,13 +45,9 @@ OFF_LIMIT = 0.045
 # long and a block nothing is answered but in a stall, whose end says nothing of a queue.
 # Physics: network calculus, rate x time + one burst, https://leboudec.github.io/netcal/
 BURST_SECONDS = 0.5
-# Seconds of evidence lost in a second off the limit, while everything still waits long (STEEP) and no more
-# was done in sum than the limit and its bucket allow: buffered writes come in gusts. Otherwise a second
-# off the limit loses one second, and a second near it in which nobody waits half of one. Fitted.
-GUST_LOSS = 0.2
 # Share of a limit. With less done in a block
 # - the limit is not looked at, unless it was believed to bind before;
-# - the block is none of such gusts, and no block in a part of which the limit binds. Fitted.
+# - the block is no gust (LEAST_PART), and no block in a part of which the limit binds. Fitted.
 AFAR = 0.35
 # Blocks (where blocks are longer than a second: that many seconds). Used as
 # - how many blocks are summed up, to see whether their sum follows a limit;
@@ -83,7 +79,7 @@ QUEUE_WAITING, QUEUE_EXCESS = 1.5, 0.6
 # The excess alone means "several times the floor": of one request at a time, too. Fitted.
 OVERWHELMING_WAITING, OVERWHELMING_EXCESS = 8.0, 3.0
 # Requests that wait on average: of one request at a time it waits for half of its time. Used as
-# - the fewest that are a queue: a steady one (PART_WAITING), or one that waits long (OVERWHELMING_EXCESS);
+# - the fewest that are a queue: a steady one (LEAST_PART), or one that waits long (OVERWHELMING_EXCESS);
 # - fewer than this: nobody waits, so that a rate that stays shows no limit. Physics: Little's law.
 SHARE_WAITING = 0.5
 # A fifth: the least part of a whole that counts. Used as
@@ -93,16 +89,22 @@ SHARE_WAITING = 0.5
 # - excess from which on a steady queue of few requests counts;
 # - share of time in which a flow bound by latency may have nothing outstanding;
 # - share of a request's time that its bytes may need at a told limit, if that time is to be a floor;
-# - share of the time without a queue that an application must have spent at a level of its own.
+# - share of the time without a queue that an application must have spent at a level of its own;
+# - share of the longer of two waits by which the shorter may be less and both still be one queue's;
+# - seconds of evidence lost in a second off the limit, while everything still waits long (STEEP) and no
+#   more was done in sum than the limit and its bucket allow: buffered writes come in gusts. Otherwise a
+#   second off the limit loses one second, and a second near it in which nobody waits half of one;
+# - what a second at a control group's limit counts less than one, as it cannot be seen whether the group
+#   waits: so the verdict comes in the third second and not in the second.
 # Fitted.
-PART_WAITING = 0.2
+LEAST_PART = 0.2
 # Times the mean number of requests in service that may be outstanding at the moment of the sample without
 # any waiting. Physics: that number is Poisson distributed, and for means of 2 and more hardly ever
 # exceeds three times its mean.
 IN_SERVICE = 3.0
 # Excess that a device without a limit does not keep up for long; twice as much no device does. Above it
 # - a limiter's bucket is given twice the BURST_SECONDS;
-# - a second off the limit counts against it by GUST_LOSS only;
+# - a second off the limit counts against it by LEAST_PART only;
 # - two requests at a time are as good a proof as many;
 # - a server's own cache may add STEP to what is done. Fitted.
 STEEP = 5.0
@@ -219,19 +221,8 @@ LEAST_OPERATIONS = 5.0
 # usual ratio of a volume's two limits.
 LARGE_BYTES = 40 * 1024
 
-# -- several flows on one budget (pool.py)
-
-# Ratio up to which two flows are said to wait equally long, so that they wait in one queue. Fitted.
-NEAR_DELAY = 1.25
-
 # -- NFS (blame.py)
 
 # Seconds for which Linux delays an acknowledgement. Calls that wait as long may wait for that, and for no
 # limit. Document: TCP_DELACK_MIN, https://github.com/torvalds/linux/blob/v6.1/include/net/tcp.h
 ACKNOWLEDGED_SECONDS = 0.04
-
-# -- control groups (groups.py)
-
-# Seconds of evidence in a second at a control group's limit. Less than one, as it cannot be seen whether
-# the group waits: so the verdict comes in the third second and not in the second. Fitted.
-GROUP_GAIN = 0.8

@@ -148,7 +148,7 @@ class Claim:
         if signs.elsewhere or (not weight and signs.left < 1.0):
             return -inf  # another limit explains what waits, or nothing is outstanding any more
         if self.on and signs.excess >= number.STEEP and self._is_gust():
-            return -number.GUST_LOSS
+            return -number.LEAST_PART
         return -1.0
 
     def _is_in_part(self, rate: float, signs: Signs) -> bool:

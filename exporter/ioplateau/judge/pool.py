@@ -203,7 +203,7 @@ class Pool(Levels):
         many = (
             self.waiting >= number.OVERWHELMING_WAITING
             and self.excess >= number.QUEUE_EXCESS
-            and (strong >= number.PART_WAITING * free or weak)
+            and (strong >= number.LEAST_PART * free or weak)
         )
         if many or (strong > 0 and strong >= 0.5 * free):
             deep = (
@@ -280,9 +280,10 @@ class Pool(Levels):
                 light.append(member)
         self.is_sampled = False
         delays = sorted(by_group.values())
+        longer = 1 / (1 - number.LEAST_PART)  # the shorter by less than the least part that counts
         self.median_delay = median = delays[len(delays) // 2] if delays else 0.0
         if len(delays) > 1:
-            near = _near(delays, median, number.NEAR_DELAY)
+            near = _near(delays, median, longer)
             self.alike = near > 1 and near > 0.5 * len(delays)
             return
         # A stripe's members, or one that waits among others with one request at a time.
@@ -292,7 +293,7 @@ class Pool(Levels):
             self.is_sampled = True
             return
         whole = [m.watched.delay for m in members if m.watched.queue >= STRONG]
-        near = _near(whole, median, number.NEAR_DELAY)
+        near = _near(whole, median, longer)
         self.alike = near > 1 and near > 0.5 * len(whole)
 
 

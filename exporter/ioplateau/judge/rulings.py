@@ -259,7 +259,7 @@ def _quiet_word(case: Case, dt: float) -> Word:
 
 def _unhurried(watched: WatchedFlow) -> Word:
     if (
-        min(watched.busy, watched.outstanding) >= 1 - number.PART_WAITING
+        min(watched.busy, watched.outstanding) >= 1 - number.LEAST_PART
         and watched.outstanding <= number.OVERWHELMING_WAITING
         and watched.excess < number.QUEUE_EXCESS
     ):

@@ -274,7 +274,7 @@ class WatchedFlow(Levels):
             least = number.COUNTED_SECONDS / (rate * dt)
             # Time that a limit takes for so many bytes is none of the device's: a server that reads
             # ahead fills it with one request at a time.
-            is_own = alone and volume < number.PART_WAITING * rate * wait * self.pace
+            is_own = alone and volume < number.LEAST_PART * rate * wait * self.pace
             floor, own = self.floors.observe(write, volume / rate, max(wait, least), at, is_own)
             held += rate * wait
             base += rate * floor
@@ -378,13 +378,13 @@ class WatchedFlow(Levels):
                     excess >= number.OVERWHELMING_EXCESS and waiting >= number.OVERWHELMING_WAITING
                 )
                 queue = DEEP if deep else STRONG
-            elif self.is_bounded and self.risen >= number.PART_WAITING:
+            elif self.is_bounded and self.risen >= number.LEAST_PART:
                 queue = STRONG  # a device at its floor may be as steady; a limit shows above it
             elif self.is_bounded or (
-                excess >= number.PART_WAITING and waiting >= number.SHARE_WAITING
+                excess >= number.LEAST_PART and waiting >= number.SHARE_WAITING
             ):
                 queue = WEAK
-        if queue is NONE and self.is_slow and number.PART_WAITING <= waiting < number.QUEUE_WAITING:
+        if queue is NONE and self.is_slow and number.LEAST_PART <= waiting < number.QUEUE_WAITING:
             queue = WEAK  # of one at a time that has something else to do, too
         self.queue = queue
         if queue >= STRONG or (
