@@ -175,15 +175,35 @@ def test_a_server_that_goes_silent_is_noticed_after_its_mount_rested_for_long():
     assert all(w is Word.IDLE for act, since, w in told_words if act is rest and since > 3)
 
 
+@pytest.mark.parametrize("seconds", [1.0, 2.0, 5.0, 10.0])
+@pytest.mark.parametrize("seed", range(6))
+def test_an_application_that_keeps_its_pace_on_a_disk_that_became_slow_is_not_throttled(
+    seed, seconds
+):
+    draw, judge, at = random.Random(seed), Judge(), 100.0
+    budgets = {SDA: Budget(SDA, (DISK,))}
+    for wait, blocks in ((0.001, 20), (0.0065, 60), (0.001, 20), (0.005, 60)):
+        for _ in range(blocks):
+            at += seconds
+            each = tick(2900.0 * draw.gauss(1, 0.0002), wait * draw.gauss(1, 0.02), seconds)
+            verdict = judge.observe(at, seconds, budgets, {DISK: each})[SDA]
+            assert verdict.word is not Word.THROTTLED
+
+
 @pytest.mark.parametrize("seconds", [1.0, 5.0])
 @pytest.mark.parametrize("rate", [480.0, 500.0, 510.0])
-def test_what_a_disk_does_when_its_stall_ends_is_no_limit_it_was_told(rate, seconds):
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_what_a_disk_does_when_its_stall_ends_is_no_limit_it_was_told(is_cut, rate, seconds):
     """It answers in one block what waited for seconds, beside what it usually does."""
     usual, silent = tick(450.0, 0.004, seconds), FlowTick(seconds, in_flight=60, busy_ratio=1.0)
-    after = tick(rate, 1.7, seconds)._replace(in_flight=1)
+    first, rest = (
+        tick(40.0, 1.7, seconds)._replace(in_flight=11),
+        tick(rate, 1.7, seconds)._replace(in_flight=1),
+    )
+    after = (first, rest) if is_cut else (rest,)
     judge, at = Judge(), 100.0
     said = []
-    for each in (*[usual] * 20, *[silent] * 3, after, *[usual] * 5):
+    for each in (*[usual] * 20, *[silent] * 3, *after, *[usual] * 5):
         at += seconds
         said.append(judge.observe(at, seconds, BUDGETS, {DISK: each})[SDA].word)
 

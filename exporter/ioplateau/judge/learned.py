@@ -573,18 +573,21 @@ class Plateau:
     def _is_vetoed(self, drawn: Drawn, dt: float, dimension: Dimension, level: Level) -> bool:
         """Whether this level may be the application's own, on a device that became slow."""
         operations = drawn.level_of(Dimension.IOPS).mean
-        same, long = number.SAME_LEVEL, blocks_in(2 * number.SUM_BLOCKS, dt)
+        same = number.SAME_LEVEL
+        long = blocks_in(2 * number.SUM_BLOCKS, dt)
         free = self._free_near(operations)
         # A demand that moves passes any level; an application's own is where it is for long.
         is_own = sum([each.seconds for each in free]) >= number.LEAST_PART * self._free_seconds
         if is_own and any(abs(operations / each - 1) <= same for each in self._free_levels):
             return True
         if is_own and free:
+            # Of three long blocks chance makes a line now and then.
+            many = max(number.SUM_BLOCKS, long)
             latency = drawn.flat_latency()
-            if latency.count >= long and latency.spread <= number.STANDING:
+            if latency.count >= many and latency.spread <= number.STANDING:
                 return False
-            latencies = drawn.recent_latency.values[-long:]
-            return len(latencies) < long or not is_straight(latencies, number.STANDING)
+            latencies = drawn.recent_latency.values[-many:]
+            return len(latencies) < many or not is_straight(latencies, number.STANDING)
         highest = self._highest[dimension]
         if highest and level.mean < (1 - number.OFF_LEVEL) * highest:
             flat = number.SAME_LEVEL if drawn.queue is DEEP else number.RIPPLE

@@ -120,6 +120,7 @@ class WatchedFlow(Levels):
 
     __slots__ = (
         "_before",
+        "_resumes",
         "active",
         "asleep",
         "blocks",
@@ -180,6 +181,7 @@ class WatchedFlow(Levels):
         )  # mean step from block to block, a share
         self.standing_seconds = 0.0
         self._before = (0.0, 0.0)
+        self._resumes = False  # a stall has ended, and what waited for that is not all answered
         # At rest, and for so long that one block more of it changes nothing.
         self.asleep = False
         self.clear()
@@ -301,10 +303,15 @@ class WatchedFlow(Levels):
 
     def resume(self, stalled: float) -> None:
         """What is answered after a stall has waited for its end, and for no limit: such a block tells of no
-        queue, and levels begin anew. stalled: seconds of a stall until this block; a limiter's bucket
-        alone may keep all waiting for a second, and a block may be cut by that.
+        queue, and levels begin anew. Nor does the next one, if it answers all that is left. stalled:
+        seconds of a stall until this block; a limiter's bucket alone may keep all waiting for a second,
+        and a block may be cut by that.
         """
-        if not self.active or stalled < 2 * number.BURST_SECONDS + number.BLOCK_SECONDS:
+        if not self.active:
+            return
+        has_ended = stalled >= 2 * number.BURST_SECONDS + number.BLOCK_SECONDS
+        was_cut, self._resumes = self._resumes, has_ended and self.left >= 1.0
+        if not has_ended and not (was_cut and self.left < 1.0):
             return
         self.waiting = self.excess = self.risen = self.came = self.delay = 0.0
         self.own = False
