@@ -2,6 +2,7 @@
 
 import threading
 import tracemalloc
+from itertools import islice
 
 import pytest
 
@@ -233,6 +234,27 @@ def test_what_is_taken_of_ten_seconds_is_whole():
         if is_seen
     ]
     assert seconds == [int(WALL) + second for second in range(65)]
+
+
+def test_ten_seconds_that_end_while_others_are_worked_off_are_not_lost(monkeypatch):
+    """As it is where the thread that takes and the one that ticks meet there."""
+    history = History(lambda _history: None)
+    ticks = map(tick, range(65))
+    settle = history.rings.settle
+
+    def settle_and_be_overtaken():
+        settle()
+        for each in islice(ticks, 10):
+            history.observe(each)
+
+    for each in islice(ticks, 15):
+        history.observe(each)
+    monkeypatch.setattr(history.rings, "settle", settle_and_be_overtaken)
+    parts = [history.take(), history.take(is_last=True)]
+
+    assert next(ticks, None) is None
+    blocks = [block for part in parts for block in part.blocks if block.step_seconds == 1]
+    assert sum(map(sum, (block.seen for block in blocks))) == 65
 
 
 def test_many_that_ask_and_one_that_takes_while_ticks_come_lose_nothing():

@@ -238,6 +238,7 @@ class History:
         self.rings.settle()
         while self._turns:
             before, now, _, budgets = turn = self._turns.popleft()
+            self.rings.settle()  # what ended since: a turn is told after its ten seconds
             is_new_minute = before is None or now - now % 60 != before - before % 60
             if before is not None and self._when_over is not None:
                 self._cut_block(0, before, 10)
