@@ -107,6 +107,26 @@ def test_little_waiting_counts_at_a_steady_rate_of_all_that_is_sold():
     assert not after(*[(496.0, Signs(Queue.WEAK, below, uneven, excess=0.3))] * 60).on
 
 
+@pytest.mark.parametrize(
+    ("mean", "spread", "seconds", "is_held"),
+    [
+        (505.0, 0.003, 1.0, True),
+        (496.0, 0.003, 1.0, True),
+        (485.0, 0.001, 1.0, False),  # its own pace, below what is sold
+        (505.0, 0.008, 1.0, False),  # it ripples as devices do
+        (505.0, 0.003, 5.0, False),  # so little is left of that in five seconds
+        (505.0, 0.002, 5.0, True),
+    ],
+)
+def test_one_at_a_time_at_what_is_sold_keeps_a_pace_that_no_device_keeps(
+    mean, spread, seconds, is_held
+):
+    level, latency = Level(mean, spread, 12), Level(1 / mean, spread, 12)
+    single = Signs(Queue.NONE, level, latency, is_paced=True)
+
+    assert after(*[(mean, single)] * 9, seconds=seconds).on is is_held
+
+
 def test_but_not_where_as_much_was_done_while_nobody_waited():
     own = Signs(
         Queue.WEAK, Level(505.0, 0.003, 12), Level(0.0027, 0.08, 12), excess=0.3, was_free=True

@@ -123,6 +123,14 @@ def test_two_long_blocks_alike_have_both_stood(seconds):
     assert two.queue is Queue.STRONG
 
 
+@pytest.mark.parametrize(("rate", "is_paced"), [(490.0, True), (400.0, False), (1100.0, False)])
+def test_one_at_a_time_is_paced_only_if_it_is_outstanding_all_the_time(rate, is_paced):
+    watched = seen(*[reading(rate, 0.002)] * 12)
+
+    assert watched.is_paced is is_paced
+    assert watched.queue < Queue.STRONG
+
+
 @pytest.mark.parametrize("seconds", [4.99, 5.0, 5.01, 10.0])
 def test_a_long_block_in_which_the_level_came_has_not_stood(seconds):
     own_floor = [reading(1500.0, 0.0015)] * 10

@@ -162,8 +162,9 @@ class Case:
     def _signs(self, queue: Queue, limit: Limit, *, elsewhere: bool) -> Signs:
         drawn = self.drawn
         level = latency = None
+        is_paced = queue < STRONG and drawn.is_paced
         if limit.direction is Direction.TOTAL:
-            if elsewhere or queue is WEAK:
+            if elsewhere or queue is WEAK or is_paced:
                 level, latency = drawn.level_of(limit.dimension), drawn.flat_latency()
             elif drawn.excess >= number.OVERWHELMING_EXCESS:
                 level = drawn.level_of(limit.dimension)
@@ -178,7 +179,7 @@ class Case:
         return Signs(
             queue, level, latency, drawn.waiting, drawn.excess, drawn.came, drawn.left, elsewhere,
             hidden, doubtful, number.STEP if of_server else 0.0, drawn.busy,
-            queue > NONE and self.plateau.was_free(drawn),
+            queue > NONE and self.plateau.was_free(drawn), is_paced,
         )  # fmt: skip
 
     def rate_of(self, dimension: Dimension, direction: Direction) -> float:

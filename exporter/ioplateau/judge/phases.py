@@ -10,7 +10,7 @@ https://leboudec.github.io/netcal/
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
+from math import inf, sqrt
 from typing import NamedTuple, Protocol
 
 from ioplateau.judge import parameters as number
@@ -46,7 +46,7 @@ class Signs(NamedTuple):
     a host's cache draws on this limit too. doubtful: what may count on it or not. extra: share of
     the limit that may come on top, from a server's own cache. busy: share of the block in which
     something was outstanding. was_free: as much was
-    done for long while nobody waited.
+    done for long while nobody waited. is_paced: one at a time is always outstanding, at a steady pace.
     """
 
     queue: Queue
@@ -62,6 +62,7 @@ class Signs(NamedTuple):
     extra: float = 0.0
     busy: float = 1.0
     was_free: bool = False
+    is_paced: bool = False
 
 
 class Claim:
@@ -142,7 +143,7 @@ class Claim:
         if is_near:
             if weight:
                 return weight
-            if signs.queue is WEAK:
+            if signs.queue is WEAK or signs.is_paced:
                 return _locked(rate, self.value, signs, dt)
             return -0.5  # near the limit, and nobody waits
         if signs.elsewhere or (not weight and signs.left < 1.0):
@@ -318,6 +319,11 @@ def _locked(rate: float, value: float, signs: Signs, dt: float) -> float:
         or level.spread > number.RIPPLE
     ):
         return 0.0
+    if signs.is_paced:
+        # One at a time that is always outstanding goes at its device's pace: no device keeps one like that,
+        # at just what is sold. The times it takes average out as the root of time.
+        spread = max(level.spread, latency.spread) * sqrt(dt)
+        return 1.0 if spread <= number.STANDING else 0.0
     if latency.count > number.LEVEL_LEAST and latency.spread <= number.RIPPLE:
         return 1.0
     if rate >= (1 - number.STANDING) * value:

@@ -30,6 +30,7 @@ class Pool(Levels):
     """The sum of its members, block by block; reads like a WatchedFlow."""
 
     asleep = False
+    is_paced = False  # that is asked of one flow only
     __slots__ = (
         "_apart",
         "_groups",

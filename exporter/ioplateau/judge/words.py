@@ -25,6 +25,7 @@ MANY_TIMES = 3  # beyond it nobody sizes by the figure
 # Off a limit by more than limits are documented and counted wrong, as a share; requests that wait on
 # average; a rate that is not flat, as a share, seen over so many blocks.
 OFF, FEW_WAITING, RESTLESS, BLOCKS = 0.05, 0.5, 0.1, 3
+NEAR_FLOOR = 0.1  # time over the floor, as a share, that says nothing of waiting
 MOST_EXCESS = 1000.0  # the most that an excess is told as: it may have no end
 LITTLE_PRESSURE = 0.1  # share of the time in which tasks wait anyway
 
@@ -115,7 +116,10 @@ def _waiting(verdict: Verdict) -> list[str]:
     if waiting is not None and waiting >= FEW_WAITING:
         found.append(f"{waiting:,.0f} requests wait" if waiting >= 1.5 else "requests wait")
     latency, floor = _number(verdict, "latency_seconds"), _number(verdict, "floor_seconds")
-    if latency and floor:
+    if latency and floor and latency / floor - 1 < NEAR_FLOOR:
+        depth = _number(verdict, "outstanding") or 0.0
+        found.append(f"about {depth:.1f} requests at a time, always {duration(latency)} each")
+    elif latency and floor:
         guess = " (a guess)" if verdict.evidence.get("floor") == "guess" else ""
         found.append(f"{duration(latency)} instead of {duration(floor)}{guess}")
     if verdict.evidence.get("phase") == "counted":
