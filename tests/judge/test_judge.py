@@ -8,7 +8,7 @@ import pytest
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.judge import Judge, JudgeSettings
 from ioplateau.judge.memory import SavedJudge
-from ioplateau.judge.witness import EbsWitness, Witness
+from ioplateau.judge.witness import ClientWitness, EbsWitness, Witness
 from ioplateau.limits.budgets import (
     Budget,
     BudgetKey,
@@ -206,6 +206,36 @@ def test_what_a_disk_does_when_its_stall_ends_is_no_limit_it_was_told(is_cut, ra
     for each in (*[usual] * 20, *[silent] * 3, *after, *[usual] * 5):
         at += seconds
         said.append(judge.observe(at, seconds, BUDGETS, {DISK: each})[SDA].word)
+
+    assert Word.STALLED in said
+    assert Word.THROTTLED not in said
+
+
+@pytest.mark.parametrize("seconds", [1.0, 5.0])
+@pytest.mark.parametrize("rate", [480.0, 500.0, 510.0])
+@pytest.mark.parametrize("limits", [(), (LIMIT,)])
+def test_nor_is_what_a_server_answers_when_its_stall_ends(limits, rate, seconds):
+    flow, client = FlowKey("nfs", "/a"), BudgetKey(Kind.NFS_SLOTS, "filer")
+    budgets = {VOLUME: Budget(VOLUME, (flow,), limits), client: Budget(client, (flow,))}
+
+    def done(rate, wait):
+        call = tick(rate, wait, seconds)
+        return call._replace(
+            in_flight=None, busy_ratio=None, read_rtt_seconds=wait, read_queue_seconds=0.0
+        )
+
+    silent = FlowTick(seconds, 0.0, 0.0, 0.0, 0.0, queue_length=0.0, in_flight=40)
+    judge, at, said = Judge(), 100.0, []
+    for each, on_wire in (
+        *[(done(450.0, 0.004), 2)] * 20,
+        *[(silent, 40)] * 3,
+        (done(rate, 1.7), 2),
+        *[(done(450.0, 0.004), 2)] * 5,
+    ):
+        at += seconds
+        received = each.read_operations_per_second
+        witness = Witness(clients={"filer": ClientWitness(4, 512, 0.0, on_wire, received)})
+        said.append(judge.observe(at, seconds, budgets, {flow: each}, witness)[VOLUME].word)
 
     assert Word.STALLED in said
     assert Word.THROTTLED not in said

@@ -140,6 +140,8 @@ class MountJudge:
                     watched.take_way(client.shortest_trip_seconds)
                 watched.look(tick, at, dt)
                 self._notice_stall(flow, watched, tick, dt, stalled, is_silent=is_silent)
+                if not watched.stalled_seconds:
+                    watched.resume(stalled, client.on_wire if client is not None else None)
         self._remember_wire(witness)
         network = self._bind_networks(dt)
         exceeded = allowance_exceeded(witness.allowances)
@@ -186,7 +188,6 @@ class MountJudge:
             watched.stalled_seconds = stalled + dt
             return
         watched.stalled_seconds = 0.0
-        watched.resume(stalled)
         self._follow_usual(flow, tick.operations_per_second, dt)
 
     def _silent_clients(self, witness: Witness) -> set[str]:

@@ -301,17 +301,22 @@ class WatchedFlow(Levels):
         self._weigh(dt)
         self._keep(operations, total, self.latency)
 
-    def resume(self, stalled: float) -> None:
-        """What is answered after a stall has waited for its end, and for no limit: such a block tells of no
-        queue, and levels begin anew. Nor does the next one, if it answers all that is left. stalled:
-        seconds of a stall until this block; a limiter's bucket alone may keep all waiting for a second,
-        and a block may be cut by that.
+    def resume(self, stalled: float, outstanding: int | None = None) -> None:
+        """What is answered as a stall ends has waited for that, and for no limit: if nothing is left then,
+        such a block tells of no queue, and levels begin anew. Nor does the next one, if it answers what was
+        left. stalled: seconds of a stall until this block; a limiter's bucket alone may keep all waiting
+        for a second, and a block may be cut by that. outstanding: requests as the block ended, where no
+        count of this flow tells it.
         """
         if not self.active:
             return
+        left = self.left
+        if outstanding is not None:
+            left = outstanding - number.IN_SERVICE * (self.outstanding - self.waiting)
         has_ended = stalled >= 2 * number.BURST_SECONDS + number.BLOCK_SECONDS
-        was_cut, self._resumes = self._resumes, has_ended and self.left >= 1.0
-        if not has_ended and not (was_cut and self.left < 1.0):
+        is_late = has_ended or self._resumes
+        self._resumes = has_ended and left >= 1.0
+        if not is_late or left >= 1.0:
             return
         self.waiting = self.excess = self.risen = self.came = self.delay = 0.0
         self.own = False
