@@ -184,6 +184,14 @@ def test_unequal_delays_and_flat_rates_are_each_disks_own():
     assert of_disks(pool, 1.0) is Culprit.DISK
 
 
+def test_a_sum_is_held_against_its_disks_in_the_same_blocks():
+    """One of two was still near its level when it came to it, and the sum was not."""
+    one = [(rate, 0.006) for rate in (6372, 7551, 5880, 5069, 5068, 5066, 5067, 5063)]
+    other = [(rate, 0.009) for rate in (5366, 7365, 5068, 5071, 5066, 5063, 5063, 5057)]
+
+    assert of_disks(pooled(one, other), 1.0) is Culprit.DISK
+
+
 def test_with_one_busy_disk_nobody_can_tell():
     assert of_disks(pooled([(500.0, 0.032)] * 12), 1.0) is Culprit.EITHER
 

@@ -81,7 +81,13 @@ def test_the_burst_limit_is_tested_beside_the_base():
 
 @pytest.mark.parametrize(
     ("waiting", "excess", "is_held"),
-    [(1.4, 2.5, True), (0.9, 9.0, True), (1.4, 0.5, False), (0.4, 9.0, False)],
+    [
+        (1.4, 2.5, True),
+        (0.9, 9.0, True),
+        (1.4, 0.5, False),
+        (0.4, 9.0, False),
+        (17.0, 0.17, False),  # of a hundred at a time a device's ripple alone is as many
+    ],
 )
 def test_few_that_wait_long_are_held_back_by_a_limit_that_they_stand_at(waiting, excess, is_held):
     """(1.4, 2.5): two large reads at a time, of which each takes 3.5 times what it took alone."""

@@ -156,6 +156,14 @@ def test_the_mean_of_a_usual_size_may_tremble_within_one_class():
     assert len(floors.memory()) == 1
 
 
+@pytest.mark.parametrize(("wait", "left"), [(0.00115, 0.0), (0.002, 36.0)])
+def test_of_many_calls_a_servers_ripple_leaves_none_behind(wait, left):
+    """Of NFS nobody counts what is outstanding at the end of a block."""
+    calm, calls = [reading(36_000.0, each)._replace(in_flight=None) for each in (0.001, wait)]
+
+    assert seen(*[calm] * 12, calls).left == pytest.approx(left, abs=0.5)
+
+
 def test_a_device_with_nothing_completing_and_requests_in_flight_stalls():
     watched = seen(*CALM, FlowTick(1.0, in_flight=8), FlowTick(1.0, in_flight=8))
 

@@ -48,11 +48,13 @@ def _is_flatter_than_its_disks(pool: Pool) -> bool:
     if len(waiting) < 2:
         return False
     for dimension in (Dimension.IOPS, Dimension.THROUGHPUT):
-        whole = pool.level_of(dimension)
-        parts = [watched.level_of(dimension) for watched in waiting]
-        count = min([whole.count, *[part.count for part in parts]])
+        count = min([each.level_of(dimension).count for each in (pool, *waiting)])
+        if count < number.LEVEL_LEAST:
+            continue
+        # Of the same blocks, so that none has a step in it that the others have not.
+        whole, *parts = [level(each.values_of(dimension)[-count:]) for each in (pool, *waiting)]
         apart = sum([(part.spread * part.mean) ** 2 for part in parts])
-        if count < number.LEVEL_LEAST or not apart:
+        if not apart:
             continue
         ratio = (whole.spread * whole.mean) ** 2 / apart
         if not ratio or (

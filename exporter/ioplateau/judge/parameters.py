@@ -71,6 +71,7 @@ SUM_BLOCKS = 8
 # QUEUE_EXCESS is used wherever one time is called longer than another:
 # - than what this flow itself has shown before;
 # - than what its siblings wait: then it waits in a queue of its own;
+# - than it should be, so that NFS calls that wait on average count as outstanding;
 # - below it a request counts as served alone, so that its time is the floor, after LEVEL_LEAST blocks.
 # Physics (one request in service, one that waits) and fitted.
 QUEUE_WAITING, QUEUE_EXCESS = 1.5, 0.6

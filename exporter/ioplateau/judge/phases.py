@@ -290,7 +290,7 @@ def _wait_long(drawn: Waits) -> bool:
     half of its time.
     """
     return (
-        drawn.waiting >= number.SHARE_WAITING
+        number.SHARE_WAITING <= drawn.waiting < number.QUEUE_WAITING
         and drawn.waiting * drawn.excess >= number.QUEUE_WAITING
     )
 

@@ -294,7 +294,7 @@ class WatchedFlow(Levels):
         self.left = (
             max(0.0, self.in_flight - number.IN_SERVICE * base)
             if in_flight is not None
-            else waiting
+            else (waiting if self.excess >= number.QUEUE_EXCESS else 0.0)
         )
         if read_rtt is not None or write_rtt is not None:
             self._look_at_wire(at, held, alone, (read_rtt, read_queue), (write_rtt, write_queue))
