@@ -133,6 +133,13 @@ def test_one_at_a_time_at_what_is_sold_keeps_a_pace_that_no_device_keeps(
     assert after(*[(mean, single)] * 9, seconds=seconds).on is is_held
 
 
+def test_little_waiting_below_what_is_sold_ends_what_was_found():
+    little = Signs(Queue.WEAK, Level(480.0, 0.002, 12), Level(0.0027, 0.08, 12), excess=0.3)
+
+    assert after(*[(480.0, DEEP)] * 3).on
+    assert not after(*[(480.0, DEEP)] * 3, *[(480.0, little)] * 9).on
+
+
 def test_but_not_where_as_much_was_done_while_nobody_waited():
     own = Signs(
         Queue.WEAK, Level(505.0, 0.003, 12), Level(0.0027, 0.08, 12), excess=0.3, was_free=True

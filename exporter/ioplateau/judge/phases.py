@@ -307,13 +307,14 @@ def _locked(rate: float, value: float, signs: Signs, dt: float) -> float:
 
     A bounded number of requests behind a limit has a steady rate *and* a steady latency; a slow
     device has neither, an application at its own rate only the first, and below the limit: so a rate
-    below what is sold by more than a limiter ripples says nothing, however steady both are. A steady rate
+    below what is sold by more than a limiter ripples speaks against it, however steady both are. A steady rate
     of all that is sold is the limit's, whatever latency does, unless it was there while nobody waited.
     """
     level, latency = signs.level, signs.latency
+    if rate < (1 - number.RIPPLE) * value:
+        return -0.5
     if (
-        rate < (1 - number.RIPPLE) * value
-        or level is None
+        level is None
         or latency is None
         or level.count < blocks_in(number.LEVEL_LEAST + 1, dt)
         or level.spread > number.RIPPLE
