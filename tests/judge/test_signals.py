@@ -56,6 +56,36 @@ def test_a_class_without_history_is_bounded_by_the_prior():
     assert own is None
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "is_believed"),
+    [
+        (reading(1000.0, 0.012), reading(2000.0, 0.012), True),
+        (
+            reading(1000.0, 0.012),
+            reading(1500.0, 0.012),
+            False,
+        ),  # it may be a little more of the same
+        (
+            reading(1000.0, 0.012, busy=0.5),
+            reading(2000.0, 0.012),
+            False,
+        ),  # as busy for half of the time
+        (
+            reading(1000.0, 0.064),
+            reading(3500.0, 0.018),
+            False,
+        ),  # another limit, and as many at a time
+        (reading(1000.0, 0.012, size=8192.0), reading(2000.0, 0.012), False),  # as many bytes
+    ],
+)
+def test_a_guess_gives_way_where_much_more_is_done_and_takes_no_longer(before, after, is_believed):
+    """Twelve at a time that take 12 ms each, and then twenty-four: a slow device, asked for more."""
+    watched = seen(*[before] * 12, *[after] * 2)
+
+    assert (watched.excess < 0.1) is is_believed
+    assert watched.floors.is_guess(0.002) is not is_believed
+
+
 def test_a_larger_request_may_take_longer_than_the_floor_of_a_small_one():
     floors = Floors()
     for second in range(10):

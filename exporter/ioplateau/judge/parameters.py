@@ -72,6 +72,7 @@ SUM_BLOCKS = 8
 # - than what this flow itself has shown before;
 # - than what its siblings wait: then it waits in a queue of its own;
 # - than it should be, so that NFS calls that wait on average count as outstanding;
+# - and one rate more than another: if so much more is done and takes no longer, nothing held it back before;
 # - below it a request counts as served alone, so that its time is the floor, after LEVEL_LEAST blocks.
 # Physics (one request in service, one that waits) and fitted.
 QUEUE_WAITING, QUEUE_EXCESS = 1.5, 0.6

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntEnum
 from math import inf, log2
+from typing import NamedTuple
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.flows import FlowTick
@@ -59,7 +60,7 @@ class Floors:
         class's own history alone (None: it is too short). alone: one request at a time, so that
         this is what the device takes, and no guess is needed any more.
         """
-        name = round(2 * log2(size + 1)) * 2 + write
+        name = _class_of(write, size)
         own = self._classes.get(name)
         if own is None:
             own = self._classes[name] = [seconds, at, 0.0, size, 0.0]
@@ -97,6 +98,12 @@ class Floors:
             return bound  # what was seen, and no guess; a cache has two speeds
         return min(max(prior, self.way) + size / number.BYTES_PER_SECOND, bound)
 
+    def believe(self, name: int) -> None:
+        """What this class has shown is what the device takes, as if it had been asked for one at a time."""
+        own = self._classes.get(name)
+        if own is not None:
+            own[4] = max(own[4], float(number.LEVEL_LEAST))
+
     def is_guess(self, floor: float) -> bool:
         """Whether a floor that was told rests on the prior: nobody saw one request at a time, and
         nothing faster.
@@ -115,16 +122,33 @@ class Floors:
             self._classes[name] = [seconds, at, *seen]
 
 
+def _class_of(write: bool, size: float) -> int:
+    return round(2 * log2(size + 1)) * 2 + write
+
+
+class Served(NamedTuple):
+    """What a flow did for some seconds: classes of requests, operations and bytes per second, and seconds
+    each took.
+    """
+
+    classes: tuple[int, ...]
+    operations: float
+    bytes: float
+    latency: float
+
+
 class WatchedFlow(Levels):
     """One flow over time: what it draws, and how sure we are that its requests wait."""
 
     __slots__ = (
         "_before",
+        "_lowest",
         "_resumes",
         "active",
         "asleep",
         "blocks",
         "busy",
+        "busy_counted",
         "bytes",
         "came",
         "delay",
@@ -181,6 +205,7 @@ class WatchedFlow(Levels):
         )  # mean step from block to block, a share
         self.standing_seconds = 0.0
         self._before = (0.0, 0.0)
+        self._lowest: Served | None = None  # that stood, of requests that only a guess called slow
         self._resumes = False  # a stall has ended, and what waited for that is not all answered
         # At rest, and for so long that one block more of it changes nothing.
         self.asleep = False
@@ -193,7 +218,7 @@ class WatchedFlow(Levels):
         self.operations = self.bytes = 0.0
         self.read_operations_per_second = self.write_operations_per_second = 0.0
         self.read_bytes_per_second = self.write_bytes_per_second = 0.0
-        self.latency = self.busy = 0.0
+        self.latency = self.busy = self.busy_counted = 0.0
         self.outstanding = self.waiting = self.excess = 0.0
         self.came = self.left = 0.0
         self.own = False
@@ -258,6 +283,7 @@ class WatchedFlow(Levels):
         self.operations = operations
         self.bytes = total = read_bytes + write_bytes
         self.busy = busy = 1.0 if busy_ratio is None else busy_ratio
+        self.busy_counted = busy_ratio or 0.0
         # Whether requests were served one at a time, or nearly so: by population while busy.
         population = reads * (read_await or 0.0) + writes * (write_await or 0.0)
         alone = (
@@ -383,6 +409,12 @@ class WatchedFlow(Levels):
     def _weigh(self, dt: float) -> None:
         excess, waiting = self.excess, self.waiting
         self._follow_steadiness(dt)
+        if (
+            self.risen < number.QUEUE_EXCESS <= excess
+            and self.busy_counted >= 1 - number.LITTLE
+            and self.bytes < number.LEAST_PART * self.outstanding * self.pace  # see is_own above
+        ):
+            self._doubt_guess()
         queue = NONE
         if self.busy >= 1 - number.LITTLE or min(self.came, self.left) >= number.QUEUE_WAITING:
             if self._is_strong():
@@ -415,6 +447,34 @@ class WatchedFlow(Levels):
             self.still += 1
             if self.still > 1:
                 self.queued = 0
+
+    def _doubt_guess(self) -> None:
+        """Believe what was seen, and no guess, where much more is done by now and takes no longer: whatever
+        was done before was held back by nothing.
+        """
+        reads, writes = self.read_operations_per_second, self.write_operations_per_second
+        classes = tuple(
+            [
+                _class_of(write, volume / rate)
+                for write, rate, volume in (
+                    (False, reads, self.read_bytes_per_second),
+                    (True, writes, self.write_bytes_per_second),
+                )
+                if rate > 0
+            ]
+        )
+        now, then = Served(classes, self.operations, self.bytes, self.latency), self._lowest
+        more = 1 + number.QUEUE_EXCESS
+        if then is None or then.classes != classes or now.operations < then.operations:
+            if self.standing_seconds >= number.SETTLED_SECONDS:
+                self._lowest = now
+        elif (
+            now.operations >= more * then.operations
+            and now.bytes >= more * then.bytes
+            and now.latency * more >= then.latency
+        ):
+            for each in classes:
+                self.floors.believe(each)
 
     hidden_operations = hidden_bytes = 0.0
     doubtful_operations = doubtful_bytes = 0.0
