@@ -447,8 +447,8 @@ class Plateau:
         least = blocks_in(2 * number.LEVEL_LEAST, dt)
         if drawn.is_locked and count >= least and held.spread <= number.OFF_LEVEL:
             return Evidence(1.0, dimension, held.mean)  # no application moves like that
-        if count < number.LEVEL_LEAST or self.is_elsewhere(dimension, held.mean):
-            return None
+        if count < number.LEVEL_LEAST or not held.mean or self.is_elsewhere(dimension, held.mean):
+            return None  # without a mean: just after a stall
         found = max(0.0, _odds(drawn, held.spread, count, dt))
         asked = self._asked(drawn, dt, doubts, dimension, held.mean)
         if not deep:
