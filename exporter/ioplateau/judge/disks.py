@@ -147,7 +147,8 @@ class DiskJudge:
             elif not (watched.asleep and watched.sleeps_on(tick)):
                 stalled = watched.stalled_seconds
                 watched.look(tick, at, dt)
-                watched.resume(stalled)
+                if stalled or watched.resumes:
+                    watched.resume(stalled)
         awake, lasting = apart(self._disks)
         bound = self._bind_disks(dt, awake)
         lanes = self._bind_lanes(dt, awake, bound)

@@ -448,7 +448,7 @@ class Plateau:
         if drawn.is_locked and count >= least and held.spread <= number.OFF_LEVEL:
             return Evidence(1.0, dimension, held.mean)  # no application moves like that
         if count < number.LEVEL_LEAST or not held.mean or self.is_elsewhere(dimension, held.mean):
-            return None  # without a mean: just after a stall
+            return None  # no mean: in most of these blocks nothing was done
         found = max(0.0, _odds(drawn, held.spread, count, dt))
         asked = self._asked(drawn, dt, doubts, dimension, held.mean)
         if not deep:

@@ -140,7 +140,7 @@ class MountJudge:
                     watched.take_way(client.shortest_trip_seconds)
                 watched.look(tick, at, dt)
                 self._notice_stall(flow, watched, tick, dt, stalled, is_silent=is_silent)
-                if not watched.stalled_seconds:
+                if (stalled or watched.resumes) and not watched.stalled_seconds:
                     watched.resume(stalled, client.on_wire if client is not None else None)
         self._remember_wire(witness)
         network = self._bind_networks(dt)

@@ -143,7 +143,6 @@ class WatchedFlow(Levels):
     __slots__ = (
         "_before",
         "_lowest",
-        "_resumes",
         "active",
         "asleep",
         "blocks",
@@ -171,6 +170,7 @@ class WatchedFlow(Levels):
         "read_bytes_per_second",
         "read_operations_per_second",
         "resting",
+        "resumes",
         "risen",
         "rtt_excess",
         "rtt_floors",
@@ -206,7 +206,7 @@ class WatchedFlow(Levels):
         self.standing_seconds = 0.0
         self._before = (0.0, 0.0)
         self._lowest: Served | None = None  # that stood, of requests that only a guess called slow
-        self._resumes = False  # a stall has ended, and what waited for that is not all answered
+        self.resumes = False  # a stall has ended, and what waited for that is not all answered
         # At rest, and for so long that one block more of it changes nothing.
         self.asleep = False
         self.clear()
@@ -340,8 +340,8 @@ class WatchedFlow(Levels):
         if outstanding is not None:
             left = outstanding - number.IN_SERVICE * (self.outstanding - self.waiting)
         has_ended = stalled >= 2 * number.BURST_SECONDS + number.BLOCK_SECONDS
-        is_late = has_ended or self._resumes
-        self._resumes = has_ended and left >= 1.0
+        is_late = has_ended or self.resumes
+        self.resumes = has_ended and left >= 1.0
         if not is_late or left >= 1.0:
             return
         self.waiting = self.excess = self.risen = self.came = self.delay = 0.0
@@ -452,6 +452,9 @@ class WatchedFlow(Levels):
         """Believe what was seen, and no guess, where much more is done by now and takes no longer: whatever
         was done before was held back by nothing.
         """
+        then, more = self._lowest, 1 + number.QUEUE_EXCESS
+        if then is not None and then.operations <= self.operations < more * then.operations:
+            return
         reads, writes = self.read_operations_per_second, self.write_operations_per_second
         classes = tuple(
             [
@@ -463,16 +466,11 @@ class WatchedFlow(Levels):
                 if rate > 0
             ]
         )
-        now, then = Served(classes, self.operations, self.bytes, self.latency), self._lowest
-        more = 1 + number.QUEUE_EXCESS
+        now = Served(classes, self.operations, self.bytes, self.latency)
         if then is None or then.classes != classes or now.operations < then.operations:
             if self.standing_seconds >= number.SETTLED_SECONDS:
                 self._lowest = now
-        elif (
-            now.operations >= more * then.operations
-            and now.bytes >= more * then.bytes
-            and now.latency * more >= then.latency
-        ):
+        elif now.bytes >= more * then.bytes and now.latency * more >= then.latency:
             for each in classes:
                 self.floors.believe(each)
 
