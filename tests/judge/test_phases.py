@@ -133,6 +133,23 @@ def test_one_at_a_time_at_what_is_sold_keeps_a_pace_that_no_device_keeps(
     assert after(*[(mean, single)] * 9, seconds=seconds).on is is_held
 
 
+@pytest.mark.parametrize(
+    ("rate", "waiting", "was_free", "is_held"),
+    [
+        (500.0, 16.0, False, True),
+        (490.0, 16.0, False, False),
+        (500.0, 1.0, False, False),
+        (500.0, 16.0, True, False),
+    ],
+)
+def test_many_that_wait_a_little_are_held_only_at_what_is_sold(rate, waiting, was_free, is_held):
+    """However short the level stands, as where demand has just come down to it."""
+    level = Level(rate, 0.03, 3)
+    many = Signs(Queue.WEAK, level, level, waiting=waiting, excess=0.4, was_free=was_free)
+
+    assert after(*[(rate, many)] * 3).on is is_held
+
+
 def test_little_waiting_below_what_is_sold_ends_what_was_found():
     little = Signs(Queue.WEAK, Level(480.0, 0.002, 12), Level(0.0027, 0.08, 12), excess=0.3)
 

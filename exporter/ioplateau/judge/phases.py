@@ -314,6 +314,13 @@ def _locked(rate: float, value: float, signs: Signs, dt: float) -> float:
     if rate < (1 - number.RIPPLE) * value:
         return -0.5
     if (
+        level is not None
+        and min(rate, level.mean) >= (1 - number.STANDING) * value
+        and signs.waiting * signs.excess >= number.QUEUE_WAITING
+        and not signs.was_free
+    ):
+        return 1.0  # many wait a little, at what is sold: below it a device's ripple is as many
+    if (
         level is None
         or latency is None
         or level.count < blocks_in(number.LEVEL_LEAST + 1, dt)
