@@ -348,8 +348,7 @@ class WatchedFlow(Levels):
         self.own = False
         self.queue = NONE
         self.queued = 0
-        for recent in (self.recent_operations, self.recent_bytes, self.recent_latency):
-            recent.forget()
+        self._forget_levels()
         self._keep(self.operations, self.bytes, self.latency)
 
     def _rest(self) -> None:
@@ -362,14 +361,16 @@ class WatchedFlow(Levels):
         if self.resting <= 2 or self.in_flight:
             self._keep(0.0, 0.0, 0.0)
         elif self.recent_operations.values:
-            self.recent_operations.forget()
-            self.recent_bytes.forget()
-            self.recent_latency.forget()
+            self._forget_levels()
         if self.still > 1 and not self.in_flight:  # else what is outstanding still waits
             self.queued = 0
             self.delay = 0.0
         # From here on only times and blocks would be counted, which are long enough for anything.
         self.asleep = self.resting > 2 and self.is_settled and not (came or self.left)
+
+    def _forget_levels(self) -> None:
+        for recent in (self.recent_operations, self.recent_bytes, self.recent_latency):
+            recent.forget()
 
     def _keep(self, operations: float, volume: float, latency: float) -> None:
         values = self.recent_operations.values

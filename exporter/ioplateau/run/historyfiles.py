@@ -95,9 +95,8 @@ class HistoryFiles:
         """Have written what has come. is_last: all of it, and the ten seconds that go on."""
         if self._directory is None:
             return
-        if (
-            self._writer.behind_seconds(NAME) or is_last
-        ):  # the disk is slow: what waits is bounded here
+        # Where the disk is slow, what waits is bounded here.
+        if self._writer.behind_seconds(NAME) or is_last:
             self._collect(history, is_last=is_last)
         self._writer.submit(NAME, lambda: self._write(history))
 
