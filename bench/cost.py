@@ -42,20 +42,21 @@ MISHAPS = ("ioplateau_parse_rejects_total", "ioplateau_ticks_skipped_total")
 class Slice:
     """What 15 seconds cost, in seconds of CPU."""
 
-    ticks: list[float] = field(default_factory=list)  # one a second without a scrape
+    ticks: list[float] = field(default_factory=list)  # of each second without a scrape
     floors: list[float] = field(default_factory=list)
     ours: float = 0.0
     theirs: float = 0.0
     our_scrape: Scrape | None = None
     their_scrape: Scrape | None = None
 
+    # Means: a few ticks are understood together, and a process with so little to do as the floor
+    # is woken late on a busy machine, and catches up.
     @property
     def tick(self) -> float:
-        return statistics.median(self.ticks)
+        return statistics.mean(self.ticks)
 
     @property
     def floor(self) -> float:
-        # The mean: a process with so little to do is woken late on a busy machine, and catches up.
         return statistics.mean(self.floors)
 
 
@@ -122,6 +123,8 @@ def one_slice(ours: Program, theirs: Program, floor: Program) -> Slice:
         elif second == OUR_SECOND:
             found.our_scrape = ours.scrape()
         time.sleep(max(begun + second + 1 - time.monotonic(), 0))
+        if second == OUR_SECOND - 1:
+            ours.settle()  # or the scrape would pay for ticks that wait
         now, floor_now = ours.cpu_seconds, floor.cpu_seconds
         if second != OUR_SECOND:
             found.ticks.append(now - before)

@@ -97,6 +97,16 @@ class Program:
                 return int(line.split()[1]) * 1024
         raise RuntimeError(f"process {self._child.pid} has no {field}: it ended")
 
+    def settle(self) -> None:
+        """Have a daemon of ours understand what it sampled until now: it does before it answers."""
+        assert self.port is not None
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request("GET", "/-/healthy")
+            connection.getresponse().read()
+        finally:
+            connection.close()
+
     def scrape(self) -> Scrape:
         """Ask for its metrics as Prometheus does."""
         assert self.port is not None

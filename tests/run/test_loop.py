@@ -1,11 +1,14 @@
 """The loop: on the grid, published by one reference, and not stopped by what goes wrong."""
 
 import logging
+import threading
+import time
 
 import pytest
 
 from hand_clock import HandClock
 from ioplateau.engine import Engine, EngineSettings
+from ioplateau.limits.budgets import BudgetKey, Kind, Verdict, Word
 from ioplateau.measure.snapshot import Snapshot, Static
 from ioplateau.run.loop import MOST_FAILED, Loop
 
@@ -179,3 +182,106 @@ def test_a_disk_whose_counters_began_anew_is_looked_at_again(clock):
 
     assert before == 0
     assert sampler.looks == 1
+
+
+class Slow(Sampler):
+    """Whose take, from the second on, hangs until told."""
+
+    def __init__(self, clock):
+        super().__init__(clock, seconds=0.001)
+        self.hangs, self.goes_on = threading.Event(), threading.Event()
+
+    def take(self):
+        if len(self.taken) == 2:
+            self.hangs.set()
+            self.goes_on.wait(60)
+        return super().take()
+
+
+class Held(Engine):
+    """Finds something throttled from tick 4 to tick 6."""
+
+    def observe(self, snapshot):
+        state = super().observe(snapshot)
+        verdict = Verdict(BudgetKey(Kind.DISK, "sda"), Word.THROTTLED, state.mono)
+        return state._replace(held=(verdict,) if 4 <= state.ticks <= 6 else ())
+
+
+def understood(clock, engine=None, *, ticks, together):
+    """How many ticks were taken when each was understood."""
+    found, sampler = [], Sampler(clock, seconds=0.001)
+
+    def after_tick(state, snapshot):
+        found.append((state.ticks, len(sampler.taken)))
+
+    running = loop(clock, sampler, engine, after_tick=after_tick, together=together)
+    running.run(ticks=ticks)
+    return running, found
+
+
+def test_ticks_at_which_nothing_happens_are_understood_together(clock):
+    running, found = understood(clock, ticks=8, together=3)
+
+    assert found == [(1, 1), (2, 4), (3, 4), (4, 4), (5, 7), (6, 7), (7, 7), (8, 8)]
+    assert running.state.ticks == running.times.ticks == 8
+
+
+def test_while_something_is_throttled_each_tick_is_understood_when_it_was_taken(clock):
+    _, found = understood(clock, Held(EngineSettings(interval_seconds=0.001)), ticks=10, together=3)
+
+    assert found[3:] == [(4, 4), (5, 5), (6, 6), (7, 7), (8, 10), (9, 10), (10, 10)]
+
+
+def test_of_ticks_understood_together_one_that_fails_costs_itself(clock):
+    running, found = understood(clock, Brittle(lambda count: count == 3), ticks=7, together=3)
+
+    assert [taken for _, taken in found] == [1, 4, 4, 7, 7, 7]
+    assert running.times.ticks == 7
+
+
+def test_who_asks_between_two_ticks_is_told_of_all_that_was_sampled(clock):
+    running = loop(clock, Sampler(clock, seconds=0.001), interval=1000.0, together=9)
+    running.run(ticks=1)
+    thread = threading.Thread(target=running.run)
+    thread.start()
+    until = time.monotonic() + 60
+    while running.state.ticks == 1 and time.monotonic() < until:
+        running.catch_up()  # the second tick is taken at once, the third would come much later
+    ticks = running.state.ticks
+    running.stop()
+    thread.join(60)
+
+    assert ticks == 2
+    assert running.state.ticks == 2
+
+
+def test_who_asks_while_a_source_hangs_gets_the_state_before(clock):
+    sampler = Slow(clock)
+    running = loop(clock, sampler, together=9)
+    thread = threading.Thread(target=running.run, args=(4,))
+    thread.start()
+    assert sampler.hangs.wait(60)
+    running.catch_up()
+    ticks = running.state.ticks
+    sampler.goes_on.set()
+    thread.join(60)
+
+    assert ticks == 1
+    assert running.state.ticks == 4
+
+
+def test_what_was_sampled_before_the_end_is_understood(clock):
+    sampler = Sampler(clock, seconds=0.001)
+    running = loop(clock, sampler, together=100)
+    running._before_tick = lambda: running.stop() if len(sampler.taken) == 6 else None
+    running.run()
+
+    assert running.state.ticks == 7
+
+
+def test_before_a_tick_is_sampled_there_is_time_for_other_things(clock):
+    sampler, taken = Sampler(clock, seconds=0.001), []
+    running = loop(clock, sampler, before_tick=lambda: taken.append(len(sampler.taken)), together=3)
+    running.run(ticks=4)
+
+    assert taken == [0, 1, 2, 3]

@@ -1,4 +1,4 @@
-"""Sleeping until told otherwise, by a thread or by a signal handler."""
+"""Sleeping until told otherwise, by a thread or by a signal handler, once or for good."""
 
 import signal
 import threading
@@ -27,6 +27,24 @@ def test_another_thread_ends_a_sleep():
     threading.Timer(0.05, pause.end).start()
 
     assert pause.sleep(1000.0) is True
+
+
+def test_another_thread_cuts_one_sleep_short():
+    pause = Pause()
+    threading.Timer(0.05, pause.wake).start()
+
+    assert pause.sleep(1000.0) is True
+    assert pause.sleep(0.01) is False
+    assert pause.is_over is False
+
+
+def test_who_wakes_a_waking_one_cuts_its_next_sleep_short_and_no_more():
+    pause = Pause()
+    pause.wake()
+    pause.wake()
+
+    assert pause.sleep(1000.0) is True
+    assert pause.sleep(0.01) is False
 
 
 def test_a_signal_handler_ends_the_sleep_that_it_interrupts():

@@ -30,15 +30,23 @@ class Machine(NamedTuple):
     engine: Engine
     background: BackgroundReaders
 
-    def loop(self, after_tick: AfterTick) -> Loop:
-        """A loop over its ticks; each finds out what more there is to read, then `after_tick`."""
+    def loop(
+        self,
+        after_tick: AfterTick,
+        before_tick: Callable[[], None] = lambda: None,
+        together_seconds: float = 0.0,
+    ) -> Loop:
+        """A loop over its ticks; each finds out what more there is to read, then `after_tick`.
+        together_seconds: of how long the ticks may be understood at once.
+        """
 
         def both(state: State, snapshot: Snapshot) -> None:
             self.background(state, snapshot)
             after_tick(state, snapshot)
 
         interval = self.settings.engine.interval_seconds
-        return Loop(self.sampler, self.engine, self.clock, interval, both)
+        together = max(int(together_seconds / interval), 1)
+        return Loop(self.sampler, self.engine, self.clock, interval, both, before_tick, together)
 
     def tick(self) -> tuple[State, Snapshot]:
         """One tick by itself, for who wants two of them and no loop."""

@@ -40,6 +40,9 @@ LOG = logging.getLogger(__name__)
 
 # At the end, for the disk to take what is to be kept; systemd waits 15 s for all of us.
 FINISH_SECONDS = 5.0
+# While nobody looks and nothing is throttled, the ticks of so many seconds are understood at once. More
+# would save little: of four three are warm (docs/cost.md). A line of the log comes later by as much.
+TOGETHER_SECONDS = 4.0
 # Sampling stands still, and what is told is old: beyond what a busy machine or its pause explains.
 OLD_SECONDS, OLD_INTERVALS = 10.0, 3.0
 
@@ -79,7 +82,7 @@ class Daemon:
         self._history = History(
             self._history_files.keep if settings.state_directory else None, threading.RLock()
         )
-        self._loop = watched.loop(self._after_tick)
+        self._loop = watched.loop(self._after_tick, self._before_tick, TOGETHER_SECONDS)
         self._api = Api(
             self._history,
             lambda: self._loop.state,
@@ -163,6 +166,8 @@ class Daemon:
         if self._systemd.is_listening:
             self._systemd.alive(summary.headline(state))
         self._memory.keep(self._engine.memory, state.mono, state.wall)
+
+    def _before_tick(self) -> None:
         self._take_own_rows()
         if self._reload.begin():
             self._systemd.reloading()
@@ -173,6 +178,7 @@ class Daemon:
     def _take_own_rows(self) -> None:
         own = self._own.take()
         if own is not None:
+            self._loop.understand()  # by the rows that were in force
             self._catalogue = catalogue_with(own)
             self._engine.configure(self._settings.engine._replace(catalogue=self._catalogue))
 
@@ -200,6 +206,7 @@ class Daemon:
                     logging.WARNING,
                     "addresses, paths and the interval change with a restart only",
                 )
+            self._loop.understand()  # by the settings that were in force
             self._settings = fresh
             logs.setup(fresh.log)
             self._background.configure(fresh)
@@ -236,13 +243,23 @@ class Daemon:
         )
 
     def _routes(self) -> dict[str, Handler]:
-        return {
+        routes = {
             **self._pages.routes(),
             self._settings.web.telemetry_path: self._metrics,
             "/-/healthy": self._healthy,
             "/-/ready": self._ready,
             **self._api.routes(),
         }
+        return {path: self._caught_up(answer) for path, answer in routes.items()}
+
+    def _caught_up(self, answer: Handler) -> Handler:
+        """Of what was sampled until now, whoever asks."""
+
+        def handle(request: Request) -> Response:
+            self._loop.catch_up()
+            return answer(request)
+
+        return handle
 
     def _healthy(self, request: Request) -> Response:  # noqa: ARG002
         age = self._loop.age_seconds
