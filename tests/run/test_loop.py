@@ -165,6 +165,19 @@ def test_a_failure_after_a_tick_stops_nothing(clock):
     assert running.state.ticks == 2
 
 
+def test_a_failure_before_a_tick_stops_nothing_and_is_said(clock, caplog):
+    caplog.set_level(logging.ERROR)
+
+    def before_tick():
+        raise ValueError("settings that nobody expected")
+
+    running = loop(clock, Sampler(clock, seconds=0.001), before_tick=before_tick)
+    running.run(ticks=2)
+
+    assert running.state.ticks == 2
+    assert [record.getMessage() for record in caplog.records] == ["a tick failed"]
+
+
 def test_a_disk_whose_counters_began_anew_is_looked_at_again(clock):
     counts = [50, 60, 70, 80, 5, 6, 7, 8]
 

@@ -129,7 +129,10 @@ class Loop:
 
     def tick(self) -> None:
         """Take one snapshot; understand it and publish what it means, unless that can wait."""
-        self._before_tick()
+        try:
+            self._before_tick()
+        except Exception as error:
+            self._fail(error)
         start = self._clock.mono()
         snapshot = self._sampler.take()
         self._waiting.append((snapshot, self._clock.mono() - start))
