@@ -117,3 +117,8 @@ def test_without_a_socket_we_can_use_nothing_is_sent_and_nothing_fails(environ):
 )
 def test_the_watchdog_is_ours_only_if_it_names_us(environ, seconds):
     assert Systemd.from_environment(environ).watchdog_seconds == seconds
+
+
+@pytest.mark.parametrize(("patience", "seconds"), [(None, float("inf")), (30.0, 15.0), (3.0, 1.5)])
+def test_a_sign_of_life_is_due_twice_within_the_watchdogs_patience(patience, seconds):
+    assert Systemd(None, patience).sign_seconds == seconds

@@ -82,7 +82,11 @@ class Daemon:
         self._history = History(
             self._history_files.keep if settings.state_directory else None, threading.RLock()
         )
-        self._loop = watched.loop(self._after_tick, self._before_tick, TOGETHER_SECONDS)
+        self._loop = watched.loop(
+            self._after_tick,
+            self._before_tick,
+            min(TOGETHER_SECONDS, self._systemd.sign_seconds),
+        )
         self._api = Api(
             self._history,
             lambda: self._loop.state,

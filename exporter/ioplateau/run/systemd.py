@@ -9,6 +9,7 @@ https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import time
@@ -41,6 +42,11 @@ class Systemd:
     def is_listening(self) -> bool:
         """Whether somebody is told."""
         return self._address is not None
+
+    @property
+    def sign_seconds(self) -> float:
+        """At least how often a sign of life is due: half of the watchdog's patience, sd_watchdog_enabled(3)."""
+        return math.inf if self.watchdog_seconds is None else self.watchdog_seconds / 2
 
     def alive(self, status: str) -> None:
         """A sign of life for the watchdog, and one line for `systemctl status`."""
