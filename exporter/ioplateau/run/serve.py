@@ -41,8 +41,9 @@ LOG = logging.getLogger(__name__)
 # At the end, for the disk to take what is to be kept; systemd waits 15 s for all of us.
 FINISH_SECONDS = 5.0
 # While nobody looks and nothing is throttled, the ticks of so many seconds are understood at once. More
-# would save little: of four three are warm (docs/cost.md). A line of the log comes later by as much.
-TOGETHER_SECONDS = 4.0
+# would save little: of five four are warm, and a usual scrape comes after three times as many
+# (docs/cost.md). A line of the log comes later by as much.
+TOGETHER_SECONDS = 5.0
 # Sampling stands still, and what is told is old: beyond what a busy machine or its pause explains.
 OLD_SECONDS, OLD_INTERVALS = 10.0, 3.0
 
