@@ -99,25 +99,22 @@ class Program:
 
     def settle(self) -> None:
         """Have a daemon of ours understand what it sampled until now: it does before it answers."""
+        self._ask("/-/healthy")
+
+    def _ask(self, path: str) -> tuple[http.client.HTTPResponse, bytes]:
         assert self.port is not None
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
-            connection.request("GET", "/-/healthy")
-            connection.getresponse().read()
+            connection.request("GET", path, headers=HEADERS)
+            answer = connection.getresponse()
+            return answer, answer.read()
         finally:
             connection.close()
 
     def scrape(self) -> Scrape:
         """Ask for its metrics as Prometheus does."""
-        assert self.port is not None
         begun = time.monotonic()
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        try:
-            connection.request("GET", "/metrics", headers=HEADERS)
-            answer = connection.getresponse()
-            body = answer.read()
-        finally:
-            connection.close()
+        answer, body = self._ask("/metrics")
         seconds = time.monotonic() - begun
         if answer.status != http.client.OK:
             raise ConnectionError(f"{answer.status} {answer.reason}")

@@ -19,6 +19,7 @@ from ioplateau.limits.budgets import (
     FlowKey,
     Limit,
     Verdict,
+    Word,
 )
 from ioplateau.limits.clouds.identity import Sold
 from ioplateau.limits.topology import NOTHING_SOLD, Rules
@@ -195,3 +196,8 @@ class State(NamedTuple):
     # Only while something is throttled, or somebody looks.
     consumers: Mapping[BudgetKey, BudgetConsumers] = NO_ENTRIES
     notices: tuple[str, ...] = ()  # what an operator should know: unmatched configuration, ...
+
+    @property
+    def is_throttled(self) -> bool:
+        """Whether some budget is at its limit."""
+        return any(verdict.word is Word.THROTTLED for verdict in self.held)

@@ -58,7 +58,8 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
             # `systemctl reload` comes back once the signal is sent, not once the daemon has begun.
             found.said[run] = guest.run(
                 "for _ in $(seq 30); do journalctl -u ioplateau | grep -q 'configuration reloaded'"
-                "  && [ $(systemctl is-active ioplateau) = active ] && break; sleep 1; done; systemctl is-active ioplateau; systemctl is-enabled ioplateau;"
+                " && [ $(systemctl is-active ioplateau) = active ] && break; sleep 1; done;"
+                " systemctl is-active ioplateau; systemctl is-enabled ioplateau;"
                 f" for _ in $(seq 60); do curl -s localhost:10050/metrics | grep -o '{LIMIT_LINE}'"
                 "  && break; sleep 1; done;"
                 " systemctl show -P ActiveEnterTimestampMonotonic ioplateau"

@@ -285,8 +285,12 @@ def test_who_asks_while_a_source_hangs_gets_the_state_before(clock):
 
 def test_what_was_sampled_before_the_end_is_understood(clock):
     sampler = Sampler(clock, seconds=0.001)
-    running = loop(clock, sampler, together=100)
-    running._before_tick = lambda: running.stop() if len(sampler.taken) == 6 else None
+
+    def before_tick():
+        if len(sampler.taken) == 6:
+            running.stop()
+
+    running = loop(clock, sampler, before_tick=before_tick, together=100)
     running.run()
 
     assert running.state.ticks == 7

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from ioplateau.limits.budgets import Word
 from ioplateau.measure import grouptraffic, processes
 from ioplateau.measure.host import Host
 from ioplateau.run.clock import Clock
@@ -66,7 +65,7 @@ class ConsumersReader:
 
     def __call__(self, state: State) -> None:
         """Look for a while if anything is throttled."""
-        if any(verdict.word is Word.THROTTLED for verdict in state.held):
+        if state.is_throttled:
             self.want()
 
     def want(self) -> None:

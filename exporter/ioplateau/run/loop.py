@@ -18,7 +18,6 @@ from collections.abc import Callable
 from itertools import accumulate
 
 from ioplateau.engine import Engine
-from ioplateau.limits.budgets import Word
 from ioplateau.logs import event
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.run.clock import Clock, Grid
@@ -143,11 +142,7 @@ class Loop:
     def _is_pressing(self) -> bool:
         """Whether each tick is understood when it was taken: what is said of it is waited for."""
         state = self.state
-        return (
-            state is None
-            or state.is_unfamiliar
-            or any(verdict.word is Word.THROTTLED for verdict in state.held)
-        )
+        return state is None or state.is_unfamiliar or state.is_throttled
 
     def understand(self) -> None:
         """Publish what the ticks mean that were taken and wait. By the ticking thread alone."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from ioplateau.engine import EngineSettings
-from ioplateau.limits.budgets import HELD, BudgetKey, Verdict, Word
+from ioplateau.limits.budgets import HELD, BudgetKey, Verdict
 from ioplateau.run import provenance, recording
 from ioplateau.run.machine import engine
 from ioplateau.run.provenance import Provenance
@@ -73,9 +73,7 @@ def replay(path: Path | str, settings: EngineSettings, form: str, out: TextIO) -
         if printer is not None and not count:
             printer.begin(replayed.header.provenance, state)
         count += 1
-        throttled = throttled or any(
-            budget.verdict.word is Word.THROTTLED for budget in state.budgets.values()
-        )
+        throttled = throttled or state.is_throttled
         if form == "json":
             print(verdicts.line(state), file=out)
         elif printer is not None:
