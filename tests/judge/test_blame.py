@@ -43,7 +43,7 @@ def pooled(*histories, stripe=False, in_flight=0, told=frozenset()):
         for watched, (rate, wait) in zip(watched_flows, blocks, strict=True):
             watched.look(disk(rate, wait, stays), float(second), 1.0)
         pool.add_up()
-        pool.weigh(1.0, set(told), told)
+        pool.weigh(set(told), told)
     return pool
 
 
@@ -54,6 +54,24 @@ def test_members_that_take_from_each_other_share_a_cap():
 
     assert pool.is_locked
     assert of_disks(pool, 1.0) is Culprit.VM
+
+
+def test_what_was_asked_before_does_not_hide_what_members_take_from_each_other():
+    before = [(2000.0 + 100.0 * (-1) ** n, 0.003) for n in range(12)]
+    one = [(2500.0 + 300.0 * (-1) ** n, 0.003) for n in range(8)]
+    other = [(2500.0 - 300.0 * (-1) ** n, 0.003) for n in range(8)]
+
+    assert not pooled(before, before).is_locked
+    assert pooled([*before, *one], [*before, *other]).is_locked
+
+
+def test_blocks_before_it_shows_that_members_share_a_limit_count_as_queued():
+    one = [(2500.0 + 20.0 * (-1) ** n, 0.003) for n in range(12)]
+    other = [(2500.0 - 20.0 * (-1) ** n, 0.003) for n in range(12)]
+    up, down = (2700.0, 0.003), (2300.0, 0.003)
+
+    assert pooled(one, other).queued == 0
+    assert pooled([*one, up, down, up], [*other, down, up, down]).queued >= 12
 
 
 def test_members_of_one_stripe_share_their_demand_and_prove_nothing():

@@ -26,9 +26,11 @@ class Culprit(Enum):
 
 def of_disks(pool: Pool, dt: float) -> Culprit:
     """Disks that wait, no known limit reached: one cap over all, or each its own?"""
+    if pool.is_locked and pool.waiting_members:
+        return Culprit.VM
     if pool.waiting_members <= 1 and not pool.alike:
         return Culprit.EITHER if pool.waiting_members else Culprit.DISK
-    if pool.is_locked or pool.alike or _is_flatter_than_its_disks(pool):
+    if pool.alike or _is_flatter_than_its_disks(pool):
         return Culprit.VM
     if pool.waiting_members > 2 and len({each.group for each in pool.those_waiting}) == 1:
         # A stripe of which most members wait, and not one.

@@ -229,7 +229,7 @@ class DiskJudge:
             if fit > number.OFF_LIMIT and not is_one_queue(case, self._disks):
                 explained.update(disk.name for disk, own in awake.items() if own.plateau.on)
                 explained -= self._gave_way
-            pool.weigh(dt, explained, told)
+            pool.weigh(explained, told)
             claim = case.weigh_claims(
                 dt,
                 elsewhere=(pool.is_cache and bool(lanes))

@@ -445,8 +445,8 @@ class Plateau:
         count = min(held.count, drawn.queued)
         deep = _is_deep(drawn)
         least = blocks_in(2 * number.LEVEL_LEAST, dt)
-        if drawn.is_locked and count >= least and held.spread <= number.OFF_LEVEL:
-            return Evidence(1.0, dimension, held.mean)  # no application moves like that
+        if deep and drawn.is_locked and count >= least and held.spread <= number.OFF_LEVEL:
+            return Evidence(1.0, dimension, held.mean)  # nothing else makes them wait like that
         if count < number.LEVEL_LEAST or not held.mean or self.is_elsewhere(dimension, held.mean):
             return None  # no mean: in most of these blocks nothing was done
         found = max(0.0, _odds(drawn, held.spread, count, dt))

@@ -120,8 +120,6 @@ STANDING = 0.005
 #   (document: https://docs.kernel.org/admin-guide/iostats.html);
 # - part of a block from which on a provider's counter or TCP's "limited by sender" counts;
 # - part of a mount's usual rate that still trickles through a stall;
-# - variance of a sum over the sum of its parts' variances, below which the parts move against each
-#   other, as under one shared limit (physics: independent flows have 1, a shared limit 0);
 # - part of what one disk gives up that may be missing from the sum when another takes it. Fitted.
 LITTLE = 0.08
 # Seconds until things have settled. Used as
@@ -193,7 +191,8 @@ RIPPLE_STEPS = 11
 # - limits were told, and this is another;
 # - NFS calls wait as long as TCP delays an acknowledgement;
 # - the level was left before (learned.Plateau._moved).
-# It is also what must speak for the VM rather than for its disks. ASKED_SHALLOW is added where the queue
+# It is also what must speak for the VM rather than for its disks, and for members of a sum that move against
+# each other rather than each by itself. ASKED_SHALLOW is added where the queue
 # is short. Physics: bounds of a sequential test, https://doi.org/10.1214/aoms/1177731118. Fitted: values.
 ASKED, ASKED_DOUBT, ASKED_SHALLOW = 9.0, 6.0, 2.0
 # Times the logarithm of the number of tries that is added to ASKED: who looks often finds by chance.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from math import inf
+from math import inf, log
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.signals import DEEP, NONE, STRONG, WEAK, Queue, WatchedFlow
 from ioplateau.judge.window import Level, Levels, Recent
+
+NO_STEP = (0.0, 0.0)
 
 
 class Member:
@@ -32,10 +34,11 @@ class Pool(Levels):
     asleep = False
     is_paced = False  # that is asked of one flow only
     __slots__ = (
-        "_apart",
         "_groups",
         "_last",
-        "_sum",
+        "_locked",
+        "_pressed",
+        "_steps",
         "active_members",
         "alike",
         "busy",
@@ -63,7 +66,6 @@ class Pool(Levels):
         "read_bytes_per_second",
         "read_operations_per_second",
         "still",
-        "together",
         "waiting",
         "waiting_members",
         "write_bytes_per_second",
@@ -80,10 +82,11 @@ class Pool(Levels):
         count = 1 + max((member.group for member in members), default=0)
         self._groups = [[0.0, 0.0] for _ in range(count)]  # rates of the block before
         self._last = [0.0, 0.0]
-        self._sum = [0.0, 0.0]  # squared steps of the sum, smoothed: operations, bytes
-        self._apart = [0.0, 0.0]  # squared steps of the groups
+        # Squares of the newest steps from block to block: of the sum, and of the groups. Operations, bytes.
+        self._steps: list[list[tuple[float, float]]] = [[], []]
+        self._pressed = 0  # blocks in a row in which members waited, though none of them for sure
         self.queued = self.still = 0
-        self.together: float | None = None
+        self._locked: bool | None = False  # None: nobody asked in this block
         self.near = False
         self.known = True
         self.alike = False
@@ -142,7 +145,7 @@ class Pool(Levels):
         self.recent_operations.add(self.operations)
         self.recent_bytes.add(self.bytes)
 
-    def weigh(self, dt: float, explained: set[str], told: Container[str] = ()) -> None:
+    def weigh(self, explained: set[str], told: Container[str] = ()) -> None:
         """Whether the members wait for something they share. explained: members whose own limit
         already holds them back. told: those of them whose limit somebody told.
         """
@@ -184,15 +187,18 @@ class Pool(Levels):
         self.waiting = waiting
         self.excess = waiting / base if base > 0 else (inf if waiting > 0 else 0.0)
         if self.active_members > 1:
-            self._correlate(dt, told)
+            self._correlate(told)
         else:
             # One request at a time, now and then, is enough: while nobody else asks, it holds.
-            self.together = None
+            self._locked = False
             self.alike = self.alike and self.is_sampled and self.is_held
             self.median_delay = 0.0
         self.queue = self._queue(free, strong, weak=weak)
+        is_pressed = (weak or strong) and waiting >= number.QUEUE_WAITING
+        self._pressed = self._pressed + 1 if is_pressed else 0
         if self.queue >= STRONG:
-            self.queued += 1
+            # What shows by now that they wait for one limit was so in those blocks as well.
+            self.queued = max(self.queued + 1, self._pressed if self.is_locked else 0)
             self.still = 0
         elif min(self.came, self.left) < 1.0:
             self.still += 1
@@ -221,7 +227,9 @@ class Pool(Levels):
     @property
     def is_locked(self) -> bool:
         """Whether what one member gains the others lose."""
-        return self.together is not None and self.together < number.LITTLE
+        if self._locked is None:
+            self._locked = any(map(_are_locked, self._steps))
+        return self._locked
 
     @property
     def those_waiting(self) -> list[Member]:
@@ -238,7 +246,7 @@ class Pool(Levels):
         squares = sum([operations * operations for operations, _ in self._groups])
         return max(1.0, self.operations**2 / squares) if squares else 1.0
 
-    def _correlate(self, dt: float, told: Container[str]) -> None:
+    def _correlate(self, told: Container[str]) -> None:
         """Whether the members move against each other (one cap over all) or each by itself."""
         groups = self._groups
         now = [[0.0, 0.0] for _ in groups]
@@ -246,24 +254,21 @@ class Pool(Levels):
             rates = now[member.group]
             rates[0] += member.rates[0]
             rates[1] += member.rates[1]
-        weight = min(1 / number.LEVEL_LEAST, dt / number.SETTLED_SECONDS)
-        self.together = None
+        self._locked = None
         for index, total in enumerate((self.operations, self.bytes)):
             step = total - self._last[index]
             self._last[index] = total
-            if abs(step) > number.STEP * total:
-                continue  # the demand changed; that says nothing
             moved = [
                 rates[index] - before[index] for rates, before in zip(now, groups, strict=True)
             ]
             apart = sum([x * x for x in moved])
-            self._sum[index] += weight * (step * step - self._sum[index])
-            self._apart[index] += weight * (apart - self._apart[index])
-        for index, total in enumerate((self.operations, self.bytes)):
-            if self._apart[index] > (number.SAME_LEVEL * total) ** 2:
-                ratio = self._sum[index] / self._apart[index]
-                if self.together is None or ratio < self.together:
-                    self.together = ratio
+            # A step of the sum is another demand, and parts that stand say nothing.
+            is_telling = (
+                abs(step) <= number.STEP * total and apart > (number.SAME_LEVEL * total) ** 2
+            )
+            steps = self._steps[index]
+            steps.append((step * step, apart) if is_telling else NO_STEP)
+            del steps[: -2 * number.SUM_BLOCKS]
         self._groups = now
         self._compare_delays([m for m in self.moving if m.name not in told])
 
@@ -296,6 +301,26 @@ class Pool(Levels):
         whole = [m.watched.delay for m in members if m.watched.queue >= STRONG]
         near = _near(whole, median, longer)
         self.alike = near > 1 and near > 0.5 * len(whole)
+
+
+def _are_locked(steps: list[tuple[float, float]]) -> bool:
+    """Whether a sum moves less than its parts would by themselves: log-odds of two variances against one,
+    by likelihoods of normal steps, of as many of the newest as say most. steps: squares, of the sum and of
+    its parts.
+    """
+    whole = apart = count = 0.0
+    for step in reversed(steps):
+        if step is NO_STEP:
+            continue
+        whole += step[0]
+        apart += step[1]
+        count += 1
+        ratio = whole / apart
+        if count >= number.LEVEL_LEAST and (
+            not ratio or (ratio < 1 and count / 2 * (ratio - 1 - log(ratio)) > number.ASKED_DOUBT)
+        ):
+            return True
+    return False
 
 
 def _near(delays: list[float], middle: float, ratio: float) -> int:
