@@ -9,7 +9,7 @@ from ioplateau.judge import parameters as number
 from ioplateau.judge.signals import DEEP, NONE, STRONG, WEAK, Queue, WatchedFlow
 from ioplateau.judge.window import Level, Levels, Recent
 
-NO_STEP = (0.0, 0.0)
+NO_STEP = (0.0, 0.0)  # of a block that says nothing of it
 
 
 class Member:
@@ -304,9 +304,9 @@ class Pool(Levels):
 
 
 def _are_locked(steps: list[tuple[float, float]]) -> bool:
-    """Whether a sum moves less than its parts would by themselves: log-odds of two variances against one,
-    by likelihoods of normal steps, of as many of the newest as say most. steps: squares, of the sum and of
-    its parts.
+    """Whether a sum moves less than its parts would by themselves: log-odds that its steps are normal with
+    the variance that suits them best, against the variance of its parts together, of as many of the newest
+    as say most. steps: squares, of the sum and of its parts.
     """
     whole = apart = count = 0.0
     for step in reversed(steps):
