@@ -14,57 +14,51 @@ from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.judge import Judge
 from ioplateau.judge.witness import Witness
 from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey, Kind, Word
+from queue_book import wander
 
 SECONDS = 400
 
 
 class Disks(NamedTuple):
-    """seconds: of an unloaded request, now, by disk. outstanding: requests in all. is_shared: they move from
-    disk to disk, as those of workers do who look for work; else each disk has its own, which come and go.
+    """places: seconds of an unloaded request, and the factor by which they wander, by disk. outstanding:
+    requests in all. scatter: of a second's rate, as a share.
     """
 
-    seconds: list[Callable[[], float]]
+    places: list[tuple[float, Callable[[], float]]]
     outstanding: int
     size: float
     scatter: float
-    is_shared: bool
+
+    def unloaded(self) -> list[float]:
+        """Seconds of an unloaded request in the next second, by disk."""
+        return [seconds * factor() for seconds, factor in self.places]
 
 
-def _drawn(draw: random.Random, *, is_shared: bool) -> Disks:
+def _drawn(draw: random.Random) -> Disks:
     many, base = draw.choice([3, 4, 6, 8, 12]), draw.uniform(0.0006, 0.006)
-    wander, time = draw.choice([0.02, 0.05, 0.1, 0.2]), draw.uniform(2, 30)
+    share, time = draw.choice([0.02, 0.05, 0.1, 0.2]), draw.uniform(2, 30)
     return Disks(
-        [_wandering(draw, base * draw.uniform(0.8, 1.25), wander, time) for _ in range(many)],
+        [
+            (base * draw.uniform(0.8, 1.25), wander(draw, share, time, step_seconds=1.0))
+            for _ in range(many)
+        ],
         many * draw.randint(2, 8),
         draw.choice([4096.0, 8192.0, 65536.0]),
         draw.uniform(0.005, 0.03),
-        is_shared,
     )
 
 
-def _wandering(
-    draw: random.Random, middle: float, spread: float, time: float
-) -> Callable[[], float]:
-    """A time that wanders about its middle, seconds, and forgets where it was after `time` seconds."""
-    kept = math.exp(-1 / time)
-    logs = [draw.gauss(0, spread)]
-
-    def now() -> float:
-        logs[0] = kept * logs[0] + draw.gauss(0, spread * math.sqrt(1 - kept * kept))
-        return middle * math.exp(logs[0])
-
-    return now
-
-
 def vm_throttled_seconds(seed: int, *, is_shared: bool, is_limited: bool) -> list[int]:
-    """In which seconds after the load came the VM is called throttled. is_limited: by a limit over all
-    disks, of half to 85 percent of what they would do; each then gives by how many requests it has.
+    """In which seconds after the load came the VM is called throttled. is_shared: requests move from disk
+    to disk, as those of workers do who look for work; else each disk has its own, which come and go.
+    is_limited: by a limit over all disks, of half to 85 percent of what they would do; each then gives by
+    how many requests it has.
     """
     draw = random.Random(f"many {is_shared} {seed}")
-    disks = _drawn(draw, is_shared=is_shared)
-    middle = sum([seconds() for seconds in disks.seconds]) / len(disks.seconds)
+    disks = _drawn(draw)
+    middle = sum(disks.unloaded()) / len(disks.places)
     limit = disks.outstanding / middle * draw.uniform(0.5, 0.85) if is_limited else math.inf
-    ripple, shares = draw.uniform(0.001, 0.01), [draw.random() for _ in disks.seconds]
+    ripple, shares = draw.uniform(0.001, 0.01), [draw.random() for _ in disks.places]
     flows = [FlowKey("disk", f"sd{chr(ord('c') + place)}") for place in range(len(shares))]
     lane = BudgetKey(Kind.VM_UNCACHED, "vm")
     budgets = {
@@ -77,11 +71,11 @@ def vm_throttled_seconds(seed: int, *, is_shared: bool, is_limited: bool) -> lis
     calm = draw.randint(20, 50)
     for second in range(-calm, SECONDS):
         shares = [max(0.05, min(1.0, share + draw.gauss(0, 0.12))) for share in shares]
-        unloaded = [seconds() for seconds in disks.seconds]
+        unloaded = disks.unloaded()
         if second < 0:
             depths = [draw.uniform(0.2, 0.6) for _ in shares]
         else:
-            whole = sum(shares) if disks.is_shared else len(shares) / 2
+            whole = sum(shares) if is_shared else len(shares) / 2
             depths = [disks.outstanding * share / whole for share in shares]
         rates = [
             depth / seconds * draw.gauss(1, disks.scatter)

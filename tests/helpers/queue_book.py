@@ -25,7 +25,7 @@ def far_server(r: random.Random) -> Scene:
     # fs/nfs/nfs4session.h), 128 as filers recommend, 65,536 by default of version 3.
     slots = r.choice([64, 128, 65536])
     seconds, calm = r.uniform(0.005, 0.040), r.uniform(*CALM_SECONDS)
-    wanders = _wander(r, r.uniform(0.02, 0.08), r.uniform(1, 10))
+    wanders = wander(r, r.uniform(0.02, 0.08), r.uniform(1, 10))
     return Scene(
         lambda _: Place(seconds * wanders()),
         _deepens(calm, r.randint(2, 64)),
@@ -42,7 +42,7 @@ def old_array(r: random.Random) -> Scene:
     """A disk array whose service time moves with what its other users do."""
     # 4 to 20 ms are disks behind a controller: seek and half a turn (below), less what its cache hits.
     seconds, calm = r.uniform(0.004, 0.020), r.uniform(*CALM_SECONDS)
-    wanders = _wander(r, r.uniform(0.10, 0.35), r.uniform(5, 60))
+    wanders = wander(r, r.uniform(0.10, 0.35), r.uniform(5, 60))
     return Scene(
         lambda _: Place(seconds * wanders()),
         _deepens(calm, r.randint(2, 32)),
@@ -60,7 +60,7 @@ def disk_in_sequence(r: random.Random) -> Scene:
     # 4.4.4); of today's drives 180 to 280 and about half of that.
     rim, size = r.uniform(60e6, 280e6), r.choice([128, 256, 512, 1024]) * KIB
     calm, longest = r.uniform(*CALM_SECONDS), r.uniform(5, 40)
-    wanders = _wander(r, r.uniform(0.01, 0.03), r.uniform(0.3, 2))
+    wanders = wander(r, r.uniform(0.01, 0.03), r.uniform(0.3, 2))
     rate = _jumps(r, lambda: rim * r.uniform(0.48, 1.0), lambda: r.uniform(1, longest))
     return Scene(
         lambda at: _at_most(rate(at) * wanders() / size),
@@ -78,7 +78,7 @@ def disk_at_random(r: random.Random) -> Scene:
     # Seek 4 ms (servers) to 12 ms (mobile), half a turn 2 ms (15,000/min) to 5.6 ms (5,400/min).
     # Sorting a queue of 32 about doubles what a drive does (native command queuing).
     alone, calm = r.uniform(0.004, 0.012) + r.uniform(0.002, 0.0056), r.uniform(*CALM_SECONDS)
-    depth, wanders = r.randint(2, 32), _wander(r, r.uniform(0.02, 0.10), r.uniform(2, 30))
+    depth, wanders = r.randint(2, 32), wander(r, r.uniform(0.02, 0.10), r.uniform(2, 30))
     sorting = 1 + log(depth) / log(32)
     return Scene(
         lambda at: Place(alone, (sorting if at >= calm else 1.0) / (alone * wanders())),
@@ -115,7 +115,7 @@ def garbage_collection(r: random.Random) -> Scene:
     # the mean of a second moves less.
     alone, calm = r.uniform(0.00005, 0.0005), r.uniform(*CALM_SECONDS)
     period, lasts, slower = r.uniform(4, 30), r.uniform(0.3, 6), r.uniform(3, 30)
-    wanders = _wander(r, r.uniform(0.03, 0.15), r.uniform(0.5, 5))
+    wanders = wander(r, r.uniform(0.03, 0.15), r.uniform(0.5, 5))
     place = lambda at: Place(  # noqa: E731
         alone * wanders() * (slower if at % period < lasts * (0.5 + 0.5 * r.random()) else 1.0)
     )
@@ -136,7 +136,7 @@ def rebuild(r: random.Random) -> Scene:
     whole, size = r.uniform(200e6, 900e6), r.choice([64, 128, 256, 512]) * KIB
     calm, ends = r.uniform(*CALM_SECONDS), r.uniform(90, 200)
     taken = _jumps(r, lambda: r.uniform(0.1, 0.6), lambda: 3.0 * r.randint(1, 5))
-    wanders = _wander(r, r.uniform(0.02, 0.06), r.uniform(0.5, 3))
+    wanders = wander(r, r.uniform(0.02, 0.06), r.uniform(0.5, 3))
     return Scene(
         lambda at: _at_most(whole * wanders() * (1 - (taken(at) if at < ends else 0.0)) / size),
         _deepens(calm, r.randint(4, 64)),
@@ -154,7 +154,7 @@ def snapshot(r: random.Random) -> Scene:
     # (Documentation/admin-guide/device-mapper/snapshot.rst). Random writes find ever fewer chunks new.
     alone, slower = r.uniform(0.0005, 0.008), r.uniform(2.0, 4.0)
     calm, fades = r.uniform(*CALM_SECONDS), r.uniform(20, 120)
-    wanders = _wander(r, r.uniform(0.03, 0.10), r.uniform(0.5, 5))
+    wanders = wander(r, r.uniform(0.03, 0.10), r.uniform(0.5, 5))
     return Scene(
         lambda at: Place(
             alone
@@ -176,7 +176,7 @@ def thin_provisioned(r: random.Random) -> Scene:
     # (Documentation/admin-guide/device-mapper/thin-provisioning.rst): a few times the time.
     alone, slower = r.uniform(0.0005, 0.006), r.uniform(2.0, 8.0)
     calm, once = r.uniform(*CALM_SECONDS), r.uniform(10, 50)
-    wanders = _wander(r, r.uniform(0.04, 0.12), r.uniform(0.5, 5))
+    wanders = wander(r, r.uniform(0.04, 0.12), r.uniform(0.5, 5))
     return Scene(
         lambda at: Place(
             alone * wanders() * (slower if at >= calm and int((at - calm) / once) % 2 == 0 else 1.0)
@@ -197,7 +197,7 @@ def writeback(r: random.Random) -> Scene:
     period, lasts = r.choice([5.0, 30.0]), r.uniform(0.1, 0.7)
     alone, parallel = r.uniform(0.0003, 0.003), r.randint(4, 32)
     depth = r.choice([64, 128])
-    wanders = _wander(r, r.uniform(0.05, 0.15), r.uniform(0.5, 5))
+    wanders = wander(r, r.uniform(0.05, 0.15), r.uniform(0.5, 5))
     wholes = period * lasts * parallel / alone
     state = {"due": 0.0, "amount": 0.0}
 
@@ -231,7 +231,7 @@ def own_rate_eight(r: random.Random) -> Scene:
 def _own_rate(r: random.Random, depth: int) -> Scene:
     # 1 to 20 ms: SSDs of clouds up to hard disks. A limiter of an application is as even as its clock.
     alone, share, calm = r.uniform(0.001, 0.020), r.uniform(0.4, 0.9), r.uniform(*CALM_SECONDS)
-    wanders = _wander(r, r.uniform(0.02, 0.08), r.uniform(0.5, 10))
+    wanders = wander(r, r.uniform(0.02, 0.08), r.uniform(0.5, 10))
     rate = share * depth / alone
     return Scene(
         lambda _: Place(alone * min(1 / share, wanders())),
@@ -253,7 +253,7 @@ def server_restart(r: random.Random) -> Scene:
     seconds, calm = r.uniform(0.001, 0.020), r.uniform(*CALM_SECONDS)
     silent, lasts, slow = r.uniform(60, 90), r.uniform(8, 40), r.uniform(3, 20)
     slower = r.uniform(1.5, 6)  # with a cold cache, at first
-    wanders = _wander(r, r.uniform(0.03, 0.10), r.uniform(0.5, 5))
+    wanders = wander(r, r.uniform(0.03, 0.10), r.uniform(0.5, 5))
 
     def place(at: float) -> Place:
         if silent <= at < silent + lasts:
@@ -279,7 +279,7 @@ def starved_machine(r: random.Random) -> Scene:
     alone, turn = r.uniform(0.0005, 0.004), r.uniform(0.004, 0.030)
     calm = r.uniform(*CALM_SECONDS)
     steal = _jumps(r, lambda: r.choice([0.0, r.uniform(0.1, 0.7)]), lambda: r.uniform(2, 20))
-    wanders = _wander(r, r.uniform(0.03, 0.10), r.uniform(0.5, 5))
+    wanders = wander(r, r.uniform(0.03, 0.10), r.uniform(0.5, 5))
 
     def place(at: float) -> Place:
         stolen = steal(at) * min(1.3, wanders())
@@ -302,7 +302,7 @@ def shingled(r: random.Random) -> Scene:
     # long: a tenth and less of before (Aghayev and Desnoyers, Skylight, FAST '15). Here within minutes.
     alone, calm = r.uniform(0.004, 0.010), r.uniform(*CALM_SECONDS)
     full, slower, band = r.uniform(15, 60), r.uniform(5, 20), r.uniform(0.5, 4.0)
-    quick = _wander(r, r.uniform(0.02, 0.08), r.uniform(0.5, 5))
+    quick = wander(r, r.uniform(0.02, 0.08), r.uniform(0.5, 5))
     cleaning = _jumps(r, lambda: r.uniform(0.6, 1.4), lambda: band * r.uniform(0.5, 1.5))
     return Scene(
         lambda at: _at_most(
@@ -340,7 +340,7 @@ def encrypted(r: random.Random) -> Scene:
     size, speed = r.choice([16, 64, 128, 256]) * KIB, r.uniform(0.2e9, 1.2e9)
     alone, calm = r.uniform(0.0001, 0.001), r.uniform(*CALM_SECONDS)
     other = _jumps(r, lambda: r.choice([0.0, r.uniform(0.0, 0.5)]), lambda: r.uniform(3, 30))
-    wanders = _wander(r, r.uniform(0.01, 0.05), r.uniform(0.5, 5))
+    wanders = wander(r, r.uniform(0.01, 0.05), r.uniform(0.5, 5))
     return Scene(
         lambda at: Place(alone + size / speed, speed * wanders() * (1 - other(at)) / size),
         _deepens(calm, r.randint(8, 64)),
@@ -389,9 +389,13 @@ def _at_most(per_second: float) -> Place:
     return Place(1 / per_second, per_second)
 
 
-def _wander(r: random.Random, share: float, seconds: float) -> Callable[[], float]:
-    """A factor about 1 that wanders by this share, and forgets within these seconds."""
-    keep = exp(-STEP_SECONDS / seconds)
+def wander(
+    r: random.Random, share: float, seconds: float, step_seconds: float = STEP_SECONDS
+) -> Callable[[], float]:
+    """A factor about 1 that wanders by this share, and forgets within these seconds; the next at each call,
+    `step_seconds` later.
+    """
+    keep = exp(-step_seconds / seconds)
     kick = share * sqrt(1 - keep * keep)
     state = [r.gauss(0.0, share)]
 

@@ -84,7 +84,7 @@ class Pool(Levels):
         self._last = [0.0, 0.0]
         # Squares of the newest steps from block to block: of the sum, and of the groups. Operations, bytes.
         self._steps: list[list[tuple[float, float]]] = [[], []]
-        self._pressed = 0  # blocks in a row in which members waited, though none of them for sure
+        self._pressed = 0  # blocks in a row in which members waited, for sure or not
         self.queued = self.still = 0
         self._locked: bool | None = False  # None: nobody asked in this block
         self.near = False
@@ -258,16 +258,16 @@ class Pool(Levels):
         for index, total in enumerate((self.operations, self.bytes)):
             step = total - self._last[index]
             self._last[index] = total
-            moved = [
-                rates[index] - before[index] for rates, before in zip(now, groups, strict=True)
-            ]
-            apart = sum([x * x for x in moved])
-            # A step of the sum is another demand, and parts that stand say nothing.
-            is_telling = (
-                abs(step) <= number.STEP * total and apart > (number.SAME_LEVEL * total) ** 2
-            )
+            telling = NO_STEP
+            if abs(step) <= number.STEP * total:  # else the demand changed
+                moved = [
+                    rates[index] - before[index] for rates, before in zip(now, groups, strict=True)
+                ]
+                apart = sum([x * x for x in moved])
+                if apart > (number.SAME_LEVEL * total) ** 2:  # else all stand
+                    telling = (step * step, apart)
             steps = self._steps[index]
-            steps.append((step * step, apart) if is_telling else NO_STEP)
+            steps.append(telling)
             del steps[: -2 * number.SUM_BLOCKS]
         self._groups = now
         self._compare_delays([m for m in self.moving if m.name not in told])
