@@ -60,6 +60,10 @@ def test_what_an_engine_remembers_is_what_an_engine_takes_up(told):
         (("judge", "disks", "senses"), []),
         (("judge", "disks", "cases"), {"disk:sda": {"plateau": []}}),
         (("judge", "mounts", "senses"), {"nfs:/a": {"floors": [["a", 1, 2, 3, 4, 5]]}}),
+        (
+            ("judge", "mounts", "senses"),
+            {"nfs:/a": {"floors": [], "rtt_floors": [], "alone": [[50, 9, 1e3, 0]]}},
+        ),
     ],
 )
 def test_one_wrong_value_and_nothing_is_taken_up(told, place, value):

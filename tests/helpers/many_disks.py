@@ -48,14 +48,18 @@ def _drawn(draw: random.Random) -> Disks:
     )
 
 
-def vm_throttled_seconds(seed: int, *, is_shared: bool, is_limited: bool) -> list[int]:
+def vm_throttled_seconds(
+    seed: int, *, is_shared: bool, is_limited: bool = False, is_paced: bool = False
+) -> list[int]:
     """In which seconds after the load came the VM is called throttled. is_shared: requests move from disk
     to disk, as those of workers do who look for work; else each disk has its own, which come and go.
     is_limited: by a limit over all disks, of half to 85 percent of what they would do; each then gives by
-    how many requests it has.
+    how many requests it has. is_paced: the application does so much a second and no more, of a third to
+    two thirds of what the disks would do.
     """
     draw = random.Random(f"many {is_shared} {seed}")
     disks = _drawn(draw)
+    pace = draw.uniform(0.3, 0.7) if is_paced else 0.0
     middle = sum(disks.unloaded()) / len(disks.places)
     limit = disks.outstanding / middle * draw.uniform(0.5, 0.85) if is_limited else math.inf
     ripple, shares = draw.uniform(0.001, 0.01), [draw.random() for _ in disks.places]
@@ -77,6 +81,9 @@ def vm_throttled_seconds(seed: int, *, is_shared: bool, is_limited: bool) -> lis
         else:
             whole = sum(shares) if is_shared else len(shares) / 2
             depths = [disks.outstanding * share / whole for share in shares]
+        if second >= 0 and is_paced:
+            whole = pace * disks.outstanding / middle * draw.gauss(1, ripple) / sum(shares)
+            depths = [whole * share * wait for share, wait in zip(shares, unloaded, strict=True)]
         rates = [
             depth / seconds * draw.gauss(1, disks.scatter)
             for depth, seconds in zip(depths, unloaded, strict=True)

@@ -1,5 +1,7 @@
 """Is anybody waiting? Latency against the floor, by size and direction."""
 
+import math
+
 import pytest
 
 from ioplateau.judge.flows import FlowTick
@@ -248,6 +250,44 @@ def test_floors_survive_a_restart():
     after.look(reading(1000.0, 0.004), 101.0, 1.0)
 
     assert after.queue is Queue.STRONG
+
+
+VARYING = [reading(200.0, seconds) for seconds in (0.002, 0.0024, 0.002 / 1.2)] * 4
+
+
+def test_how_long_requests_take_alone_is_a_mean_and_a_spread_of_logarithms():
+    watched = seen(*VARYING, reading(1000.0, 0.004, in_flight=4))
+    requests, variance = watched.alone()
+
+    assert requests == pytest.approx(1000 * 0.002)
+    assert variance**0.5 == pytest.approx(1000 * 0.002 * math.log(1.2) * math.sqrt(2 / 3))
+
+
+def test_until_requests_were_seen_alone_they_take_what_the_floor_says_and_do_not_vary():
+    watched = seen(*VARYING[:5], reading(1000.0, 0.004, in_flight=4))
+    requests, variance = watched.alone()
+
+    assert requests == pytest.approx(watched.outstanding - watched.waiting)
+    assert variance == 0.0
+
+
+def test_what_a_request_takes_beside_a_queue_is_not_what_it_takes_alone():
+    watched = seen(*VARYING)
+    watched.beside_queue = True
+    for second in range(12, 40):
+        watched.look(reading(200.0, 0.006), float(second), 1.0)
+
+    assert watched.floors.alone(False, 4096.0) == seen(*VARYING).floors.alone(False, 4096.0)
+
+
+def test_how_long_requests_take_alone_survives_a_restart_and_is_missing_in_older_files():
+    before, after, older = seen(*VARYING), WatchedFlow(), WatchedFlow()
+    saved = before.memory()
+    after.restore(saved, 100.0)
+    older.restore(saved._replace(alone=()), 100.0)
+
+    assert after.floors.alone(False, 4096.0) == before.floors.alone(False, 4096.0)
+    assert older.floors.alone(False, 4096.0) is None
 
 
 def test_writes_past_a_hosts_read_cache_are_not_held_against_the_cache():

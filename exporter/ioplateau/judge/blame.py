@@ -26,7 +26,7 @@ class Culprit(Enum):
 
 def of_disks(pool: Pool, dt: float) -> Culprit:
     """Disks that wait, no known limit reached: one cap over all, or each its own?"""
-    if pool.is_locked and pool.waiting_members:
+    if pool.is_locked and pool.is_longer and pool.waiting_members:
         return Culprit.VM
     if pool.waiting_members <= 1 and not pool.alike:
         return Culprit.EITHER if pool.waiting_members else Culprit.DISK

@@ -55,6 +55,7 @@ class Drawn(Protocol):
     queued: int
     own: bool
     is_held: bool
+    is_ordinary: bool
     recent_latency: Recent
 
     @property
@@ -265,7 +266,9 @@ class Plateau:
         else:
             self._runs.clear()
         if not weight:
-            if drawn.queue is NONE and drawn.left < 1.0 and not drawn.is_held:
+            if drawn.is_ordinary or (
+                drawn.queue is NONE and drawn.left < 1.0 and not drawn.is_held
+            ):
                 self._learn_free(drawn, dt)
                 self.belief.drop()  # nothing is outstanding any more
             self.rest(dt)
@@ -618,7 +621,7 @@ class Plateau:
             for free in self._free:
                 free.seconds /= 2
         calm.append((drawn.operations, drawn.bytes))
-        if len(calm) == 2 and drawn.waiting < number.SHARE_WAITING:
+        if len(calm) == 2 and (drawn.is_ordinary or drawn.waiting < number.SHARE_WAITING):
             self._discredit(calm)
         if len(calm) < number.LEVEL_LEAST:
             return

@@ -22,11 +22,24 @@ class SavedFloor(NamedTuple):
     alone_blocks: Amount
 
 
+@as_row
+class SavedAlone(NamedTuple):
+    """How long requests of one class took while nobody waited: mean logarithm of the seconds, and the mean
+    square off it.
+    """
+
+    name: Annotated[int, Bounds(0, 4 * 64)]
+    blocks: Amount
+    mean: Annotated[float, Bounds(-50, 50)]
+    square: Amount
+
+
 class SavedFlow(NamedTuple):
     """What a flow's requests take that do not wait."""
 
     floors: tuple[SavedFloor, ...]
     rtt_floors: tuple[SavedFloor, ...]
+    alone: tuple[SavedAlone, ...] = ()
 
 
 @as_row

@@ -204,15 +204,16 @@ TRY_WEIGHT = 1.5
 # - seconds of a queue that nothing explains, before the verdict is "saturated";
 # - changes from one limit to another within STANDS_HALF_SECONDS, or other limits beside one, that nobody
 #   would buy: then they are a device's.
-# Twice as many where more certainty is needed. Physics: a median needs three.
+# Twice as many where more certainty is needed, as that of a spread. Physics: a median needs three.
 LEVEL_LEAST = 3
 # A limit stands at one level whenever requests wait; a slow device does not. STANDS_HALF_SECONDS: after so
 # long a second of waiting counts half. STANDS_HERE: what a second at this level counts against a second
 # at other levels, up to half or twice as high. What remains of those is added to ASKED, and from twice
 # ASKED on the level is no limit. Fitted on devices without a limit and on traces.
 STANDS_HALF_SECONDS, STANDS_HERE = 900.0, 0.25
-# Blocks with a queue that are kept, to see to which rate they come back: two minutes. Half as many levels are
-# kept at which a flow stood while its requests waited. Fitted.
+# Blocks with a queue that are kept, to see to which rate they come back: two minutes. Over as many is averaged
+# how long requests take while nobody waits. Half as many levels are kept at which a flow stood while its
+# requests waited. Fitted.
 VISITS = 120
 # Completions per second: with fewer nothing is learned, and a flow without a queue is idle. With as many
 # the mean of those of one request at a time is good enough to compare. Physics: of five, one more or less

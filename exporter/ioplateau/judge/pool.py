@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from math import inf, log
+from math import inf, log, sqrt
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.signals import DEEP, NONE, STRONG, WEAK, Queue, WatchedFlow
@@ -37,6 +37,7 @@ class Pool(Levels):
         "_groups",
         "_last",
         "_locked",
+        "_longer",
         "_pressed",
         "_steps",
         "active_members",
@@ -51,6 +52,8 @@ class Pool(Levels):
         "hidden_operations",
         "is_cache",
         "is_held",
+        "is_longer",
+        "is_ordinary",
         "is_sampled",
         "known",
         "left",
@@ -84,6 +87,9 @@ class Pool(Levels):
         self._last = [0.0, 0.0]
         # Squares of the newest steps from block to block: of the sum, and of the groups. Operations, bytes.
         self._steps: list[list[tuple[float, float]]] = [[], []]
+        # Of the newest blocks: requests outstanding beyond what they would be while nobody waits, and the
+        # spread of that.
+        self._longer: list[tuple[float, float]] = []
         self._pressed = 0  # blocks in a row in which members waited, for sure or not
         self.queued = self.still = 0
         self._locked: bool | None = False  # None: nobody asked in this block
@@ -105,6 +111,8 @@ class Pool(Levels):
         self.came = self.left = 0.0
         self.is_held = False  # some member waits, though its own limit may explain it
         self.own = False  # some member that waits has been faster
+        self.is_longer = False  # requests take longer than they ever do while nobody waits
+        self.is_ordinary = False  # they take no longer than on average while nobody waits
         self.queue = NONE
         self.waiting_members = self.active_members = 0
         self.operations_level: Level | None = None
@@ -193,8 +201,15 @@ class Pool(Levels):
             self._locked = False
             self.alike = self.alike and self.is_sampled and self.is_held
             self.median_delay = 0.0
+        waits = weak or strong > 0
+        for member in self.moving:
+            member.watched.beside_queue = waits
+        if waits:
+            self._hold_against_alone(explained)
+        else:
+            self._longer.clear()
         self.queue = self._queue(free, strong, weak=weak)
-        is_pressed = (weak or strong) and waiting >= number.QUEUE_WAITING
+        is_pressed = self.is_longer and waiting >= number.QUEUE_WAITING
         self._pressed = self._pressed + 1 if is_pressed else 0
         if self.queue >= STRONG:
             # What shows by now that they wait for one limit was so in those blocks as well.
@@ -220,9 +235,26 @@ class Pool(Levels):
             return DEEP if deep else STRONG
         if not weak and not strong:
             return NONE
-        if self.is_locked and self.waiting >= number.QUEUE_WAITING:
+        if self.is_longer and self.is_locked and self.waiting >= number.QUEUE_WAITING:
             return STRONG
         return WEAK
+
+    def _hold_against_alone(self, explained: set[str]) -> None:
+        """Hold how long requests take against how long they take while nobody waits, in the newest blocks: two
+        standard deviations more is longer, each member varying by itself. explained: members that are left out.
+        """
+        alone = variance = 0.0
+        for member in self.moving:
+            if member.watched.known and member.rates[0] >= 1.0 and member.name not in explained:
+                requests, square = member.watched.alone()
+                alone += requests
+                variance += square
+        newest = self._longer
+        newest.append((self.outstanding - alone, sqrt(variance)))
+        del newest[: -number.SUM_BLOCKS]
+        longer, spread = map(sum, zip(*newest, strict=True))
+        self.is_longer = longer > 2 * spread
+        self.is_ordinary = variance > 0 and max(longer, self.outstanding - alone) <= 0
 
     @property
     def is_locked(self) -> bool:

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from math import inf, log2
+from math import exp, inf, log, log2, sqrt
 from typing import NamedTuple
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.memory import SavedFloor, SavedFlow
+from ioplateau.judge.memory import SavedAlone, SavedFloor, SavedFlow
 from ioplateau.judge.window import Level, Levels, Recent
 
 
@@ -45,13 +45,15 @@ class Floors:
     where requests are served takes there and back, 0 if nobody told; no prior is below it.
     """
 
-    __slots__ = ("_classes", "_priors", "way")
+    __slots__ = ("_alone", "_classes", "_priors", "way")
 
     def __init__(self, priors: tuple[float, float] = PRIORS) -> None:
         self._priors = priors
         self.way = 0.0
         # class -> [floor seconds, monotonic seconds of that floor, blocks seen, bytes]
         self._classes: dict[int, list[float]] = {}
+        # class -> [blocks of one request at a time, mean logarithm of their seconds, mean square off it]
+        self._alone: dict[int, list[float]] = {}
 
     def observe(
         self, write: bool, size: float, seconds: float, at: float, alone: bool = False
@@ -104,6 +106,24 @@ class Floors:
         if own is not None:
             own[4] = max(own[4], float(number.LEVEL_LEAST))
 
+    def note_alone(self, write: bool, size: float, seconds: float) -> None:
+        """One more block of one request at a time while nobody waits; old ones count less."""
+        name, now = _class_of(write, size), log(seconds)
+        own = self._alone.setdefault(name, [0.0, now, 0.0])
+        own[0] = blocks = min(own[0] + 1, number.VISITS)
+        off = now - own[1]
+        own[1] += off / blocks
+        own[2] += (off * (now - own[1]) - own[2]) / blocks
+
+    def alone(self, write: bool, size: float) -> tuple[float, float] | None:
+        """Seconds that a request of this class takes while nobody waits, on average, and their spread from
+        block to block, as a share. None: too few were seen.
+        """
+        own = self._alone.get(_class_of(write, size))
+        if own is None or own[0] < 2 * number.LEVEL_LEAST:
+            return None
+        return exp(own[1]), sqrt(own[2])
+
     def is_guess(self, floor: float) -> bool:
         """Whether a floor that was told rests on the prior: nobody saw one request at a time, and
         nothing faster.
@@ -116,10 +136,19 @@ class Floors:
         """What must survive a restart."""
         return tuple(SavedFloor(name, *values) for name, values in self._classes.items())
 
+    def memory_alone(self) -> tuple[SavedAlone, ...]:
+        """The same of how long requests take while nobody waits."""
+        return tuple(SavedAlone(name, *values) for name, values in self._alone.items())
+
     def restore(self, saved: Sequence[SavedFloor], at: float) -> None:
         """Take up saved floors, as of now."""
         for name, seconds, _, *seen in saved:
             self._classes[name] = [seconds, at, *seen]
+
+    def restore_alone(self, saved: Sequence[SavedAlone]) -> None:
+        """Take up what was saved of requests while nobody waits."""
+        for name, *values in saved:
+            self._alone[name] = values
 
 
 def _class_of(write: bool, size: float) -> int:
@@ -145,6 +174,7 @@ class WatchedFlow(Levels):
         "_lowest",
         "active",
         "asleep",
+        "beside_queue",
         "blocks",
         "busy",
         "busy_counted",
@@ -197,6 +227,9 @@ class WatchedFlow(Levels):
         self.watched_seconds = 0.0  # without a gap, a miss or a stall
         self.in_flight = 0
         self.left = 0.0
+        self.beside_queue = (
+            False  # others on its way to the disks wait, so that it may wait with them
+        )
         self.near = False  # some limit of this flow is close, so nothing here is the floor now
         self.pace = inf  # bytes per second of the least limit that was told of it
         self.delay = 0.0
@@ -303,7 +336,10 @@ class WatchedFlow(Levels):
             # Time that a limit takes for so many bytes is none of the device's: a server that reads
             # ahead fills it with one request at a time.
             is_own = alone and volume < number.LEAST_PART * rate * wait * self.pace
-            floor, own = self.floors.observe(write, volume / rate, max(wait, least), at, is_own)
+            seconds = max(wait, least)
+            floor, own = self.floors.observe(write, volume / rate, seconds, at, is_own)
+            if is_own and not self.beside_queue:
+                self.floors.note_alone(write, volume / rate, seconds)
             held += rate * wait
             base += rate * floor
             usual += rate * (wait if own is None else own)
@@ -475,10 +511,30 @@ class WatchedFlow(Levels):
             for each in classes:
                 self.floors.believe(each)
 
+    def alone(self) -> tuple[float, float]:
+        """Requests that would be outstanding if each took as long as while nobody waits (Little's law), and
+        the variance of that. Where that was not seen it is the floor, and nothing is known to vary.
+        """
+        requests = variance = 0.0
+        for write, rate, volume in (
+            (False, self.read_operations_per_second, self.read_bytes_per_second),
+            (True, self.write_operations_per_second, self.write_bytes_per_second),
+        ):
+            if rate <= 0:
+                continue
+            seen = self.floors.alone(write, volume / rate)
+            if seen is None:
+                return self.outstanding - self.waiting, 0.0
+            seconds, spread = seen
+            requests += rate * seconds
+            variance += (rate * seconds * spread) ** 2
+        return requests, variance
+
     hidden_operations = hidden_bytes = 0.0
     doubtful_operations = doubtful_bytes = 0.0
     is_held = False  # only a sum has members that may wait while it does not
     is_locked = False  # only a sum has members that can move against each other
+    is_ordinary = False  # that is asked of a sum only
     crowd = 1.0
 
     @property
@@ -539,9 +595,10 @@ class WatchedFlow(Levels):
 
     def memory(self) -> SavedFlow:
         """What must survive a restart."""
-        return SavedFlow(self.floors.memory(), self.rtt_floors.memory())
+        return SavedFlow(self.floors.memory(), self.rtt_floors.memory(), self.floors.memory_alone())
 
     def restore(self, saved: SavedFlow, at: float) -> None:
         """Take up a saved memory. at: CLOCK_MONOTONIC seconds now."""
         self.floors.restore(saved.floors, at)
         self.rtt_floors.restore(saved.rtt_floors, at)
+        self.floors.restore_alone(saved.alone)
