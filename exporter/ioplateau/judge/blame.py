@@ -11,9 +11,9 @@ from ioplateau.judge import parameters as number
 from ioplateau.judge.case import Case
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import WatchedFlow
-from ioplateau.judge.window import blocks_in, level
+from ioplateau.judge.window import DIMENSIONS, IOPS, blocks_in, level
 from ioplateau.judge.witness import ClientWitness
-from ioplateau.limits.budgets import BudgetKey, Dimension, FlowKey, Kind
+from ioplateau.limits.budgets import BudgetKey, Dimension, FlowKey
 
 
 class Culprit(Enum):
@@ -34,7 +34,7 @@ def of_disks(pool: Pool, dt: float) -> Culprit:
         return Culprit.VM
     if pool.waiting_members > 2 and len({each.group for each in pool.those_waiting}) == 1:
         # A stripe of which most members wait, and not one.
-        levels = [pool.level_of(each) for each in (Dimension.IOPS, Dimension.THROUGHPUT)]
+        levels = [pool.level_of(each) for each in DIMENSIONS]
         flat = min(levels, key=lambda each: each.spread)
         if flat.spread <= number.RIPPLE and flat.count >= blocks_in(2 * number.LEVEL_LEAST, dt):
             return Culprit.VM
@@ -49,7 +49,7 @@ def _is_flatter_than_its_disks(pool: Pool) -> bool:
     waiting = [member.watched for member in pool.those_waiting]
     if len(waiting) < 2:
         return False
-    for dimension in (Dimension.IOPS, Dimension.THROUGHPUT):
+    for dimension in DIMENSIONS:
         count = min([each.level_of(dimension).count for each in (pool, *waiting)])
         if count < number.LEVEL_LEAST:
             continue
@@ -88,7 +88,7 @@ def is_one_queue(lane: Case, disks: Mapping[BudgetKey, Case]) -> bool:
         return False
     for member in lane.pool.members:
         if member.watched.delay > 0:
-            case = disks.get(BudgetKey(Kind.DISK, member.name))
+            case = disks.get(member.key)
             if case and case.plateau.standing(member.watched) is None:
                 return True
     return False
@@ -101,7 +101,7 @@ def in_one_queue(pool: Pool, disks: Mapping[BudgetKey, Case]) -> set[str]:
     found = set()
     met: list[tuple[Dimension, float]] = []
     for member in pool.moving:
-        case = disks.get(BudgetKey(Kind.DISK, member.name))
+        case = disks.get(member.key)
         if case is None or is_apart(member.watched, pool):
             continue
         own = case.plateau.standing(member.watched)
@@ -117,18 +117,18 @@ def standing_alone(watched: WatchedFlow, pool: Pool, dt: float) -> tuple[Dimensi
     """The level at which a disk waits while what its siblings do moves, in operations and in bytes, by
     more than their sum would ripple at a limit: of one that they shared, its part would move, too.
     """
-    most = min(watched.queued, len(pool.values_of(Dimension.IOPS)))
+    most = min(watched.queued, len(pool.values_of(IOPS)))
     least = blocks_in(2 * number.LEVEL_LEAST, dt)
     if most < least:
         return None
-    for dimension in (Dimension.IOPS, Dimension.THROUGHPUT):
+    for dimension in DIMENSIONS:
         own = watched.level_of(dimension)
         count = min(own.count, most)
         if count < least or own.spread > number.RIPPLE:
             continue
         if all(
             _move_beside(watched.values_of(each)[-count:], pool.values_of(each)[-count:])
-            for each in (Dimension.IOPS, Dimension.THROUGHPUT)
+            for each in DIMENSIONS
         ):
             return dimension, own.mean
     return None
@@ -151,14 +151,14 @@ def gives_way(watched: WatchedFlow, pool: Pool) -> tuple[Dimension, float] | Non
     if watched.queued < least:
         return None
     rates, waits = (
-        watched.values_of(Dimension.IOPS)[-least:],
+        watched.values_of(IOPS)[-least:],
         watched.recent_latency.values[-least:],
     )
     asked = [*map(mul, rates, waits)]  # at a time (Little's law)
     before, after = sum(asked[:half]), sum(asked[-half:])
     if abs(after - before) > number.OFF_LEVEL * before:
         return None
-    for dimension in (Dimension.IOPS, Dimension.THROUGHPUT):
+    for dimension in DIMENSIONS:
         mine, all_ = watched.values_of(dimension)[-least:], pool.values_of(dimension)[-least:]
         moved = abs(sum(mine[:half]) - sum(mine[-half:]))
         moved_together = abs(sum(all_[:half]) - sum(all_[-half:]))

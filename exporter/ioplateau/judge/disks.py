@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.blame import (
@@ -29,9 +29,12 @@ from ioplateau.judge.providers import instance_exceeded, volume_exceeded
 from ioplateau.judge.restart import SavedCases, saved_part
 from ioplateau.judge.rulings import Ruling
 from ioplateau.judge.signals import STRONG, WatchedFlow
+from ioplateau.judge.window import IOPS, THROUGHPUT
 from ioplateau.judge.witness import Witness
 from ioplateau.limits.budgets import Budget, BudgetKey, Dimension, FlowKey, Kind, Verdict, Word
 
+# Each stripe asks at each tick: see signals.STRONG.
+DISK, THROTTLED = Kind.DISK, Word.THROTTLED
 LANES = (Kind.VM_UNCACHED, Kind.VM_CACHED, Kind.VM_ULTRA)
 
 
@@ -277,13 +280,12 @@ class DiskJudge:
 
     def _is_shared(self, pool: Pool) -> bool:
         """Whether the sum is where it stood as a disk gave way to others."""
-        rates = (Dimension.IOPS, pool.operations), (Dimension.THROUGHPUT, pool.bytes)
+        rates = (IOPS, pool.operations), (THROUGHPUT, pool.bytes)
         return any(is_same(rate, shared) for shared in self._shared_sums for rate in rates)
 
     def _all_at_their_own(self, pool: Pool) -> bool:
         """Whether every disk that waits stands at a limit of its own."""
-        waiting = [member.name for member in pool.those_waiting]
-        cases = [self._disks.get(BudgetKey(Kind.DISK, name)) for name in waiting]
+        cases = [self._disks.get(member.key) for member in pool.those_waiting]
         return bool(cases) and all(case and _nearest(case) <= number.OFF_LIMIT for case in cases)
 
     def _find_unknown(
@@ -397,13 +399,12 @@ class DiskJudge:
     def _of_stripe(
         case: Case, dt: float, verdicts: Mapping[BudgetKey, Verdict], held: BudgetKey | None
     ) -> Hypotheses:
-        keys = [BudgetKey(Kind.DISK, flow.name) for flow in case.budget.members]
-        hot = [verdicts[key] for key in keys if key in verdicts]
-        hot = [verdict for verdict in hot if verdict.word is Word.THROTTLED]
+        hot: Sequence[Verdict] = ()
+        if case.drawn.operations > 0:
+            keys = [BudgetKey(DISK, flow.name) for flow in case.budget.members]
+            hot = [v for key in keys if (v := verdicts.get(key)) and v.word is THROTTLED]
         return Hypotheses(
-            known=case.weigh_claims(dt),
-            members=hot if case.drawn.operations > 0 else (),
-            elsewhere=_if_waiting(held, case),
+            known=case.weigh_claims(dt), members=hot, elsewhere=_if_waiting(held, case)
         )
 
     @staticmethod

@@ -20,6 +20,9 @@ from ioplateau.judge.memory import SavedCeiling, SavedNow, SavedPlateau, SavedSt
 from ioplateau.judge.phases import burst_seconds, follows, in_part, weight_of
 from ioplateau.judge.signals import DEEP, NONE, STRONG, Queue
 from ioplateau.judge.window import (
+    DIMENSIONS,
+    IOPS,
+    THROUGHPUT,
     Level,
     Recent,
     between,
@@ -33,7 +36,6 @@ from ioplateau.judge.window import (
 from ioplateau.limits.budgets import Dimension
 from ioplateau.measure.nothing import NO_ENTRIES
 
-DIMENSIONS = Dimension.IOPS, Dimension.THROUGHPUT
 # A block is a byte: 1 if its rate is near, and 2 more if a row of blocks begins with it. A stretch is of
 # near ones in a row, but for one now and then.
 BEGINS = 2
@@ -108,7 +110,7 @@ class Evidence(NamedTuple):
     value: float
 
 
-NO_EVIDENCE = Evidence(0.0, Dimension.IOPS, 0.0)
+NO_EVIDENCE = Evidence(0.0, IOPS, 0.0)
 
 
 class Stands:
@@ -203,13 +205,13 @@ class Plateau:
 
     def __init__(self) -> None:
         self.ceilings: dict[Dimension, list[RepeatedLevel]] = {
-            Dimension.IOPS: [],
-            Dimension.THROUGHPUT: [],
+            IOPS: [],
+            THROUGHPUT: [],
         }
         # Flat levels seen without a queue, operations per second, and seconds without one in all.
         self._free: list[RepeatedLevel] = []
         self._free_seconds = 0.0
-        self._highest = {Dimension.IOPS: 0.0, Dimension.THROUGHPUT: 0.0}  # without a queue
+        self._highest = {IOPS: 0.0, THROUGHPUT: 0.0}  # without a queue
         self._looked = 0.0  # seconds in which requests waited and no limit was found
         self._queued_at = 0.0  # operations per second, the last time requests waited
         self._queued_before = 0  # blocks for which requests had waited, the last time they did
@@ -219,16 +221,16 @@ class Plateau:
         self._wholes: list[Run] = []  # all of which waited
         self._waited = 0.0  # seconds in which requests waited, in all
         # Up to which of them it is booked where they stood.
-        self._booked = {Dimension.IOPS: 0.0, Dimension.THROUGHPUT: 0.0}
+        self._booked = {IOPS: 0.0, THROUGHPUT: 0.0}
         self._calm: list[tuple[float, float]] = []
-        self._stands = {Dimension.IOPS: Stands(), Dimension.THROUGHPUT: Stands()}
+        self._stands = {IOPS: Stands(), THROUGHPUT: Stands()}
         # Rates of blocks in which requests waited all the time.
-        self._visits = {Dimension.IOPS: array("d"), Dimension.THROUGHPUT: array("d")}
+        self._visits = {IOPS: array("d"), THROUGHPUT: array("d")}
         # And all of those blocks, also those that stand, with which of them follow another.
-        self._whole_rates = {Dimension.IOPS: array("d"), Dimension.THROUGHPUT: array("d")}
+        self._whole_rates = {IOPS: array("d"), THROUGHPUT: array("d")}
         self._begins = array("b")
         self._row = 0  # of them in a row up to now
-        self.dimension = Dimension.IOPS
+        self.dimension = IOPS
         self.value = 0.0
         self.belief = Belief()
 
@@ -555,7 +557,7 @@ class Plateau:
     @staticmethod
     def _of_stretch(drawn: Drawn) -> list[Level]:
         """Operations and bytes of the blocks in which requests waited, up to now."""
-        levels = [drawn.level_of(Dimension.IOPS), drawn.level_of(Dimension.THROUGHPUT)]
+        levels = [drawn.level_of(IOPS), drawn.level_of(THROUGHPUT)]
         if drawn.queued < levels[0].count:
             return [level(regime(drawn.values_of(each)[-drawn.queued :])) for each in DIMENSIONS]
         return levels
@@ -575,7 +577,7 @@ class Plateau:
 
     def _is_vetoed(self, drawn: Drawn, dt: float, dimension: Dimension, level: Level) -> bool:
         """Whether this level may be the application's own, on a device that became slow."""
-        operations = drawn.level_of(Dimension.IOPS).mean
+        operations = drawn.level_of(IOPS).mean
         same = number.SAME_LEVEL
         long = blocks_in(2 * number.SUM_BLOCKS, dt)
         free = self._free_near(operations)
@@ -601,7 +603,7 @@ class Plateau:
         """Whether it is where it was before for long while nobody waited."""
         if not self._free:
             return False
-        free = self._free_near(drawn.level_of(Dimension.IOPS).mean)
+        free = self._free_near(drawn.level_of(IOPS).mean)
         return any(each.seconds >= 2 * number.SETTLED_SECONDS for each in free)
 
     def _free_near(self, operations: float) -> list[RepeatedLevel]:
@@ -628,13 +630,13 @@ class Plateau:
         rates, volumes = zip(*calm, strict=True)
         del calm[0]
         lowest = min(rates)
-        if lowest > self._highest[Dimension.IOPS]:
-            self._highest[Dimension.IOPS] = lowest
-            self._outgrow(Dimension.IOPS, lowest)
+        if lowest > self._highest[IOPS]:
+            self._highest[IOPS] = lowest
+            self._outgrow(IOPS, lowest)
         volume = min(volumes)
-        if volume > self._highest[Dimension.THROUGHPUT]:
-            self._highest[Dimension.THROUGHPUT] = volume
-            self._outgrow(Dimension.THROUGHPUT, volume)
+        if volume > self._highest[THROUGHPUT]:
+            self._highest[THROUGHPUT] = volume
+            self._outgrow(THROUGHPUT, volume)
         if max(rates) - lowest > number.OFF_LEVEL * lowest:
             return
         mean = sum(rates) / number.LEVEL_LEAST
@@ -656,7 +658,7 @@ class Plateau:
                 self._free_levels.append(rate)
                 del self._free_levels[: -number.SUM_BLOCKS]
             volume = (calm[0][1] + calm[1][1]) / 2
-            for dimension, value in ((Dimension.IOPS, rate), (Dimension.THROUGHPUT, volume)):
+            for dimension, value in ((IOPS, rate), (THROUGHPUT, volume)):
                 found = self.ceilings[dimension]
                 found[:] = [c for c in found if abs(value / c.value - 1) > same]
 
@@ -724,11 +726,11 @@ class Plateau:
 
 
 def _rate(drawn: Drawn, dimension: Dimension) -> float:
-    return drawn.operations if dimension is Dimension.IOPS else drawn.bytes
+    return drawn.operations if dimension is IOPS else drawn.bytes
 
 
 def _rates(drawn: Drawn) -> tuple[tuple[Dimension, float], tuple[Dimension, float]]:
-    return (Dimension.IOPS, drawn.operations), (Dimension.THROUGHPUT, drawn.bytes)
+    return (IOPS, drawn.operations), (THROUGHPUT, drawn.bytes)
 
 
 def _lasts(runs: Sequence[Run]) -> bool:
@@ -761,13 +763,13 @@ def _is_deep(drawn: Drawn) -> bool:
 
 def _flatter(drawn: Drawn, operations: Level, volume: Level) -> tuple[Dimension, Level]:
     """In what a level is flat. Where both are, as requests are of one size, the size tells."""
-    if _is_flatter(operations, volume, drawn.values_of(Dimension.THROUGHPUT)):
-        return Dimension.IOPS, operations
-    if _is_flatter(volume, operations, drawn.values_of(Dimension.IOPS)):
-        return Dimension.THROUGHPUT, volume
+    if _is_flatter(operations, volume, drawn.values_of(THROUGHPUT)):
+        return IOPS, operations
+    if _is_flatter(volume, operations, drawn.values_of(IOPS)):
+        return THROUGHPUT, volume
     if drawn.bytes > number.LARGE_BYTES * drawn.operations:
-        return Dimension.THROUGHPUT, volume
-    return Dimension.IOPS, operations
+        return THROUGHPUT, volume
+    return IOPS, operations
 
 
 def _is_flatter(one: Level, other: Level, others: Sequence[float]) -> bool:

@@ -8,6 +8,7 @@ from math import inf, log, sqrt
 from ioplateau.judge import parameters as number
 from ioplateau.judge.signals import DEEP, NONE, STRONG, WEAK, Queue, WatchedFlow
 from ioplateau.judge.window import Level, Levels, Recent
+from ioplateau.limits.budgets import BudgetKey, Kind
 
 NO_STEP = (0.0, 0.0)  # of a block that says nothing of it
 
@@ -15,12 +16,13 @@ NO_STEP = (0.0, 0.0)  # of a block that says nothing of it
 class Member:
     """One flow's part in a pool: all of it, or only one direction (host caches)."""
 
-    __slots__ = ("group", "name", "rates", "reads", "watched", "writes")
+    __slots__ = ("group", "key", "name", "rates", "reads", "watched", "writes")
 
     def __init__(
         self, name: str, watched: WatchedFlow, *, reads: bool, writes: bool, group: int = 0
     ) -> None:
         self.name = name
+        self.key = BudgetKey(Kind.DISK, name)
         self.group = group  # members of one stripe share their demand, and count as one
         self.watched = watched
         self.reads = reads

@@ -13,6 +13,7 @@ from ioplateau.judge.phases import Claim
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import NONE, STRONG, WatchedFlow
 from ioplateau.judge.usage import rate_of
+from ioplateau.judge.window import IOPS
 from ioplateau.limits.budgets import (
     BudgetKey,
     Dimension,
@@ -264,7 +265,7 @@ def _unhurried(watched: WatchedFlow) -> Word:
         and watched.excess < number.QUEUE_EXCESS
     ):
         return Word.LATENCY_BOUND
-    level = watched.level_of(Dimension.IOPS)
+    level = watched.level_of(IOPS)
     if level.count >= 2 * number.LEVEL_LEAST and level.spread <= 2 * number.RIPPLE:
         return Word.APP_LIMITED
     return Word.HEALTHY

@@ -10,9 +10,11 @@ https://github.com/torvalds/linux/blob/v6.1/net/ipv4/tcp_bbr.c
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Sequence
 from enum import IntEnum
-from math import exp, inf, log, log2, sqrt
+from math import exp, inf, log, sqrt
+from sys import maxsize
 from typing import NamedTuple
 
 from ioplateau.judge import parameters as number
@@ -35,6 +37,8 @@ NONE, WEAK, STRONG, DEEP = Queue
 
 
 PRIORS = number.PRIOR_SECONDS, number.PRIOR_SECONDS
+# Where the half octaves of size + 1 end, in bytes, of any size that a machine's word can tell.
+_HALF_OCTAVES = [2 ** ((place + 1 / 2) / 2) - 1 for place in range(2 * maxsize.bit_length())]
 
 
 class Floors:
@@ -86,16 +90,15 @@ class Floors:
         """What the prior and the other classes say this class cannot be slower than."""
         prior = self._priors[write]
         is_cached = self._priors[0] != self._priors[1]
+        least, pace = number.LEVEL_LEAST, number.BYTES_PER_SECOND
         is_seen, bound = False, inf
         for other, (floor, _, blocks, other_size, alone) in self._classes.items():
-            if alone >= number.LEVEL_LEAST:
+            if alone >= least:
                 is_seen = True
-            if other == name or blocks < number.LEVEL_LEAST:
+            if blocks < least or other == name or (is_cached and (other & 1) != write):
                 continue
-            if is_cached and (other & 1) != write:
-                continue
-            larger = max(0.0, size - other_size)
-            bound = min(bound, floor + larger / number.BYTES_PER_SECOND)
+            longest = floor + (size - other_size) / pace if size > other_size else floor
+            bound = min(bound, longest)
         if is_seen and prior >= number.PRIOR_SECONDS:
             return bound  # what was seen, and no guess; a cache has two speeds
         return min(max(prior, self.way) + size / number.BYTES_PER_SECOND, bound)
@@ -109,11 +112,14 @@ class Floors:
     def note_alone(self, write: bool, size: float, seconds: float) -> None:
         """One more block of one request at a time while nobody waits; old ones count less."""
         name, now = _class_of(write, size), log(seconds)
-        own = self._alone.setdefault(name, [0.0, now, 0.0])
+        own = self._alone.get(name)
+        if own is None:
+            self._alone[name] = [1.0, now, 0.0]
+            return
         own[0] = blocks = min(own[0] + 1, number.VISITS)
         off = now - own[1]
-        own[1] += off / blocks
-        own[2] += (off * (now - own[1]) - own[2]) / blocks
+        own[1] = mean = own[1] + off / blocks
+        own[2] += (off * (now - mean) - own[2]) / blocks
 
     def alone(self, write: bool, size: float) -> tuple[float, float] | None:
         """Seconds that a request of this class takes while nobody waits, on average, and their spread from
@@ -152,7 +158,7 @@ class Floors:
 
 
 def _class_of(write: bool, size: float) -> int:
-    return round(2 * log2(size + 1)) * 2 + write
+    return bisect(_HALF_OCTAVES, size) * 2 + write
 
 
 class Served(NamedTuple):

@@ -16,6 +16,8 @@ from ioplateau.judge.flows import FlowTick
 from ioplateau.limits.budgets import Dimension, FlowKey
 
 Ticks = Mapping[FlowKey, FlowTick | None]
+# Each flow asks at each tick: see signals.STRONG.
+IOPS, THROUGHPUT = DIMENSIONS = Dimension.IOPS, Dimension.THROUGHPUT
 
 
 class Blocks:
@@ -265,12 +267,12 @@ class Levels:
 
     def values_of(self, dimension: Dimension) -> list[float]:
         """The last blocks' rates, oldest first."""
-        recent = self.recent_operations if dimension is Dimension.IOPS else self.recent_bytes
+        recent = self.recent_operations if dimension is IOPS else self.recent_bytes
         return recent.values
 
     def level_of(self, dimension: Dimension) -> Level:
         """How flat the newest blocks are, computed once a block and only if somebody asks."""
-        if dimension is Dimension.IOPS:
+        if dimension is IOPS:
             if self.operations_level is None:
                 self.operations_level = level(regime(self.recent_operations.values))
             return self.operations_level
