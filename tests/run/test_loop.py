@@ -239,6 +239,21 @@ def test_ticks_at_which_nothing_happens_are_understood_together(clock):
     assert running.state.ticks == running.times.ticks == 8
 
 
+def test_of_ticks_understood_together_the_last_is_the_newest(clock):
+    newest = []
+    running = loop(
+        clock,
+        Sampler(clock, seconds=0.001),
+        after_tick=lambda state, snapshot: (
+            newest.append(state.ticks) if running.is_newest(snapshot) else None
+        ),
+        together=3,
+    )
+    running.run(ticks=8)
+
+    assert newest == [1, 4, 7, 8]
+
+
 def test_while_something_is_throttled_each_tick_is_understood_when_it_was_taken(clock):
     _, found = understood(clock, Held(EngineSettings(interval_seconds=0.001)), ticks=10, together=3)
 

@@ -5,7 +5,7 @@ What is counted here survives missed scrapes and, through `memory`, restarts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from ioplateau.judge.flows import FlowTick
@@ -124,6 +124,11 @@ class Accounts:
         }
 
     @property
+    def learned(self) -> Collection[BudgetKey]:
+        """The budgets of which a limit was met that nobody told."""
+        return self._learned.keys()
+
+    @property
     def corrections(self) -> tuple[str, ...]:
         """What credit models had to be told by observation, in words."""
         return tuple(
@@ -168,8 +173,6 @@ class Accounts:
         window_seconds: float,
     ) -> tuple[LimitState, ...]:
         """One tick of one budget: a line for each limit, known or learned."""
-        if not budget.limits and verdict.dimension is None and budget.key not in self._learned:
-            return ()
         limits = self._limits(budget, verdict)
         return tuple(
             [

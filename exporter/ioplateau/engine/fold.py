@@ -5,7 +5,7 @@ kernel text -> counters -> rates -> held against limits -> what we found
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ioplateau import saved
@@ -25,6 +25,7 @@ from ioplateau.limits.topology import Topology
 from ioplateau.measure import (
     interfaces,
 )
+from ioplateau.measure.asked import Asked
 from ioplateau.measure.snapshot import (
     Snapshot,
     Static,
@@ -60,8 +61,9 @@ class Engine:
         self._last_sold = topology.NOTHING_SOLD
         self._sold_by: tuple[object, ...] = ()
         self._accounts = Accounts()
-        self._told: Mapping[BudgetKey, BudgetState] = {}  # by the last tick
-        self._told_of: tuple[object, object] = (None, None)  # budgets, and disks that are hidden
+        self._shown: Mapping[BudgetKey, Budget] = {}  # all but those of hidden disks
+        self._limited: list[BudgetKey] = []  # those of them that have a known limit
+        self._shown_of: tuple[object, object] = (None, None)  # budgets, and disks that are hidden
 
     def configure(self, settings: EngineSettings) -> None:
         """Take new settings from the next tick on; nothing measured is lost."""
@@ -173,7 +175,7 @@ class Engine:
         held = [verdict for verdict in verdicts.values() if verdict.word in HELD]
         self._accounts.tick(elapsed, held)
         hidden = self._disks.hidden
-        budgets = self._budget_states(snapshot.mono, elapsed, flows, verdicts)
+        budgets = self._budget_states(snapshot.mono, elapsed, flows, verdicts, held)
         return State(
             mono=snapshot.mono,
             wall=snapshot.wall,
@@ -191,7 +193,7 @@ class Engine:
             is_unfamiliar=self._disks.is_strange or self._nfs.is_strange,
             flows=flows,
             budgets=budgets,
-            held=tuple([verdict for verdict in held if verdict.key in budgets]),
+            held=tuple([verdict for verdict in held if verdict.key in self._shown]),
             flow_throttled_seconds={
                 key: seconds
                 for key, seconds in self._accounts.flow_seconds.items()
@@ -223,26 +225,32 @@ class Engine:
         elapsed: float | None,
         flows: Mapping[FlowKey, FlowTick | None],
         verdicts: Mapping[BudgetKey, Verdict],
-    ) -> dict[BudgetKey, BudgetState]:
+        held: Sequence[Verdict],
+    ) -> Mapping[BudgetKey, BudgetState]:
+        """The budgets, made when somebody asks; what has a limit, known or met, is booked now."""
         assert self._topology is not None
-        budgets, hidden, before = self._topology.budgets, self._disks.hidden, self._told
-        if self._told_of[0] is budgets and self._told_of[1] is hidden:
-            found = dict(before)  # no limit, and nothing new: as it was told
-            news = [
-                key
-                for key, (_, verdict, limits) in before.items()
-                if limits or verdict is not verdicts[key]
-            ]
-        else:
-            found, self._told_of = {}, (budgets, hidden)
-            news = [key for key in budgets if key.kind is not Kind.DISK or key.name not in hidden]
-        window = self._settings.rate_window_seconds
-        for key in news:
-            budget, verdict = budgets[key], verdicts[key]
-            told = self._accounts.book(budget, at, elapsed, flows, verdict, window)
-            found[key] = BudgetState(budget, verdict, told)
-        self._told = found
-        return found
+        budgets, hidden = self._topology.budgets, self._disks.hidden
+        if self._shown_of[0] is not budgets or self._shown_of[1] is not hidden:
+            self._shown_of = (budgets, hidden)
+            self._shown = {
+                key: budget
+                for key, budget in budgets.items()
+                if key.kind is not Kind.DISK or key.name not in hidden
+            }
+            self._limited = [key for key, budget in self._shown.items() if budget.limits]
+        shown, window = self._shown, self._settings.rate_window_seconds
+        binding = [verdict.key for verdict in held if verdict.dimension is not None]
+        lines = {
+            key: self._accounts.book(shown[key], at, elapsed, flows, verdicts[key], window)
+            for key in dict.fromkeys((*self._limited, *self._accounts.learned, *binding))
+            if key in shown
+        }
+        return Asked(
+            lambda: {
+                key: BudgetState(budget, verdicts[key], lines.get(key, ()))
+                for key, budget in shown.items()
+            }
+        )
 
     def budgets(self) -> tuple[Budget, ...]:
         """Every budget after the last tick, what was learned beside what is known."""

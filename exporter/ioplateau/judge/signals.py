@@ -233,9 +233,7 @@ class WatchedFlow(Levels):
         self.watched_seconds = 0.0  # without a gap, a miss or a stall
         self.in_flight = 0
         self.left = 0.0
-        self.beside_queue = (
-            False  # others on its way to the disks wait, so that it may wait with them
-        )
+        self.beside_queue = False  # others in its lane wait, and it may wait with them
         self.near = False  # some limit of this flow is close, so nothing here is the floor now
         self.pace = inf  # bytes per second of the least limit that was told of it
         self.delay = 0.0

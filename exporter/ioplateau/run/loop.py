@@ -162,6 +162,10 @@ class Loop:
             self._rounds += 1
             self._understood.notify_all()
 
+    def is_newest(self, snapshot: Snapshot) -> bool:
+        """Whether no later one waits to be understood. By the ticking thread alone."""
+        return not self._waiting or snapshot is self._waiting[-1][0]
+
     def catch_up(self) -> None:
         """Have all that was sampled understood, for who is about to look at `state`. By any other
         thread; waits ASKED_SECONDS at most.

@@ -158,7 +158,7 @@ class Daemon:
     def _on_reload(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         self._reload.wanted()  # begun and taken between two ticks, not inside one
 
-    def _after_tick(self, state: State, snapshot: Snapshot) -> None:  # noqa: ARG002
+    def _after_tick(self, state: State, snapshot: Snapshot) -> None:
         self._pages.after_tick(state)
         changes = self._history.observe(state)
         if changes:
@@ -168,7 +168,7 @@ class Daemon:
                 self._files.submit("lifting", lambda: self._tell_lift(state))
         if state.ticks == 1:
             self._systemd.ready()
-        if self._systemd.is_listening:
+        if self._systemd.is_listening and self._loop.is_newest(snapshot):
             self._systemd.alive(summary.headline(state))
         self._memory.keep(self._engine.memory, state.mono, state.wall)
 
