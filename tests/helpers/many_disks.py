@@ -78,12 +78,12 @@ def vm_throttled_seconds(
         unloaded = disks.unloaded()
         if second < 0:
             depths = [draw.uniform(0.2, 0.6) for _ in shares]
+        elif is_paced:
+            whole = pace * disks.outstanding / middle * draw.gauss(1, ripple) / sum(shares)
+            depths = [whole * share * wait for share, wait in zip(shares, unloaded, strict=True)]
         else:
             whole = sum(shares) if is_shared else len(shares) / 2
             depths = [disks.outstanding * share / whole for share in shares]
-        if second >= 0 and is_paced:
-            whole = pace * disks.outstanding / middle * draw.gauss(1, ripple) / sum(shares)
-            depths = [whole * share * wait for share, wait in zip(shares, unloaded, strict=True)]
         rates = [
             depth / seconds * draw.gauss(1, disks.scatter)
             for depth, seconds in zip(depths, unloaded, strict=True)

@@ -73,6 +73,15 @@ def test_the_watchdog_hears_every_sign_of_life(manager):
     assert heard(receiver) == ["WATCHDOG=1\nSTATUS=ok", "WATCHDOG=1", "WATCHDOG=1"]
 
 
+def test_a_sign_of_life_may_leave_the_status_as_it_is(manager):
+    address, receiver = manager
+    systemd = Systemd(address, watchdog_seconds=30)
+    for status in ("ok", None, "ok"):
+        systemd.alive(status)
+
+    assert heard(receiver) == ["WATCHDOG=1\nSTATUS=ok", "WATCHDOG=1", "WATCHDOG=1"]
+
+
 def test_a_status_that_was_lost_is_sent_again(tmp_path):
     address = str(tmp_path / "notify")
     systemd = Systemd(address)

@@ -168,8 +168,10 @@ class Daemon:
                 self._files.submit("lifting", lambda: self._tell_lift(state))
         if state.ticks == 1:
             self._systemd.ready()
-        if self._systemd.is_listening and self._loop.is_newest(snapshot):
-            self._systemd.alive(summary.headline(state))
+        if self._systemd.is_listening:
+            # Who reads the line reads the newest; each tick that came to something is a sign of life.
+            is_newest = self._loop.is_newest(snapshot)
+            self._systemd.alive(summary.headline(state) if is_newest else None)
         self._memory.keep(self._engine.memory, state.mono, state.wall)
 
     def _before_tick(self) -> None:

@@ -48,13 +48,13 @@ class Systemd:
         """At least how often a sign of life is due: half of the watchdog's patience, sd_watchdog_enabled(3)."""
         return math.inf if self.watchdog_seconds is None else self.watchdog_seconds / 2
 
-    def alive(self, status: str) -> None:
-        """A sign of life for the watchdog, and one line for `systemctl status`."""
+    def alive(self, status: str | None) -> None:
+        """A sign of life for the watchdog, and one line for `systemctl status`. None: it stays."""
         words = ["WATCHDOG=1"] if self.watchdog_seconds is not None else []
         # A line of its own each second would fill nothing but the bus.
-        if status != self._status:
+        if status is not None and status != self._status:
             words.append(f"STATUS={_one_line(status)}")
-        if words and self._send("\n".join(words)):
+        if words and self._send("\n".join(words)) and status is not None:
             self._status = status
 
     def reloading(self) -> None:
