@@ -9,6 +9,7 @@ from ioplateau.measure.host import Host
 from ioplateau.run.clock import SystemClock
 from ioplateau.run.consumers import (
     EVERY_SECONDS,
+    FIRST_ROUNDS,
     FIRST_SECONDS,
     MOST_CPU_SHARE,
     ConsumersReader,
@@ -74,10 +75,40 @@ def rounds(pace, took, seconds):
     return found
 
 
-def test_the_first_round_is_at_once_and_the_second_a_second_later_however_long_they_take():
-    assert rounds(Pace(), 0.002, 8) == [0.0, FIRST_SECONDS, 4.0, 7.0]
-    assert rounds(Pace(), 0.5, 8) == [0.0, FIRST_SECONDS]
+def test_the_first_round_is_at_once_and_the_next_two_a_second_later_however_long_they_take():
+    assert rounds(Pace(), 0.002, 9) == [0.0, FIRST_SECONDS, 2.0, 5.0, 8.0]
+    assert rounds(Pace(), 0.5, 9) == [0.0, FIRST_SECONDS, 2.0]
     assert EVERY_SECONDS == 3.0
+
+
+class Slow(Counting):
+    """A round of it waits, and takes hardly any CPU."""
+
+    WAITS = 0.3
+
+    def list(self, path):
+        if path == "/proc":
+            time.sleep(self.WAITS)
+        return super().list(path)
+
+
+def test_a_round_that_only_waits_does_not_put_off_the_next_one():
+    host, clock = Slow(), SystemClock()
+    look = ConsumersReader(Sampler(host, clock, ()), host, clock)
+    told = []
+
+    def is_told_twice():
+        found = look._latest()
+        told.extend([] if found is None else [found["next_seconds"]])
+        return len(told) == FIRST_ROUNDS - 1
+
+    look(state(budgets=by_key(budget(Kind.DISK, "sdb", word=Word.THROTTLED))))
+
+    try:
+        assert until(is_told_twice)
+        assert max(told) < Slow.WAITS / MOST_CPU_SHARE
+    finally:
+        look.end()
 
 
 @pytest.mark.parametrize("took", [0.001, 0.05, 0.2, 1.0])

@@ -1,12 +1,13 @@
 """Looks for who causes the I/O, on a thread of its own, only while somebody wants to know.
 
-Two rounds over /proc/<pid>/io and the control groups make a look. Nothing is read while nothing is
-throttled and nobody asks.
+Two rounds over /proc/<pid>/io and the control groups make a look, each round after the second another one.
+Nothing is read while nothing is throttled and nobody asks.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 from ioplateau.measure import grouptraffic, processes
@@ -16,10 +17,13 @@ from ioplateau.run.reader import Source
 from ioplateau.run.sampler import Sampler
 from ioplateau.state import State
 
-FIRST_SECONDS = 1.0  # between the first two rounds: whoever asks waits for both
+FIRST_SECONDS = 1.0  # between the first rounds: whoever asks waits for two of them
+# The second look comes as soon as the first: who fills the page cache up to its limit may stand still for a
+# second until it is written (balance_dirty_pages() in mm/page-writeback.c), and is not seen by that look.
+FIRST_ROUNDS = 3
 EVERY_SECONDS = 3.0  # between the following ones
-# A round over 5,000 processes takes about 0.15 s of CPU (bench/consumers.py): where it takes long,
-# the next one waits, so that it is never more than this share of one CPU. The first two are not kept
+# A round over 5,000 processes takes about 0.15 s of CPU (bench/consumers.py): where it takes much,
+# the next one waits, so that it is never more than this share of one CPU. The first ones are not kept
 # waiting for each other; what they took together is waited for after them.
 MOST_CPU_SHARE = 0.02
 WANTED_SECONDS = 15.0  # after the last tick that was throttled, or the last person who looked
@@ -27,7 +31,7 @@ NAME = "consumers"
 
 
 class Pace:
-    """When the next round is due, in seconds of CLOCK_MONOTONIC, by what the rounds took."""
+    """When the next round is due, in seconds of CLOCK_MONOTONIC, by the CPU time that the rounds took."""
 
     def __init__(self) -> None:
         self._free_at = float("-inf")  # when all that was spent is within our share
@@ -42,10 +46,10 @@ class Pace:
         return max(now, self._free_at)
 
     def after(self, began: float, took: float) -> float:
-        """When to begin the next one, after a round that began then and took so many seconds."""
+        """When to begin the next one, after a round that began then and took so many seconds of CPU."""
         self._in_a_row += 1
         self._free_at = max(self._free_at, began) + took / MOST_CPU_SHARE
-        if self._in_a_row == 1:
+        if self._in_a_row < FIRST_ROUNDS:
             return began + FIRST_SECONDS
         return max(began + EVERY_SECONDS, self._free_at)
 
@@ -101,10 +105,10 @@ class ConsumersReader:
                 now = self._clock.mono()
                 self._end.wait(pace.due(now) - now)
                 continue
-            began = self._clock.mono()
+            # On a machine that is short of CPU a round takes long by the clock, and no more of a CPU.
+            began, cpu = self._clock.mono(), time.thread_time()
             found = self._round(each_process, groups)
-            now = self._clock.mono()
-            due = pace.after(began, now - began)
+            due, now = pace.after(began, time.thread_time() - cpu), self._clock.mono()
             if found is not None:
                 self._fresh = {**found, "next_seconds": due - now}
             self._end.wait(due - now)
