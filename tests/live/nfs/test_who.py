@@ -44,9 +44,9 @@ LONG_SECONDS = 2.0  # between the rounds of a look that is none of the first
 class Watched(NamedTuple):
     """What the daemon said while two units wrote."""
 
-    throttled: float  # the first tick of which it was seen
-    named: float  # the first tick of which the heavy one was seen to be named
-    places: list[str]  # that named it at once then
+    throttled: float  # the first tick of which it was scraped
+    named: float  # the first tick of which it was scraped that the heavy one draws most
+    places: list[str]  # that named it then
     consumers: dict[str, Any]
     drawn: dict[str, float]  # bytes per second by unit
     alert: dict[str, Any]
@@ -106,13 +106,15 @@ def under(machines: Machines, prometheus: Prometheus, way: str) -> Watched:
     # An earlier load is another story, until nobody looks any more.
     wait_for(machines, lambda drawn_by: drawn_by is None)
     slowly = f"--filename={LIMITED}/light {write} --rate={LIGHT_BYTES_PER_SECOND}"
+    began = time.time()
     with (
         running(machines.client, light, slowly),
         running(machines.client, heavy, f"--filename={LIMITED}/file {write}"),
     ):
-        throttled, named = until_named(machines, f"{heavy}.service")
-        places = [place for place, says in PLACES.items() if says(machines, f"{heavy}.service")]
+        # Nobody else asks until then: each answer keeps an emulated CPU busy for a part of a tick.
         alert = said_by_alert(prometheus, f"{heavy}.service")
+        throttled, named = first_ticks(prometheus, f"{heavy}.service", time.time() - began)
+        places = [place for place, says in PLACES.items() if says(machines, f"{heavy}.service")]
         # The first looks saw them begin.
         wait_for(machines, lambda drawn_by: is_long(drawn_by) and len(drawn_by["groups"]) == 2)
         now = machines.scrape(TOLD)
@@ -137,19 +139,25 @@ def is_long(drawn_by: Any) -> bool:
     return bool(drawn_by) and drawn_by["seconds"] > LONG_SECONDS
 
 
-def until_named(machines: Machines, heavy: str) -> tuple[float, float]:
-    """The first ticks at which the volume was seen throttled, and the heavy one named. Nothing else
-    is asked meanwhile: each answer keeps an emulated CPU busy for a part of a tick.
+def first_ticks(prometheus: Prometheus, heavy: str, seconds: float) -> tuple[float, float]:
+    """Of what was scraped in the last seconds the first ticks of which the volume was throttled, and of
+    which the heavy one drew most.
     """
-    throttled, deadline = 0.0, time.monotonic() + 90
-    while True:
-        now = machines.scrape(TOLD)
-        tick, verdict = now.value("ioplateau_ticks_total"), now.verdict("volume", LIMITED)
-        assert time.monotonic() < deadline, (verdict, throttled, tick, drawn(now))
-        if not throttled and verdict == "throttled":
-            throttled = tick
-        if throttled and drew_most(now) == heavy:
-            return throttled, tick
+
+    def scraped(series: str) -> Iterator[tuple[dict[str, str], float, float]]:
+        for found in prometheus.query(f"{series}[{seconds:.0f}s]"):
+            for at, value in found["values"]:
+                yield found["metric"], at, float(value)
+
+    volume = f'kind="volume",name="{LIMITED}"'
+    ticks = {at: tick for _, at, tick in scraped("ioplateau_ticks_total")}
+    word = f'ioplateau_budget_verdict{{{volume},verdict="throttled"}}'
+    throttled = min(at for _, at, holds in scraped(word) if holds)
+    most = dict[float, tuple[float, str]]()
+    for labels, at, drawn_by in scraped(f"{DRAWN}{{{volume}}}"):
+        most[at] = max(most.get(at, (0.0, "")), (drawn_by, labels["unit"]))
+    named = min(at for at, (_, unit) in most.items() if unit == heavy)
+    return ticks[throttled], ticks[named]
 
 
 def ask(machines: Machines, what: str, port: int = TOLD) -> Any:
@@ -173,13 +181,9 @@ def drawn(now: Exposition) -> dict[str, float]:
     }
 
 
-def drew_most(now: Exposition) -> str | None:
-    found = drawn(now)
-    return max(found, key=lambda unit: found[unit], default=None)
-
-
 def metric_says(machines: Machines, heavy: str) -> bool:
-    return drew_most(machines.scrape(TOLD)) == heavy
+    found = drawn(machines.scrape(TOLD))
+    return bool(found) and max(found, key=lambda unit: found[unit]) == heavy
 
 
 def state_says(machines: Machines, heavy: str) -> bool:
@@ -230,7 +234,7 @@ def said_by_alert(prometheus: Prometheus, heavy: str) -> dict[str, Any]:
         ]
         return bool(found)
 
-    prometheus.wait_until(fires, 60, f"an alert that names {heavy}")
+    prometheus.wait_until(fires, 90, f"an alert that names {heavy}")
     return found[0]
 
 
