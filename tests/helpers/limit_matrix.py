@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -27,10 +28,14 @@ NEAR = 0.05
 DEPTHS = (2, 8, 64)
 BELOW = 0.6
 # Up to this share of the limit for so long, a disk is below it. fio asks for BELOW, but makes up for
-# what it missed while the machine stood still, as fast as the disk takes it: at the limit.
+# what it missed while the machine stood still, as fast as the disk takes it: at the limit. On a slow machine
+# a look at ten daemons takes seconds, so that is told by the kernel's own counters, read more often.
 CLEAR, CLEAR_SECONDS = 0.8, 4.0
-BELOW_SECONDS, AT_SECONDS, REST_SECONDS = 15, 120, 4
+COUNTED_SECONDS = 0.25
+BELOW_SECONDS, MOST_BELOW_SECONDS, AT_SECONDS, REST_SECONDS = 15, 60, 120, 4
 ENOUGH = 20  # ticks at the limit, from the first flagged one on, of every cell
+ENOUGH_BELOW = 5  # glances clearly below it
+SECTOR_BYTES = 512
 DIRTY_BYTES = 48 * MIB
 
 
@@ -59,6 +64,13 @@ class Cell:
     @property
     def limit(self) -> float:
         return LIMIT_BYTES if self.is_buffered else LIMIT_IOPS
+
+    def done(self, disk: str) -> float:
+        """Operations or bytes so far, as the kernel counts them."""
+        columns = Path(f"/sys/block/{disk}/stat").read_text(encoding="ascii").split()
+        first = 0 if self.operation == "read" else 4
+        operations, sectors = float(columns[first]), float(columns[first + 2])
+        return SECTOR_BYTES * sectors if self.is_buffered else operations
 
     @property
     def limit_metric(self) -> str:
@@ -121,12 +133,36 @@ class Glance:
     limit: float | None  # the one that holds the disk back
 
 
+Counted = dict[Cell, list[tuple[float, float]]]  # UNIX seconds, and what the disk had done by then
+
+
+@contextmanager
+def counting(disks: Mapping[Cell, ThrottledDisk]) -> Iterator[Counted]:
+    """What the kernel counts of each disk, read several times a second until the context ends."""
+    counted: Counted = {cell: [] for cell in disks}
+    over = threading.Event()
+
+    def count() -> None:
+        while not over.wait(COUNTED_SECONDS):
+            for cell, disk in disks.items():
+                counted[cell].append((time.time(), cell.done(disk.name)))
+
+    thread = threading.Thread(target=count, daemon=True)
+    thread.start()
+    try:
+        yield counted
+    finally:
+        over.set()
+        thread.join()
+
+
 @dataclass(slots=True)
 class Story:
     """One phase of one cell, as one daemon told it, a glance a tick."""
 
     cell: Cell
     disk: str
+    counted: list[tuple[float, float]]
     glances: list[Glance] = field(default_factory=list)
     fio_done: float = 0.0  # operations or bytes, as fio counted them
     fio_rate: float = 0.0
@@ -149,12 +185,14 @@ class Story:
 
     @property
     def below_limit(self) -> list[Glance]:
-        """Glances before which the disk was clearly below its limit for CLEAR_SECONDS."""
-        clear, since = [], self.glances[0].wall
-        for last, now in pairwise(self.glances):
-            if (now.done - last.done) / (now.wall - last.wall) > CLEAR * self.cell.limit:
-                since = now.wall
-            elif now.wall - since >= CLEAR_SECONDS:
+        """Glances before which the disk was clearly below its limit for CLEAR_SECONDS: in each second
+        of them, wherever it begins.
+        """
+        busy = [at for at, rate in seconds_of(self.counted) if rate > CLEAR * self.cell.limit]
+        clear = []
+        for now in self.glances:
+            before = [at for at in busy if at <= now.wall + COUNTED_SECONDS]
+            if now.wall - max([*before, self.glances[0].wall]) >= CLEAR_SECONDS:
                 clear.append(now)
         return clear
 
@@ -184,6 +222,17 @@ class Story:
     def done(self) -> float:
         """Operations or bytes of the load, as the daemon counted them."""
         return self.glances[-1].done - self.glances[0].done
+
+
+def seconds_of(counted: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """Each stretch of about a second: when it ended, and its rate per second."""
+    first = 0
+    for n, (at, done) in enumerate(counted):
+        while first < n - 1 and at - counted[first + 1][0] >= 1.0:
+            first += 1
+        began, before = counted[first]
+        if at - began >= 1.0:
+            yield at, (done - before) / (at - began)
 
 
 def glance(cell: Cell, disk: str, now: Exposition) -> Glance:
@@ -235,9 +284,9 @@ def watch(directory: Path) -> Observed:
             place.mkdir()
             daemons[name] = stack.enter_context(running_daemon(config, place, ["--no-cloud"]))
         return Observed(
-            run(disks, daemons, BELOW, BELOW_SECONDS),
-            run(disks, daemons, None, AT_SECONDS),
-            run(disks, daemons, BELOW, BELOW_SECONDS),
+            run(disks, daemons, BELOW),
+            run(disks, daemons, None),
+            run(disks, daemons, BELOW),
         )
 
 
@@ -245,11 +294,21 @@ def run(
     disks: dict[Cell, ThrottledDisk],
     daemons: dict[str, Daemon],
     share: float | None,
-    seconds: float,
 ) -> Stories:
-    """Every cell's load for so long, or until enough is seen of the limits; and a rest."""
+    """Every cell's load until enough is seen of it, below its limit or at it; and a rest."""
+    with counting(disks) as counted:
+        return stories_of(disks, daemons, share, counted)
+
+
+def stories_of(
+    disks: dict[Cell, ThrottledDisk],
+    daemons: dict[str, Daemon],
+    share: float | None,
+    counted: Counted,
+) -> Stories:
+    """The same, while the kernel's counters are read."""
     stories = {
-        (cell, known): Story(cell, disk.name)
+        (cell, known): Story(cell, disk.name, counted[cell])
         for cell, disk in disks.items()
         for known in (True, False)
     }
@@ -258,8 +317,8 @@ def run(
         loads = {cell: cell.load(disk, share, 3600) for cell, disk in disks.items()}
         for load in loads.values():
             stack.callback(load.stop)
-        ends = time.monotonic() + seconds
-        while time.monotonic() < ends and any(len(s.flags) < ENOUGH for s in stories.values()):
+        began = time.monotonic()
+        while not is_enough(stories, share, time.monotonic() - began):
             time.sleep(1)
             look(stories, daemons)
         for cell, load in loads.items():
@@ -272,6 +331,16 @@ def run(
         time.sleep(1)
         look(stories, daemons)
     return stories
+
+
+def is_enough(stories: Stories, share: float | None, seconds: float) -> bool:
+    """Whether that was seen which is looked for, or for long enough."""
+    if share is None:
+        return seconds >= AT_SECONDS or all(len(s.flags) >= ENOUGH for s in stories.values())
+    return seconds >= MOST_BELOW_SECONDS or (
+        seconds >= BELOW_SECONDS
+        and all(len(s.below_limit) >= ENOUGH_BELOW for s in stories.values())
+    )
 
 
 def look(stories: Stories, daemons: dict[str, Daemon]) -> None:

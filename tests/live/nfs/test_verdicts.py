@@ -31,8 +31,9 @@ FIO = (
 # Seconds of load after which a verdict must stand.
 FINDING = 4
 # A limit that nobody told and that ripples must first be seen to be one, about fifteen seconds of
-# load; met again, the mean of six seconds is what it is recognised by.
-LEARNING, RECOGNISING = 16, 9
+# load: 9, 12, 13 and 19 in four recordings of this load where the host was slow and it rippled by 1.6 to
+# 2.2 %, and up to 24 with scrapes beside it. Met again, the mean of six seconds is what it is recognised by.
+LEARNING, RECOGNISING = 20, 9
 DEPTH = 16
 SLOTS_V3, SLOTS_V41 = 2, 4
 MANY_SLOTS_V3, MANY_SLOTS_V41 = 65536, 64  # the kernel's own
@@ -148,7 +149,7 @@ def seen(machines: Machines) -> dict[str, Seen]:
     found = {"unlimited": under(machines, reads(DEPTH), seconds=5)}
     with machines.limited_volume():
         found["below"] = under(machines, reads(4, more="--rate=1900k"), seconds=12)
-        found["reading"] = under(machines, reads(DEPTH), seconds=38)
+        found["reading"] = under(machines, reads(DEPTH), seconds=50)
         found["writing"] = under(machines, writes(DEPTH), seconds=28)
     with few_slots(machines):
         found["as many as slots"] = under(machines, *both(SLOTS_V3), seconds=12)
