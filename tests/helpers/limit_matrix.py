@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+from ioplateau.measure import diskstats
 from live_daemon import Daemon, Exposition, running_daemon
 from throttled_disk import MIB, Load, ThrottledDisk
 
@@ -35,7 +36,6 @@ COUNTED_SECONDS = 0.25
 BELOW_SECONDS, MOST_BELOW_SECONDS, AT_SECONDS, REST_SECONDS = 15, 60, 120, 4
 ENOUGH = 20  # ticks at the limit, from the first flagged one on, of every cell
 ENOUGH_BELOW = 5  # glances clearly below it
-SECTOR_BYTES = 512
 DIRTY_BYTES = 48 * MIB
 
 
@@ -70,7 +70,7 @@ class Cell:
         columns = Path(f"/sys/block/{disk}/stat").read_text(encoding="ascii").split()
         first = 0 if self.operation == "read" else 4
         operations, sectors = float(columns[first]), float(columns[first + 2])
-        return SECTOR_BYTES * sectors if self.is_buffered else operations
+        return diskstats.SECTOR_BYTES * sectors if self.is_buffered else operations
 
     @property
     def limit_metric(self) -> str:
@@ -283,30 +283,21 @@ def watch(directory: Path) -> Observed:
             place = directory / name
             place.mkdir()
             daemons[name] = stack.enter_context(running_daemon(config, place, ["--no-cloud"]))
+        counted = stack.enter_context(counting(disks))
         return Observed(
-            run(disks, daemons, BELOW),
-            run(disks, daemons, None),
-            run(disks, daemons, BELOW),
+            run(disks, daemons, counted, BELOW),
+            run(disks, daemons, counted, None),
+            run(disks, daemons, counted, BELOW),
         )
 
 
 def run(
     disks: dict[Cell, ThrottledDisk],
     daemons: dict[str, Daemon],
+    counted: Counted,
     share: float | None,
 ) -> Stories:
     """Every cell's load until enough is seen of it, below its limit or at it; and a rest."""
-    with counting(disks) as counted:
-        return stories_of(disks, daemons, share, counted)
-
-
-def stories_of(
-    disks: dict[Cell, ThrottledDisk],
-    daemons: dict[str, Daemon],
-    share: float | None,
-    counted: Counted,
-) -> Stories:
-    """The same, while the kernel's counters are read."""
     stories = {
         (cell, known): Story(cell, disk.name, counted[cell])
         for cell, disk in disks.items()

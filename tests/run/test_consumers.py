@@ -29,8 +29,8 @@ class Counting(Host):
         return super().list(path)
 
 
-def reader():
-    host, clock = Counting(), SystemClock()
+def reader(host=None):
+    host, clock = host or Counting(), SystemClock()
     return host, ConsumersReader(Sampler(host, clock, ()), host, clock)
 
 
@@ -93,8 +93,7 @@ class Slow(Counting):
 
 
 def test_a_round_that_only_waits_does_not_put_off_the_next_one():
-    host, clock = Slow(), SystemClock()
-    look = ConsumersReader(Sampler(host, clock, ()), host, clock)
+    _, look = reader(Slow())
     told = []
 
     def is_told_twice():

@@ -149,13 +149,13 @@ def first_ticks(prometheus: Prometheus, heavy: str, seconds: float) -> tuple[flo
             for at, value in found["values"]:
                 yield found["metric"], at, float(value)
 
-    volume = f'kind="volume",name="{LIMITED}"'
+    budget = f'kind="volume",name="{LIMITED}"'
     ticks = {at: tick for _, at, tick in scraped("ioplateau_ticks_total")}
-    word = f'ioplateau_budget_verdict{{{volume},verdict="throttled"}}'
+    word = f'ioplateau_budget_verdict{{{budget},verdict="throttled"}}'
     throttled = min(at for _, at, holds in scraped(word) if holds)
     most = dict[float, tuple[float, str]]()
-    for labels, at, drawn_by in scraped(f"{DRAWN}{{{volume}}}"):
-        most[at] = max(most.get(at, (0.0, "")), (drawn_by, labels["unit"]))
+    for labels, at, rate in scraped(f"{DRAWN}{{{budget}}}"):
+        most[at] = max(most.get(at, (0.0, "")), (rate, labels["unit"]))
     named = min(at for at, (_, unit) in most.items() if unit == heavy)
     return ticks[throttled], ticks[named]
 
