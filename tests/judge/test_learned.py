@@ -338,6 +338,22 @@ def test_a_lower_level_than_was_free_before_needs_long_and_flat_evidence():
     assert told([*free, *held(count=6)], seconds=5.0).on
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_lower_level_than_was_free_before_is_one_to_which_gusts_come_back(seed):
+    """Buffered writes after the credits are spent: a queue of some seconds at a time, never a long one."""
+    free = [(900.0, 0.002)] * 10
+
+    def in_gusts(level):
+        random_of = random.Random(seed)
+        for _ in range(24):
+            yield from [(rate, 14 / rate) for rate in (level(random_of) for _ in range(3))]
+            yield from [(random_of.uniform(250.0, 460.0), 0.002) for _ in range(2)]
+
+    met = told([*free, *in_gusts(lambda random_of: 500.0 * random_of.uniform(0.996, 1.004))]).met()
+    assert [limit.value for limit in met] == [pytest.approx(500.0, rel=0.005)]
+    assert not told([*free, *in_gusts(lambda random_of: random_of.gauss(500.0, 20.0))]).met()
+
+
 def test_a_limit_met_before_is_known_again_at_once():
     plateau = told([*CALM, *held(count=20)])
     told([*CALM, *[(50.0, 0.002)] * 5], plateau)

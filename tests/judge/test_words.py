@@ -148,3 +148,21 @@ def test_a_floor_that_nobody_saw_is_called_a_guess():
 
     assert "31 ms instead of 2.0 ms (a guess)" in sentence(guessed, 143.0)
     assert "guess" not in sentence(HELD, 143.0)
+
+
+WAITS = Verdict(
+    SDC, Word.SATURATED, 100.0, evidence={"waiting": 13.4, "latency_seconds": 0.137, "floor_seconds": 0.016}
+)  # fmt: skip
+
+
+def test_a_saturated_disk_is_told_with_how_flat_it_is():
+    waits = "13 requests wait, 137 ms instead of 16 ms, but at no known limit"
+    flat = WAITS._replace(evidence={**WAITS.evidence, "flat_ratio": 0.011, "blocks": 16})
+
+    assert sentence(WAITS, 136.0) == (
+        f"{waits} and not flat: an overloaded device or server, a neighbour, or a limit shared with others"
+    )
+    assert sentence(flat, 136.0) == (
+        f"{waits}, flat within 1.1%, which does not prove one yet: an overloaded device or server, a neighbour, "
+        "or a limit nobody told"
+    )

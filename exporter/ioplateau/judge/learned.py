@@ -462,8 +462,12 @@ class Plateau:
             owed = _owed(drawn, dimension, dt)
             if found + _news(owed, doubts) < asked and not (owed and _is_steady(drawn, held)):
                 return None
-        if self._is_vetoed(drawn, dt, dimension, held):
+        if self._is_own(drawn, dt):
             return None
+        if self._was_exceeded(dimension, held.mean):
+            flat = number.SAME_LEVEL if drawn.queue is DEEP else number.RIPPLE
+            if drawn.queued < blocks_in(2 * number.SUM_BLOCKS, dt) or held.spread > flat:
+                return None
         if _rate(drawn, dimension) > (1 + number.STEP) * held.mean:
             return None  # what stands at a limit may dip below it, not rise above
         # By chance a device or an application does it too, but not for long.
@@ -497,13 +501,16 @@ class Plateau:
         """A level that many blocks say together, whatever came between."""
         if min(drawn.came, drawn.left) < 1.0:
             return None
-        levels = [self._visited(drawn), *self._summed(drawn, dt, doubts)]
-        found, evidence = max(levels, key=itemgetter(0))
+        visited = self._visited(drawn)
+        found, evidence = max(visited, *self._summed(drawn, dt, doubts), key=itemgetter(0))
+        reasons = doubts
+        is_short = drawn.queued < blocks_in(2 * number.SUM_BLOCKS, dt)
+        if is_short and self._was_exceeded(evidence.dimension, evidence.value):
+            (found, evidence), reasons = visited, doubts + 1  # it must come back there by itself
         _, dimension, value = evidence
-        if not value or found < self._asked(drawn, dt, doubts, dimension, value):
+        if not value or found < self._asked(drawn, dt, reasons, dimension, value):
             return None
-        held = Level(value, number.RIPPLE, number.LEVEL_LEAST)
-        return None if self._is_vetoed(drawn, dt, dimension, held) else evidence
+        return None if self._is_own(drawn, dt) else evidence
 
     def _visited(self, drawn: Drawn) -> tuple[float, Evidence]:
         """Log-odds of a level to which the rate came back again and again, and not to those beside it:
@@ -575,7 +582,7 @@ class Plateau:
         """How flat the blocks are that waited and came near to what is drawn now."""
         return level([*chain.from_iterable(self._near(dimension, _rate(drawn, dimension)))])
 
-    def _is_vetoed(self, drawn: Drawn, dt: float, dimension: Dimension, level: Level) -> bool:
+    def _is_own(self, drawn: Drawn, dt: float) -> bool:
         """Whether this level may be the application's own, on a device that became slow."""
         operations = drawn.level_of(IOPS).mean
         same = number.SAME_LEVEL
@@ -593,11 +600,11 @@ class Plateau:
                 return False
             latencies = drawn.recent_latency.values[-many:]
             return len(latencies) < many or not is_straight(latencies, number.STANDING)
-        highest = self._highest[dimension]
-        if highest and level.mean < (1 - number.OFF_LEVEL) * highest:
-            flat = number.SAME_LEVEL if drawn.queue is DEEP else number.RIPPLE
-            return drawn.queued < long or level.spread > flat
         return False
+
+    def _was_exceeded(self, dimension: Dimension, value: float) -> bool:
+        """Whether more than this was done while nobody waited."""
+        return value < (1 - number.OFF_LEVEL) * self._highest[dimension]
 
     def was_free(self, drawn: Drawn) -> bool:
         """Whether it is where it was before for long while nobody waited."""

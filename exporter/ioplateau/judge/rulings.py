@@ -13,7 +13,7 @@ from ioplateau.judge.phases import Claim
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import NONE, STRONG, WatchedFlow
 from ioplateau.judge.usage import rate_of
-from ioplateau.judge.window import IOPS
+from ioplateau.judge.window import DIMENSIONS, IOPS, Level
 from ioplateau.limits.budgets import (
     BudgetKey,
     Dimension,
@@ -157,8 +157,11 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
             # Little's law backwards: what the same requests would do at the floor's latency.
             # https://doi.org/10.1287/opre.9.3.383
             demand = max(1.0, min(outstanding / base, words.MOST_EXCESS))
-    elif case.claims:
-        share = max([claim.reached for claim in case.claims])
+    else:
+        if ruling.word is Word.SATURATED:
+            evidence.update(_flatness(drawn))
+        if case.claims:
+            share = max([claim.reached for claim in case.claims])
     return Verdict(
         case.budget.key, ruling.word, case.since, ruling.dimension, ruling.direction,
         ruling.limit, ruling.origin, share, demand, ruling.parent, evidence, sentence, sufferers,
@@ -265,7 +268,22 @@ def _unhurried(watched: WatchedFlow) -> Word:
         and watched.excess < number.QUEUE_EXCESS
     ):
         return Word.LATENCY_BOUND
-    level = watched.level_of(IOPS)
-    if level.count >= 2 * number.LEVEL_LEAST and level.spread <= 2 * number.RIPPLE:
-        return Word.APP_LIMITED
-    return Word.HEALTHY
+    return Word.APP_LIMITED if _is_flat(watched.level_of(IOPS)) else Word.HEALTHY
+
+
+def _flatness(drawn: WatchedFlow | Pool) -> Mapping[str, float]:
+    """How flat a rate is while requests wait, if it is: too little to be sure of a limit, but worth a word."""
+    for dimension in DIMENSIONS:
+        level = drawn.level_of(dimension)
+        is_now = (
+            abs(rate_of(drawn, dimension, Direction.TOTAL) - level.mean)
+            <= number.OFF_LEVEL * level.mean
+        )
+        if drawn.queued >= 2 * number.LEVEL_LEAST and is_now and _is_flat(level):
+            return {"flat_ratio": level.spread, "blocks": level.count}
+    return NO_ENTRIES
+
+
+def _is_flat(level: Level) -> bool:
+    """Whether a rate stands still, by its device's ripple or by an application's own pace."""
+    return level.count >= 2 * number.LEVEL_LEAST and level.spread <= 2 * number.RIPPLE

@@ -175,9 +175,17 @@ def _slots(verdict: Verdict, at: float) -> str:
 
 def _saturated(verdict: Verdict, _at: float) -> str:
     proofs = ", ".join(_waiting(verdict)) or "requests wait"
+    flat = _number(verdict, "flat_ratio")
+    if flat is None:
+        doubt, shared = " and not flat", "a limit shared with others"
+    else:
+        doubt, shared = (
+            f", flat within {flat:.1%}, which does not prove one yet",
+            "a limit nobody told",
+        )
     return (
-        f"{proofs}, but at no known limit and not flat: an overloaded device or server, "
-        "a neighbour, or a limit shared with others"
+        f"{proofs}, but at no known limit{doubt}: an overloaded device or server, "
+        f"a neighbour, or {shared}"
     )
 
 
