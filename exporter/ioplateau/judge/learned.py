@@ -498,7 +498,9 @@ class Plateau:
                 del visits[: -number.VISITS]
 
     def _return(self, drawn: Drawn, dt: float, doubts: int) -> Evidence | None:
-        """A level that many blocks say together, whatever came between."""
+        """A level that many blocks say together, whatever came between. To one below what was done while
+        nobody waited the rate must come back by itself, unless requests have waited for long.
+        """
         if min(drawn.came, drawn.left) < 1.0:
             return None
         visited = self._visited(drawn)
@@ -506,7 +508,7 @@ class Plateau:
         reasons = doubts
         is_short = drawn.queued < blocks_in(2 * number.SUM_BLOCKS, dt)
         if is_short and self._was_exceeded(evidence.dimension, evidence.value):
-            (found, evidence), reasons = visited, doubts + 1  # it must come back there by itself
+            (found, evidence), reasons = visited, doubts + 1
         _, dimension, value = evidence
         if not value or found < self._asked(drawn, dt, reasons, dimension, value):
             return None
