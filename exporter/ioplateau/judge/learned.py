@@ -509,6 +509,7 @@ class Plateau:
         is_short = drawn.queued < blocks_in(2 * number.SUM_BLOCKS, dt)
         if is_short and self._was_exceeded(evidence.dimension, evidence.value):
             (found, evidence), reasons = visited, doubts + 1
+            evidence = evidence._replace(gain=number.FULL_SECONDS)
         _, dimension, value = evidence
         if not value or found < self._asked(drawn, dt, reasons, dimension, value):
             return None
