@@ -166,3 +166,16 @@ def test_a_saturated_disk_is_told_with_how_flat_it_is():
         f"{waits}, flat within 1.1%, which does not prove one yet: an overloaded device or server, a neighbour, "
         "or a limit nobody told"
     )
+
+
+def test_a_healthy_disk_whose_requests_wait_now_and_then_says_so():
+    """Buffered writes come in gusts."""
+    healthy = WAITS._replace(word=Word.HEALTHY)
+
+    assert (
+        sentence(healthy, 136.0)
+        == "13 requests wait, 137 ms instead of 16 ms, but not all the time"
+    )
+    for calm in ({"waiting": 0.1}, {"latency_seconds": 0.03}):
+        served = healthy._replace(evidence={**healthy.evidence, **calm})
+        assert sentence(served, 136.0) == "requests are served at once"

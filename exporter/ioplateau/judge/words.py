@@ -26,6 +26,7 @@ MANY_TIMES = 3  # beyond it nobody sizes by the figure
 # average; a rate that is not flat, as a share, seen over so many blocks.
 OFF, FEW_WAITING, RESTLESS, BLOCKS = 0.05, 0.5, 0.1, 3
 NEAR_FLOOR = 0.1  # time over the floor, as a share, that says nothing of waiting
+SLOW = 4.0  # times the floor from which on a wait is worth a word, though it is no queue
 MOST_EXCESS = 1000.0  # the most that an excess is told as: it may have no end
 LITTLE_PRESSURE = 0.1  # share of the time in which tasks wait anyway
 
@@ -189,6 +190,14 @@ def _saturated(verdict: Verdict, _at: float) -> str:
     )
 
 
+def _healthy(verdict: Verdict, _at: float) -> str:
+    latency, floor = _number(verdict, "latency_seconds"), _number(verdict, "floor_seconds")
+    waits = (_number(verdict, "waiting") or 0.0) >= FEW_WAITING
+    if waits and latency and floor and latency >= SLOW * floor:
+        return f"{', '.join(_waiting(verdict))}, but not all the time"
+    return "requests are served at once"
+
+
 def _stalled(verdict: Verdict, at: float) -> str:
     held = duration(max(0.0, at - verdict.since))
     return f"requests are outstanding and (almost) none was answered for {held}: not a limit"
@@ -223,7 +232,7 @@ def _number(verdict: Verdict, name: str) -> float | None:
 
 _SAY: Mapping[Word, Callable[[Verdict, float], str]] = {
     Word.IDLE: lambda _verdict, _at: "nothing to do",
-    Word.HEALTHY: lambda _verdict, _at: "requests are served at once",
+    Word.HEALTHY: _healthy,
     Word.APP_LIMITED: _app_limited,
     Word.LATENCY_BOUND: _latency_bound,
     Word.SATURATED: _saturated,
