@@ -466,7 +466,7 @@ class Plateau:
             return None
         if self._was_exceeded(dimension, held.mean):
             flat = number.SAME_LEVEL if drawn.queue is DEEP else number.RIPPLE
-            if drawn.queued < blocks_in(2 * number.SUM_BLOCKS, dt) or held.spread > flat:
+            if not _waits_long(drawn, dt) or held.spread > flat:
                 return None
         if _rate(drawn, dimension) > (1 + number.STEP) * held.mean:
             return None  # what stands at a limit may dip below it, not rise above
@@ -505,13 +505,13 @@ class Plateau:
             return None
         visited = self._visited(drawn)
         found, evidence = max(visited, *self._summed(drawn, dt, doubts), key=itemgetter(0))
-        reasons = doubts
-        is_short = drawn.queued < blocks_in(2 * number.SUM_BLOCKS, dt)
-        if is_short and self._was_exceeded(evidence.dimension, evidence.value):
-            (found, evidence), reasons = visited, doubts + 1
+        exceeded = self._was_exceeded(evidence.dimension, evidence.value)
+        if exceeded and not _waits_long(drawn, dt):
+            found, evidence = visited
             evidence = evidence._replace(gain=number.FULL_SECONDS)
+            doubts += 1
         _, dimension, value = evidence
-        if not value or found < self._asked(drawn, dt, reasons, dimension, value):
+        if not value or found < self._asked(drawn, dt, doubts, dimension, value):
             return None
         return None if self._is_own(drawn, dt) else evidence
 
@@ -589,21 +589,21 @@ class Plateau:
         """Whether this level may be the application's own, on a device that became slow."""
         operations = drawn.level_of(IOPS).mean
         same = number.SAME_LEVEL
-        long = blocks_in(2 * number.SUM_BLOCKS, dt)
         free = self._free_near(operations)
         # A demand that moves passes any level; an application's own is where it is for long.
-        is_own = sum([each.seconds for each in free]) >= number.LEAST_PART * self._free_seconds
-        if is_own and any(abs(operations / each - 1) <= same for each in self._free_levels):
+        if sum([each.seconds for each in free]) < number.LEAST_PART * self._free_seconds:
+            return False
+        if any(abs(operations / each - 1) <= same for each in self._free_levels):
             return True
-        if is_own and free:
-            # Of three long blocks chance makes a line now and then.
-            many = max(number.SUM_BLOCKS, long)
-            latency = drawn.flat_latency()
-            if latency.count >= many and latency.spread <= number.STANDING:
-                return False
-            latencies = drawn.recent_latency.values[-many:]
-            return len(latencies) < many or not is_straight(latencies, number.STANDING)
-        return False
+        if not free:
+            return False
+        # Of three long blocks chance makes a line now and then.
+        many = max(number.SUM_BLOCKS, blocks_in(2 * number.SUM_BLOCKS, dt))
+        latency = drawn.flat_latency()
+        if latency.count >= many and latency.spread <= number.STANDING:
+            return False
+        latencies = drawn.recent_latency.values[-many:]
+        return len(latencies) < many or not is_straight(latencies, number.STANDING)
 
     def _was_exceeded(self, dimension: Dimension, value: float) -> bool:
         """Whether more than this was done while nobody waited."""
@@ -769,6 +769,11 @@ def _owed(drawn: Drawn, dimension: Dimension, dt: float) -> float:
 def _is_deep(drawn: Drawn) -> bool:
     """Few at a time can not be many that wait: then it is the time they wait that tells."""
     return drawn.queue is DEEP or drawn.excess >= number.STEEP
+
+
+def _waits_long(drawn: Drawn, dt: float) -> bool:
+    """Whether requests have waited for so long without an end that a lower level may be doubted no more."""
+    return drawn.queued >= blocks_in(2 * number.SUM_BLOCKS, dt)
 
 
 def _flatter(drawn: Drawn, operations: Level, volume: Level) -> tuple[Dimension, Level]:

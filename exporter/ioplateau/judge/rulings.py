@@ -159,7 +159,7 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
             demand = max(1.0, min(outstanding / base, words.MOST_EXCESS))
     else:
         if ruling.word is Word.SATURATED:
-            evidence.update(_flatness(drawn))
+            evidence.update(_saturated_evidence(drawn))
         if case.claims:
             share = max([claim.reached for claim in case.claims])
     return Verdict(
@@ -268,22 +268,20 @@ def _unhurried(watched: WatchedFlow) -> Word:
         and watched.excess < number.QUEUE_EXCESS
     ):
         return Word.LATENCY_BOUND
-    return Word.APP_LIMITED if _is_flat(watched.level_of(IOPS)) else Word.HEALTHY
+    return Word.APP_LIMITED if _keeps_pace(watched.level_of(IOPS)) else Word.HEALTHY
 
 
-def _flatness(drawn: WatchedFlow | Pool) -> Mapping[str, float]:
-    """How flat a rate is while requests wait, if it is: too little to be sure of a limit, but worth a word."""
+def _saturated_evidence(drawn: WatchedFlow | Pool) -> Mapping[str, float]:
+    """How flat the rate is, if it is: too little to be sure of a limit, but worth a word."""
+    if drawn.queued < 2 * number.LEVEL_LEAST:
+        return NO_ENTRIES
     for dimension in DIMENSIONS:
-        level = drawn.level_of(dimension)
-        is_now = (
-            abs(rate_of(drawn, dimension, Direction.TOTAL) - level.mean)
-            <= number.OFF_LEVEL * level.mean
-        )
-        if drawn.queued >= 2 * number.LEVEL_LEAST and is_now and _is_flat(level):
+        level, rate = drawn.level_of(dimension), rate_of(drawn, dimension, Direction.TOTAL)
+        if _keeps_pace(level) and abs(rate - level.mean) <= number.OFF_LEVEL * level.mean:
             return {"flat_ratio": level.spread, "blocks": level.count}
     return NO_ENTRIES
 
 
-def _is_flat(level: Level) -> bool:
+def _keeps_pace(level: Level) -> bool:
     """Whether a rate stands still, by its device's ripple or by an application's own pace."""
     return level.count >= 2 * number.LEVEL_LEAST and level.spread <= 2 * number.RIPPLE
