@@ -218,6 +218,58 @@ def writeback(r: random.Random) -> Scene:
     )
 
 
+def each_second(r: random.Random) -> Scene:
+    """An application that hands over all it has to write once a second, as much each time."""
+    return _in_step(r, is_mount=False)
+
+
+def each_second_to_filer(r: random.Random) -> Scene:
+    """The same on an NFS mount."""
+    return _in_step(r, is_mount=True)
+
+
+def _in_step(r: random.Random, *, is_mount: bool) -> Scene:
+    # Redis' appendfsync everysec and innodb_flush_log_at_trx_commit = 2 write once a second, a recorder as
+    # often; for each part of a second its looks fall into, or between, what is handed over.
+    period, part = r.choice([0.2, 0.5, 1.0, 1.0, 1.0, 2.0]), r.uniform(0.1, 0.9)
+    alone, parallel = r.uniform(0.0005, 0.010), r.randint(1, 16)
+    amount, varies = part * period * parallel / alone, r.choice([0.0, 0.002, 0.01, 0.05])
+    calm, phase, depth = (
+        r.uniform(*CALM_SECONDS),
+        r.uniform(0, period),
+        r.choice([8, 32, 128, 1000]),
+    )
+    before = r.choice([1, parallel])  # at a time, until then: so more may have been done
+    wanders = wander(r, r.uniform(0.02, 0.10), r.uniform(0.5, 5))
+    state = {"due": calm + phase, "left": 0.0, "served": 0.0}
+
+    def place(_: float) -> Place:
+        takes = alone * wanders()
+        return Place(takes, parallel / takes)
+
+    def asked(at: float, served: float) -> Asked:
+        state["left"] = max(0.0, state["left"] - (served - state["served"]))
+        state["served"] = served
+        if at < calm:
+            return Asked(before)
+        while at >= state["due"]:
+            state["due"] += period
+            state["left"] += max(8.0, amount) * r.gauss(1, varies)
+        return Asked(min(depth, state["left"]) if state["left"] >= 0.5 else 0)
+
+    return Scene(
+        place,
+        asked,
+        size=r.choice([16, 64, 256]) * KIB,
+        write_share=1.0,
+        scatter=r.uniform(0.05, 0.4),
+        is_mount=is_mount,
+        erases_busy=r.random() < 0.5,
+        more_depth=0,
+        settled=calm,
+    )
+
+
 def own_rate_one(r: random.Random) -> Scene:
     """An application that holds itself to a rate, one request at a time."""
     return _own_rate(r, 1)
@@ -362,6 +414,8 @@ FREE_SCENES: Mapping[str, Drawn] = {
     "writes after a snapshot": snapshot,
     "first writes to a thin volume": thin_provisioned,
     "gusts of writeback": writeback,
+    "once a second": each_second,
+    "once a second, to a filer": each_second_to_filer,
     "an application's own rate, one at a time": own_rate_one,
     "an application's own rate, eight at a time": own_rate_eight,
     "a server that restarts": server_restart,
@@ -371,10 +425,12 @@ FREE_SCENES: Mapping[str, Drawn] = {
     "an encrypted disk and one CPU": encrypted,
 }
 # Where a limit on top makes several requests wait for minutes, so that one nobody told can be found:
-# not in gusts of seconds, not of one request at a time, which might as well be a slow device, and not of
+# not in gusts, not of one request at a time, which might as well be a slow device, and not of
 # a drive that is slower than the limit from some second on.
 FINDABLE = FREE_SCENES.keys() - {
     "gusts of writeback",
+    "once a second",
+    "once a second, to a filer",
     "an application's own rate, one at a time",
     "a drive of shingled tracks",
 }

@@ -241,6 +241,41 @@ def test_nor_is_what_a_server_answers_when_its_stall_ends(limits, rate, seconds)
     assert Word.THROTTLED not in said
 
 
+@pytest.mark.parametrize(
+    ("on_wire", "received", "light", "word"),
+    [
+        (45, 450.0, 2, Word.THROTTLED),
+        (
+            0,
+            450.0,
+            2,
+            Word.APP_LIMITED,
+        ),  # an application hands over once a second, between the looks
+        (400, 450.0, 2, Word.APP_LIMITED),  # or just before them
+        (400, 900.0, 2, Word.THROTTLED),  # half of them are others'
+        (0, 40.0, 2, Word.THROTTLED),  # pNFS: the calls go to other servers
+        (0, 450.0, 0, Word.THROTTLED),  # whose calls are never counted
+    ],
+)
+def test_a_queue_of_calls_stands_if_they_are_on_the_wire_at_the_looks(
+    on_wire, received, light, word
+):
+    flow, client = FlowKey("nfs", "/a"), BudgetKey(Kind.NFS_SLOTS, "filer")
+    budgets = {VOLUME: Budget(VOLUME, (flow,)), client: Budget(client, (flow,))}
+    judge, at = Judge(), 100.0
+    for place in range(40):
+        rate, wait, calls = (100.0, 0.004, light) if place < 20 else (450.0, 0.1, on_wire)
+        call = tick(rate, wait, 1.0)._replace(
+            in_flight=None, busy_ratio=None, read_rtt_seconds=wait, read_queue_seconds=0.0
+        )
+        answered = 100.0 if place < 20 else received
+        witness = Witness(clients={"filer": ClientWitness(4, 512, 0.0, calls, answered)})
+        at += 1.0
+        said = judge.observe(at, 1.0, budgets, {flow: call}, witness)[VOLUME].word
+
+    assert said is word
+
+
 def test_a_stripes_member_is_not_blamed_for_a_slower_sibling():
     disks = [FlowKey("disk", name) for name in ("sda", "sdb")]
     md0 = BudgetKey(Kind.STRIPE, "md0")

@@ -359,3 +359,50 @@ def test_a_flow_does_not_sleep_on_while_it_is_not_known_what_it_does():
 
     assert not missed.sleeps_on(REST)
     assert not interrupted.sleeps_on(REST)
+
+
+def gust(outstanding, *, busy, in_flight=50):
+    """300 writes a second, of which so many are outstanding on average."""
+    return reading(300.0, outstanding / 300.0, write=True, busy=busy, in_flight=in_flight)
+
+
+@pytest.mark.parametrize(
+    ("tick", "queue"),
+    [
+        (gust(50.0, busy=1.0), Queue.DEEP),
+        (gust(50.0, busy=0.6), Queue.DEEP),  # Linux 6.1 loses some of it, and they are all there
+        (gust(50.0, busy=0.4), Queue.NONE),
+        (gust(30.0, busy=0.6), Queue.NONE),
+        (gust(30.0, busy=1.0), Queue.DEEP),
+    ],
+)
+def test_what_is_outstanding_at_each_look_and_not_between_comes_in_step_with_the_looks(tick, queue):
+    assert seen(*[reading(200.0, 0.002, write=True)] * 8, *[tick] * 6).queue is queue
+
+
+def test_a_queue_that_moves_is_no_less_at_the_looks_than_between_them():
+    """Sometimes fewer are outstanding between two looks than at both."""
+    ticks = [gust(n, busy=0.7) for n in (60.0, 45.0, 35.0)] * 4
+
+    assert seen(*[reading(200.0, 0.002, write=True)] * 8, *ticks).queue is Queue.DEEP
+
+
+def nfs(watched, second, wait, on_wire):
+    tick = reading(300.0, wait, write=True)._replace(in_flight=None, busy_ratio=None)
+    watched.look(tick, float(second), 1.0, on_wire)
+
+
+@pytest.mark.parametrize(
+    ("on_wire", "queue"),
+    [(None, Queue.DEEP), (30, Queue.DEEP), (36, Queue.DEEP), (50, Queue.NONE), (0, Queue.NONE)],
+)
+def test_calls_of_a_mount_that_wait_are_on_the_wire_at_the_looks_and_as_many_between(
+    on_wire, queue
+):
+    watched = WatchedFlow()
+    for second in range(8):
+        nfs(watched, second, 0.002, None if on_wire is None else 1)
+    for second in range(8, 14):
+        nfs(watched, second, 0.1, on_wire)
+
+    assert watched.queue is queue

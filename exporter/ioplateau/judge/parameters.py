@@ -50,6 +50,7 @@ BURST_SECONDS = 0.5
 # - the block is no gust (LEAST_PART), and no block in a part of which the limit binds. Fitted.
 AFAR = 0.35
 # Blocks (where blocks are longer than a second: that many seconds). Used as
+# - over how many what is outstanding at the looks is held against what is between them;
 # - how many blocks are summed up, to see whether their sum follows a limit;
 # - how many must follow it where another limit already explains the waiting;
 # - how many at one level are booked as time spent at that level;
@@ -82,7 +83,10 @@ QUEUE_WAITING, QUEUE_EXCESS = 1.5, 0.6
 OVERWHELMING_WAITING, OVERWHELMING_EXCESS = 8.0, 3.0
 # Requests that wait on average: of one request at a time it waits for half of its time. Used as
 # - the fewest that are a queue: a steady one (LEAST_PART), or one that waits long (OVERWHELMING_EXCESS);
-# - fewer than this: nobody waits, so that a rate that stays shows no limit. Physics: Little's law.
+# - fewer than this: nobody waits, so that a rate that stays shows no limit;
+# - the least part of a block for which a disk is busy if requests wait all of it: where Linux 5.7 to 6.9 lose
+#   busy time, they do at arrivals and not at completions, of which there are as many.
+# Physics: Little's law.
 SHARE_WAITING = 0.5
 # A fifth: the least part of a whole that counts. Used as
 # - share of a sum's operations whose flows must wait before the sum is said to wait;
@@ -92,6 +96,8 @@ SHARE_WAITING = 0.5
 # - share of time in which a flow bound by latency may have nothing outstanding;
 # - share of a request's time that its bytes may need at a told limit, if that time is to be a floor;
 # - share of the time without a queue that an application must have spent at a level of its own;
+# - share by which more may be outstanding at the looks than between them, before it comes in step with them;
+# - share of a client's calls that may be another mount's, and its calls on the wire still be this one's;
 # - share of the longer of two waits by which the shorter may be less and both still be one queue's;
 # - seconds of evidence lost in a second off the limit, while everything still waits long (STEEP) and no
 #   more was done in sum than the limit and its bucket allow: buffered writes come in gusts. Otherwise a

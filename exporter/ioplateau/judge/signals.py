@@ -177,7 +177,11 @@ class WatchedFlow(Levels):
 
     __slots__ = (
         "_before",
+        "_between",
+        "_ended",
+        "_looks",
         "_lowest",
+        "_seen",
         "active",
         "asleep",
         "beside_queue",
@@ -232,6 +236,9 @@ class WatchedFlow(Levels):
         self.stalled_seconds = 0.0
         self.watched_seconds = 0.0  # without a gap, a miss or a stall
         self.in_flight = 0
+        self._ended = 0  # requests outstanding as the last block ended
+        self._looks = 0  # blocks in a row at both of whose ends something was outstanding
+        self._seen = self._between = 0.0  # requests then, on average: at the ends, and between them
         self.left = 0.0
         self.beside_queue = False  # others in its lane wait, and it may wait with them
         self.near = False  # some limit of this flow is close, so nothing here is the floor now
@@ -294,14 +301,15 @@ class WatchedFlow(Levels):
     def is_settled(self) -> bool:
         return self.watched_seconds >= number.SETTLED_SECONDS
 
-    def look(self, tick: FlowTick, at: float, dt: float) -> None:
-        """One block."""
+    def look(self, tick: FlowTick, at: float, dt: float, on_wire: int | None = None) -> None:
+        """One block. on_wire: calls of a mount that are sent and not answered as it ends; None: unknown."""
         (
             _, reads, writes, read_bytes, write_bytes, read_await, write_await, _, in_flight,
             busy_ratio, discards, flushes, read_rtt, write_rtt, read_queue, write_queue,
         ) = tick  # fmt: skip
         operations = reads + writes
         before, self.in_flight = self.in_flight, in_flight or 0
+        began, self._ended = self._ended, self.in_flight or on_wire or 0
         if before and self.in_flight and operations == 0 and not (discards or flushes):
             # Times are added when a request ends: in a stall only in_flight tells.
             self.stalled_seconds += dt
@@ -360,11 +368,22 @@ class WatchedFlow(Levels):
         self.left = (
             max(0.0, self.in_flight - number.IN_SERVICE * base)
             if in_flight is not None
-            else (waiting if self.excess >= number.QUEUE_EXCESS else 0.0)
+            else (waiting if self.excess >= number.QUEUE_EXCESS and on_wire != 0 else 0.0)
         )
+        least = min(began, self._ended)
+        if least:
+            self._compare_looks(least)
+        else:
+            self._looks = 0
         if read_rtt is not None or write_rtt is not None:
             self._look_at_wire(at, held, alone, (read_rtt, read_queue), (write_rtt, write_queue))
-        self._weigh(dt)
+        if busy_ratio is None:
+            stands = on_wire != 0 and not self._comes_in_step
+        else:
+            stands = busy >= 1 - number.LITTLE or (
+                min(self.came, self.left) >= number.QUEUE_WAITING and not self._comes_in_step
+            )
+        self._weigh(dt, stands=stands)
         self._keep(operations, total, self.latency)
 
     def resume(self, stalled: float, outstanding: int | None = None) -> None:
@@ -447,7 +466,8 @@ class WatchedFlow(Levels):
         self.rtt_excess = load / base - 1 if base > 0 else 0.0
         self.queue_share = waited / held if held > 0 else 0.0
 
-    def _weigh(self, dt: float) -> None:
+    def _weigh(self, dt: float, *, stands: bool) -> None:
+        """stands: as far as it can be seen, something was outstanding all the time."""
         excess, waiting = self.excess, self.waiting
         self._follow_steadiness(dt)
         if (
@@ -457,7 +477,7 @@ class WatchedFlow(Levels):
         ):
             self._doubt_guess()
         queue = NONE
-        if self.busy >= 1 - number.LITTLE or min(self.came, self.left) >= number.QUEUE_WAITING:
+        if stands:
             if self._is_strong():
                 deep = (
                     excess >= number.OVERWHELMING_EXCESS and waiting >= number.OVERWHELMING_WAITING
@@ -488,6 +508,27 @@ class WatchedFlow(Levels):
             self.still += 1
             if self.still > 1:
                 self.queued = 0
+
+    def _compare_looks(self, least: int) -> None:
+        """Hold what was outstanding at the looks against what was so between them (Little's law), both on
+        average since something always was: more at the looks is a load that comes in step with them, as
+        an application's that hands over once a second. least: requests, the less of both ends.
+        """
+        self._looks = looks = min(self._looks + 1, number.SUM_BLOCKS)
+        if looks == 1:
+            self._seen = self._between = 0.0
+        self._seen += (least - self._seen) / looks
+        self._between += (self.outstanding - self._between) / looks
+
+    @property
+    def _comes_in_step(self) -> bool:
+        """Whether a device that was idle for a part of the block was so although requests were outstanding at
+        both of its ends: then they are others. Linux 5.7 to 6.9 lose the time before an arrival, but not the
+        time before a completion, and in a queue that stands one comes as often as the other.
+        """
+        if self.busy < number.SHARE_WAITING:
+            return True
+        return self._looks > 0 and self._between < (1 - number.LEAST_PART) * self._seen
 
     def _doubt_guess(self) -> None:
         """Believe what was seen, and no guess, where much more is done by now and takes no longer: whatever

@@ -191,11 +191,16 @@ def _saturated(verdict: Verdict, _at: float) -> str:
 
 
 def _healthy(verdict: Verdict, _at: float) -> str:
+    return _now_and_then(verdict) or "requests are served at once"
+
+
+def _now_and_then(verdict: Verdict) -> str:
+    """How many wait and how long, where they do and no queue stands; "": they do not."""
     latency, floor = _number(verdict, "latency_seconds"), _number(verdict, "floor_seconds")
     waits = (_number(verdict, "waiting") or 0.0) >= FEW_WAITING
     if waits and latency and floor and latency >= SLOW * floor:
         return f"{', '.join(_waiting(verdict))}, but not all the time"
-    return "requests are served at once"
+    return ""
 
 
 def _stalled(verdict: Verdict, at: float) -> str:
@@ -222,7 +227,8 @@ def _latency_bound(verdict: Verdict, _at: float) -> str:
 
 def _app_limited(verdict: Verdict, _at: float) -> str:
     operations = _number(verdict, "operations_per_second") or 0.0
-    return f"flat at {operations:,.0f} IOPS by the application's own pace: none waits"
+    waits = _now_and_then(verdict) or "none waits"
+    return f"flat at {operations:,.0f} IOPS by the application's own pace: {waits}"
 
 
 def _number(verdict: Verdict, name: str) -> float | None:
