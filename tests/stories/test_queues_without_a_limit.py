@@ -66,3 +66,19 @@ def test_a_limit_on_top_that_nobody_told_is_found_in_half_a_minute(name, seed, t
     assert found.after <= SECONDS_UNTOLD
     assert found.held >= HELD
     assert stretches(found.wrong) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [
+        ("once a second", 2068),  # each two seconds, and their sum is the same
+        ("once a second", 2085),
+        ("once a second", 2210),
+        ("once a second, to a filer", 2054),
+        ("once a second, to a filer", 2068),
+        ("once a second, to a filer", 2131),
+    ],
+)
+def test_what_comes_in_step_with_the_looks_is_no_queue(name, seed):
+    """Seeds that were taken for a limit before."""
+    assert stretches(alarms(FREE_SCENES[name], seed, known=False)) == []

@@ -58,6 +58,7 @@ class Drawn(Protocol):
     own: bool
     is_held: bool
     is_ordinary: bool
+    was_idle: bool
     recent_latency: Recent
 
     @property
@@ -484,9 +485,11 @@ class Plateau:
         if min(drawn.came, drawn.left) < 1.0:
             self._row = 0
             return
+        if drawn.was_idle:
+            self._row = 0  # what such a block did is no part of a sum
         self._begins.append(0 if self._row else BEGINS)
         del self._begins[: -number.VISITS]
-        self._row = min(self._row + 1, number.VISITS)
+        self._row = 0 if drawn.was_idle else min(self._row + 1, number.VISITS)
         self._stretch += 1
         for dimension, rate in _rates(drawn):
             whole, visits = self._whole_rates[dimension], self._visits[dimension]
@@ -504,7 +507,8 @@ class Plateau:
         if min(drawn.came, drawn.left) < 1.0:
             return None
         visited = self._visited(drawn)
-        found, evidence = max(visited, *self._summed(drawn, dt, doubts), key=itemgetter(0))
+        summed = self._summed(drawn, dt, doubts)
+        found, evidence = max(chain([visited], summed), key=itemgetter(0))
         exceeded = self._was_exceeded(evidence.dimension, evidence.value)
         if exceeded and not _waits_long(drawn, dt):
             found, evidence = visited
@@ -548,7 +552,7 @@ class Plateau:
             found = max(0.0, _odds(drawn, held.spread, held.count, dt))
             found += _news(makes_up(self._near(dimension, held.mean), dt), doubts)
             yield found - asked, Evidence(weight, dimension, held.mean)
-        for dimension in DIMENSIONS:
+        for dimension in DIMENSIONS if self._row else ():
             row = self._whole_rates[dimension][-self._row :].tolist()
             found = _news(makes_up([row], dt), doubts)
             yield found - asked, Evidence(weight, dimension, sum(row) / len(row))

@@ -219,6 +219,7 @@ class WatchedFlow(Levels):
         "standing_seconds",
         "still",
         "waiting",
+        "was_idle",
         "watched_seconds",
         "write_bytes_per_second",
         "write_operations_per_second",
@@ -265,6 +266,9 @@ class WatchedFlow(Levels):
         self.latency = self.busy = self.busy_counted = 0.0
         self.outstanding = self.waiting = self.excess = 0.0
         self.came = self.left = 0.0
+        self.was_idle = (
+            False  # for a part of the block, though requests were outstanding at its ends
+        )
         self.own = False
         self.risen = 0.0  # latency over this flow's own history, a share
         self.queue = NONE
@@ -377,10 +381,14 @@ class WatchedFlow(Levels):
             self._looks = 0
         if read_rtt is not None or write_rtt is not None:
             self._look_at_wire(at, held, alone, (read_rtt, read_queue), (write_rtt, write_queue))
+        may_be_idle = busy_ratio is None or busy < 1 - number.LITTLE
+        self.was_idle = may_be_idle and (
+            busy < number.SHARE_WAITING or held < (1 - number.LEAST_PART) * least
+        )
         if busy_ratio is None:
             stands = on_wire != 0 and not self._comes_in_step
         else:
-            stands = busy >= 1 - number.LITTLE or (
+            stands = not may_be_idle or (
                 min(self.came, self.left) >= number.QUEUE_WAITING and not self._comes_in_step
             )
         self._weigh(dt, stands=stands)
