@@ -276,6 +276,30 @@ def test_a_queue_of_calls_stands_if_they_are_on_the_wire_at_the_looks(
     assert said is word
 
 
+def test_calls_that_were_sent_again_are_no_queue_at_the_looks():
+    """A server was away with 60 calls, which count as sent twice ever since."""
+    flow, client = FlowKey("nfs", "/a"), BudgetKey(Kind.NFS_SLOTS, "filer")
+    budgets = {VOLUME: Budget(VOLUME, (flow,)), client: Budget(client, (flow,))}
+    judge, at, said = Judge(), 100.0, []
+    for rate, wait, on_wire in (
+        *[(100.0, 0.004, 2)] * 20,
+        *[(0.0, 0.0, 60)] * 5,
+        *[(100.0, 0.004, 62)] * 10,
+        *[(450.0, 0.1, 105)] * 20,
+    ):
+        call = tick(rate, wait, 1.0)._replace(
+            in_flight=None, busy_ratio=None, read_rtt_seconds=wait, read_queue_seconds=0.0
+        )
+        if not rate:
+            call = FlowTick(1.0, queue_length=0.0)
+        at += 1.0
+        witness = Witness(clients={"filer": ClientWitness(4, 512, 0.0, on_wire, rate)})
+        said.append(judge.observe(at, 1.0, budgets, {flow: call}, witness)[VOLUME].word)
+
+    assert Word.STALLED in said[20:25]
+    assert said[-1] is Word.THROTTLED
+
+
 def test_a_stripes_member_is_not_blamed_for_a_slower_sibling():
     disks = [FlowKey("disk", name) for name in ("sda", "sdb")]
     md0 = BudgetKey(Kind.STRIPE, "md0")

@@ -47,9 +47,9 @@ class MountJudge:
         self._clients: dict[FlowKey, str] = {}
         self._awake: dict[FlowKey, WatchedFlow] = {}  # mounts that this block had to look at
         self._on_wire: dict[str, int] = {}
-        self._counting: set[str] = (
-            set()
-        )  # clients of which calls on the wire were seen at some look
+        # Clients of which calls on the wire were seen at some look: how many of them are sent again or given up,
+        # and will never be answered.
+        self._lost: dict[str, int] = {}
         # By slots: calls on the wire, of the blocks in which others waited for one.
         self._loads: dict[BudgetKey, Recent] = {}
         self._usual: dict[FlowKey, float] = {}
@@ -141,8 +141,9 @@ class MountJudge:
                 client, is_silent = witness.clients.get(name), name in silent
                 if client is not None and client.shortest_trip_seconds is not None:
                     watched.take_way(client.shortest_trip_seconds)
-                known = client if name in self._counting else None
-                watched.look(tick, at, dt, _on_wire(known, tick))
+                lost = self._lost.get(name)
+                on_wire = None if lost is None else _on_wire(client, tick, lost)
+                watched.look(tick, at, dt, on_wire)
                 self._notice_stall(flow, watched, tick, dt, stalled, is_silent=is_silent)
                 if (stalled or watched.resumes) and not watched.stalled_seconds:
                     watched.resume(stalled, client.on_wire if client is not None else None)
@@ -213,8 +214,11 @@ class MountJudge:
 
     def _remember_wire(self, witness: Witness) -> None:
         self._on_wire = {name: client.on_wire or 0 for name, client in witness.clients.items()}
-        self._counting.intersection_update(self._on_wire)
-        self._counting.update([name for name, calls in self._on_wire.items() if calls])
+        before, self._lost = self._lost, {}
+        for name, calls in self._on_wire.items():
+            if calls or name in before:
+                is_silent = witness.clients[name].receives_per_second == 0
+                self._lost[name] = calls if is_silent else min(calls, before.get(name, 0))
 
     # -- limits
 
@@ -426,18 +430,20 @@ class MountJudge:
         self._saved = SavedCases(saved)
 
 
-def _on_wire(client: ClientWitness | None, tick: FlowTick) -> int | None:
+def _on_wire(client: ClientWitness | None, tick: FlowTick, lost: int) -> int | None:
     """Calls of a mount that are sent and not answered as a block ends, as far as its client's connections
-    tell: if they carry these calls (those of pNFS go to other servers) and few others. client: None if it never
-    had any. None: unknown.
+    tell: if they carry these calls (those of pNFS go to other servers) and few others. lost: calls that count
+    as sent for ever. None: unknown.
     """
     if client is None or client.receives_per_second is None:
         return None
     calls, least = tick.operations_per_second, 1 - number.LEAST_PART
     if client.receives_per_second < least * calls:
         return None
+    if not client.on_wire:
+        return client.on_wire
     is_alone = calls >= least * client.receives_per_second
-    return client.on_wire if is_alone or client.on_wire == 0 else None
+    return (max(client.on_wire - lost, 0) or None) if is_alone else None
 
 
 def _look_at_interface(watched: WatchedFlow, tick: FlowTick) -> None:

@@ -266,9 +266,7 @@ class WatchedFlow(Levels):
         self.latency = self.busy = self.busy_counted = 0.0
         self.outstanding = self.waiting = self.excess = 0.0
         self.came = self.left = 0.0
-        self.was_idle = (
-            False  # for a part of the block, though requests were outstanding at its ends
-        )
+        self.was_idle = False  # for a part of the block, not at its ends
         self.own = False
         self.risen = 0.0  # latency over this flow's own history, a share
         self.queue = NONE
