@@ -406,3 +406,15 @@ def test_calls_of_a_mount_that_wait_are_on_the_wire_at_the_looks_and_as_many_bet
         nfs(watched, second, 0.1, on_wire)
 
     assert watched.queue is queue
+
+
+def test_calls_that_take_longer_than_a_block_are_counted_late_and_there_all_the_same():
+    watched = WatchedFlow()
+    for second in range(8):
+        nfs(watched, second, 0.002, 1)
+    for second in range(
+        8, 14
+    ):  # 3000 came at once, and those answered by now have waited that long
+        nfs(watched, second, second - 6.5, 3000)
+
+    assert watched.queue is Queue.DEEP

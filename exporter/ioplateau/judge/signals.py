@@ -372,7 +372,8 @@ class WatchedFlow(Levels):
             if in_flight is not None
             else (waiting if self.excess >= number.QUEUE_EXCESS and on_wire != 0 else 0.0)
         )
-        least = min(began, self._ended)
+        # What takes longer than a block is outstanding at a look whenever it came, and counted late.
+        least = min(began, self._ended) if self.latency < dt else 0
         if least:
             self._compare_looks(least)
         else:
