@@ -384,11 +384,15 @@ class WatchedFlow(Levels):
         self.was_idle = may_be_idle and (
             busy < number.SHARE_WAITING or held < (1 - number.LEAST_PART) * least
         )
-        if busy_ratio is None:
-            stands = on_wire != 0 and not self._comes_in_step
+        if not may_be_idle:
+            stands = not self._comes_in_step(number.SHARE_WAITING)
+        elif busy_ratio is None:
+            stands = on_wire != 0 and not self._comes_in_step(1 - number.LEAST_PART)
         else:
-            stands = not may_be_idle or (
-                min(self.came, self.left) >= number.QUEUE_WAITING and not self._comes_in_step
+            stands = (
+                min(self.came, self.left) >= number.QUEUE_WAITING
+                and busy >= number.SHARE_WAITING
+                and not self._comes_in_step(1 - number.LEAST_PART)
             )
         self._weigh(dt, stands=stands)
         self._keep(operations, total, self.latency)
@@ -527,15 +531,9 @@ class WatchedFlow(Levels):
         self._seen += (least - self._seen) / looks
         self._between += (self.outstanding - self._between) / looks
 
-    @property
-    def _comes_in_step(self) -> bool:
-        """Whether a device that was idle for a part of the block was so although requests were outstanding at
-        both of its ends: then they are others. Linux 5.7 to 6.9 lose the time before an arrival, but not the
-        time before a completion, and in a queue that stands one comes as often as the other.
-        """
-        if self.busy < number.SHARE_WAITING:
-            return True
-        return self._looks > 0 and self._between < (1 - number.LEAST_PART) * self._seen
+    def _comes_in_step(self, share: float) -> bool:
+        """Whether less than this share of what was outstanding at the looks was so between them."""
+        return self._looks > 0 and self._between < share * self._seen
 
     def _doubt_guess(self) -> None:
         """Believe what was seen, and no guess, where much more is done by now and takes no longer: whatever
