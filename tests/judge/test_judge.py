@@ -245,13 +245,9 @@ def test_nor_is_what_a_server_answers_when_its_stall_ends(limits, rate, seconds)
     ("on_wire", "received", "light", "word"),
     [
         (45, 450.0, 2, Word.THROTTLED),
-        (
-            0,
-            450.0,
-            2,
-            Word.APP_LIMITED,
-        ),  # an application hands over once a second, between the looks
-        (400, 450.0, 2, Word.APP_LIMITED),  # or just before them
+        # An application hands over once a second, between the looks, or just before them.
+        (0, 450.0, 2, Word.APP_LIMITED),
+        (400, 450.0, 2, Word.APP_LIMITED),
         (400, 900.0, 2, Word.THROTTLED),  # half of them are others'
         (0, 40.0, 2, Word.THROTTLED),  # pNFS: the calls go to other servers
         (0, 450.0, 0, Word.THROTTLED),  # whose calls are never counted

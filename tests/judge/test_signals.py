@@ -374,10 +374,8 @@ def gust(outstanding, *, busy, in_flight=50):
         (gust(50.0, busy=0.4), Queue.NONE),
         (gust(30.0, busy=0.6), Queue.NONE),
         (gust(30.0, busy=1.0), Queue.DEEP),
-        (
-            gust(20.0, busy=1.0),
-            Queue.NONE,
-        ),  # Linux 6.18 may call a disk busy that rests for half of it
+        # Linux 6.18 may call a disk busy that rests for half of it.
+        (gust(20.0, busy=1.0), Queue.NONE),
     ],
 )
 def test_what_is_outstanding_at_each_look_and_not_between_comes_in_step_with_the_looks(tick, queue):
@@ -416,9 +414,8 @@ def test_calls_that_take_longer_than_a_block_are_counted_late_and_there_all_the_
     watched = WatchedFlow()
     for second in range(8):
         nfs(watched, second, 0.002, 1)
-    for second in range(
-        8, 14
-    ):  # 3000 came at once, and those answered by now have waited that long
+    for second in range(8, 14):
+        # 3000 came at once, and those answered by now have waited that long.
         nfs(watched, second, second - 6.5, 3000)
 
     assert watched.queue is Queue.DEEP

@@ -374,10 +374,7 @@ class WatchedFlow(Levels):
         )
         # What takes longer than a block is outstanding at a look whenever it came, and counted late.
         least = min(began, self._ended) if self.latency < dt else 0
-        if least:
-            self._compare_looks(least)
-        else:
-            self._looks = 0
+        self._compare_looks(least)
         if read_rtt is not None or write_rtt is not None:
             self._look_at_wire(at, held, alone, (read_rtt, read_queue), (write_rtt, write_queue))
         may_be_idle = busy_ratio is None or busy < 1 - number.LITTLE
@@ -523,17 +520,18 @@ class WatchedFlow(Levels):
     def _compare_looks(self, least: int) -> None:
         """Hold what was outstanding at the looks against what was so between them (Little's law), both on
         average since something always was: more at the looks is a load that comes in step with them, as
-        an application's that hands over once a second. least: requests, the less of both ends.
+        an application's that hands over once a second. least: requests, the less of both ends; 0: nothing to compare.
         """
+        if not least:
+            self._looks, self._seen, self._between = 0, 0.0, 0.0
+            return
         self._looks = looks = min(self._looks + 1, number.SUM_BLOCKS)
-        if looks == 1:
-            self._seen = self._between = 0.0
         self._seen += (least - self._seen) / looks
         self._between += (self.outstanding - self._between) / looks
 
     def _comes_in_step(self, share: float) -> bool:
         """Whether less than this share of what was outstanding at the looks was so between them."""
-        return self._looks > 0 and self._between < share * self._seen
+        return self._between < share * self._seen
 
     def _doubt_guess(self) -> None:
         """Believe what was seen, and no guess, where much more is done by now and takes no longer: whatever
