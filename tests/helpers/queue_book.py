@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from itertools import cycle
 from math import exp, inf, log, sqrt
 
 from queue_world import STEP_SECONDS, Asked, Drawn, Place, Scene
@@ -299,6 +300,53 @@ def _own_rate(r: random.Random, depth: int) -> Scene:
     )
 
 
+def own_rates_slowed(r: random.Random) -> Scene:
+    """An application of several parts, each at a pace of its own while it works, whose disk becomes slow."""
+    return _slowed(r, is_mount=False)
+
+
+def own_rates_slowed_filer(r: random.Random) -> Scene:
+    """The same on an NFS mount."""
+    return _slowed(r, is_mount=True)
+
+
+def _slowed(r: random.Random, *, is_mount: bool) -> Scene:
+    # A neighbour, a rebuild, another path: from then on, or for a while, all takes several times as long.
+    alone, calm = r.uniform(0.0005, 0.010), r.uniform(*CALM_SECONDS)
+    slower, begins, lasts = r.uniform(1.5, 8), r.uniform(120, 250), r.choice([30.0, 90.0, inf])
+    wanders = wander(r, r.uniform(0.02, 0.10), r.uniform(0.5, 10))
+    # Jobs, batches and agents work for a while and rest for a while; what one does is even, or nearly so.
+    parts = [_part(r, r.uniform(0.2, 6) / alone) for _ in range(r.randint(1, 4))]
+    most = sum(rate for rate, _ in parts)
+    trembles = wander(r, r.choice([0.0, 0.002, 0.005, 0.01]), r.uniform(0.2, 3))
+    is_slow = lambda at: begins <= at < begins + lasts  # noqa: E731
+    depth = 4 * slower * most * alone  # so it never is all it may have at a time
+
+    def asked(at: float, _: float) -> Asked:
+        rate = sum(now(at) for _, now in parts) * trembles()
+        if at < calm:
+            return Asked(1, 0.2 / alone)
+        return Asked(depth, rate) if rate > 0 else Asked(0)
+
+    return Scene(
+        lambda at: Place(alone * min(2.0, wanders()) * (slower if is_slow(at) else 1.0)),
+        asked,
+        seconds=420,
+        size=r.choice([4, 8, 64]) * KIB,
+        write_share=r.choice([0.0, 0.3, 1.0]),
+        scatter=r.uniform(0.02, 0.3),
+        is_mount=is_mount,
+        erases_busy=r.random() < 0.5,
+        settled=calm,
+    )
+
+
+def _part(r: random.Random, rate: float) -> tuple[float, Callable[[float], float]]:
+    """Its rate while it works, and what it asks for now: it works and rests in turn."""
+    longest, states = r.uniform(15, 90), cycle([rate, 0.0])
+    return rate, _jumps(r, lambda: next(states), lambda: longest * r.uniform(0.3, 1))
+
+
 def server_restart(r: random.Random) -> Scene:
     """A server that goes silent, comes back, and answers all that waited."""
     # A failover takes 10 to 60 s; timeo is 60 s (nfs(5)), so that nothing times out in the shorter ones.
@@ -418,6 +466,8 @@ FREE_SCENES: Mapping[str, Drawn] = {
     "once a second, to a filer": each_second_to_filer,
     "an application's own rate, one at a time": own_rate_one,
     "an application's own rate, eight at a time": own_rate_eight,
+    "paces of its own, and a disk that becomes slow": own_rates_slowed,
+    "paces of its own, and a filer that becomes slow": own_rates_slowed_filer,
     "a server that restarts": server_restart,
     "a machine without CPU": starved_machine,
     "a drive of shingled tracks": shingled,

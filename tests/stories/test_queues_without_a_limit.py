@@ -22,13 +22,14 @@ AS_FLAT = "one turn of a disk, or one CPU, holds a level within half a percent, 
 ACKNOWLEDGED = (
     "calls that all wait 40 ms for an acknowledgement hold a level, as if they were limited"
 )
+UNSEEN = "a pace that was never kept for long while nobody waited, as if a limit of that size came"
 FALSE_ALARMS = {
-    ("commits to a turning disk", 21, True): AS_FLAT,
-    ("commits to a turning disk", 21, False): AS_FLAT,
     ("an encrypted disk and one CPU", 22, False): AS_FLAT,
     ("an encrypted disk and one CPU", 23, False): AS_FLAT,
     ("delayed acknowledgements", 21, True): ACKNOWLEDGED,
     ("delayed acknowledgements", 21, False): ACKNOWLEDGED,
+    ("paces of its own, and a disk that becomes slow", 21, False): UNSEEN,
+    ("paces of its own, and a filer that becomes slow", 21, False): UNSEEN,
 }
 
 
@@ -82,3 +83,12 @@ def test_a_limit_on_top_that_nobody_told_is_found_in_half_a_minute(name, seed, t
 def test_what_comes_in_step_with_the_looks_is_no_queue(name, seed):
     """Seeds that were taken for a limit before."""
     assert stretches(alarms(FREE_SCENES[name], seed, known=False)) == []
+
+
+@pytest.mark.parametrize("seed", [4301, 4305, 4306, 4309])
+@pytest.mark.parametrize("place", ["disk", "filer"])
+def test_paces_of_an_application_stay_its_own_when_its_place_becomes_slow(place, seed):
+    """Seeds in which they were taken for limits before."""
+    scene = FREE_SCENES[f"paces of its own, and a {place} that becomes slow"]
+
+    assert stretches(alarms(scene, seed, known=False)) == []

@@ -21,9 +21,9 @@ met: a limit that nobody told, learned by meeting it (learned.Plateau); also a n
 not, while the mounts on it wait (mounts)
     for: the rate is flat while requests wait, more than chance explains (log-odds); it is at a level
         that was a limit before; it comes back to this level again and again
-    against: the queue went and the rate stayed; requests waited at other levels too; more was done
-        while nobody waited. More log-odds are asked for by each reason to doubt, and by each look that
-        found nothing
+    against: the queue went and the rate stayed, or it was there for long while nobody waited; requests
+        waited at other levels too, or took as long at quite another rate; more was done while nobody
+        waited. More log-odds are asked for by each reason to doubt, and by each look that found nothing
 members: one disk of a stripe is throttled
     for: that disk's own verdict
 slots: the NFS client may not send more calls at once (blame.waits_for_slots)

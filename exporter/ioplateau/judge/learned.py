@@ -176,6 +176,31 @@ class Stands:
             self._bins[round(log(value) / number.STANDING)] = seconds
 
 
+class Wait:
+    """Blocks in a row in which requests waited while as many were done: operations per second, bytes of
+    a request and seconds that it took, on average. until: seconds in which requests had waited, by its end.
+    """
+
+    __slots__ = ("_newest", "blocks", "latency", "operations", "size", "until")
+
+    def __init__(self) -> None:
+        self.blocks = 0
+        self._newest = self.operations = self.size = self.latency = self.until = 0.0
+
+    def goes_on(self, drawn: Drawn) -> bool:
+        """Whether requests waited in the block before, too, and as many were done."""
+        is_near = abs(drawn.operations - self._newest) <= number.OFF_LEVEL * drawn.operations
+        return drawn.queued > 1 and is_near
+
+    def add(self, drawn: Drawn, until: float) -> None:
+        """One block more."""
+        self.blocks += 1
+        self._newest, self.until = drawn.operations, until
+        self.operations += (drawn.operations - self.operations) / self.blocks
+        self.size += (drawn.bytes / drawn.operations - self.size) / self.blocks
+        self.latency += (drawn.outstanding / drawn.operations - self.latency) / self.blocks
+
+
 class Plateau:
     """Unknown limits of one budget, both dimensions, over time."""
 
@@ -196,6 +221,7 @@ class Plateau:
         "_stretch",
         "_visits",
         "_waited",
+        "_waits",
         "_whole_rates",
         "_wholes",
         "belief",
@@ -225,6 +251,7 @@ class Plateau:
         self._booked = {IOPS: 0.0, THROUGHPUT: 0.0}
         self._calm: list[tuple[float, float]] = []
         self._stands = {IOPS: Stands(), THROUGHPUT: Stands()}
+        self._waits: list[Wait] = []
         # Rates of blocks in which requests waited all the time.
         self._visits = {IOPS: array("d"), THROUGHPUT: array("d")}
         # And all of those blocks, also those that stand, with which of them follow another.
@@ -463,7 +490,7 @@ class Plateau:
             owed = _owed(drawn, dimension, dt)
             if found + _news(owed, doubts) < asked and not (owed and _is_steady(drawn, held)):
                 return None
-        if self._is_own(drawn, dt):
+        if self._is_own(drawn, dt, dimension, held.mean) or self._takes_as_long():
             return None
         if self._was_exceeded(dimension, held.mean):
             flat = number.SAME_LEVEL if drawn.queue is DEEP else number.RIPPLE
@@ -479,6 +506,7 @@ class Plateau:
         only the first two since the queue came, as it is how often a rate comes back that counts.
         """
         if drawn.queue >= STRONG:
+            self._note_wait(drawn)
             if drawn.queued <= self._queued_before:
                 self._stretch = 0
             self._queued_before = drawn.queued
@@ -500,6 +528,19 @@ class Plateau:
                 visits.append(rate)
                 del visits[: -number.VISITS]
 
+    def _note_wait(self, drawn: Drawn) -> None:
+        """How long requests take while they wait, at each rate that stays for some blocks."""
+        waits = self._waits
+        if not (drawn.operations and drawn.outstanding):
+            return  # of a sum, all of which waits for an answer
+        if not waits or not waits[-1].goes_on(drawn):
+            if waits and waits[-1].blocks < number.LEVEL_LEAST:
+                waits.pop()
+            waits.append(Wait())
+        waits[-1].add(drawn, self._waited)
+        while self._waited - waits[0].until > number.VISITS:
+            del waits[0]
+
     def _return(self, drawn: Drawn, dt: float, doubts: int) -> Evidence | None:
         """A level that many blocks say together, whatever came between. To one below what was done while
         nobody waited the rate must come back by itself, unless requests have waited for long.
@@ -517,7 +558,9 @@ class Plateau:
         _, dimension, value = evidence
         if not value or found < self._asked(drawn, dt, doubts, dimension, value):
             return None
-        return None if self._is_own(drawn, dt) else evidence
+        if self._is_own(drawn, dt, dimension, value) or self._takes_as_long():
+            return None
+        return evidence
 
     def _visited(self, drawn: Drawn) -> tuple[float, Evidence]:
         """Log-odds of a level to which the rate came back again and again, and not to those beside it:
@@ -589,14 +632,39 @@ class Plateau:
         """How flat the blocks are that waited and came near to what is drawn now."""
         return level([*chain.from_iterable(self._near(dimension, _rate(drawn, dimension)))])
 
-    def _is_own(self, drawn: Drawn, dt: float) -> bool:
-        """Whether this level may be the application's own, on a device that became slow."""
-        operations = drawn.level_of(IOPS).mean
-        same = number.SAME_LEVEL
-        free = self._free_near(operations)
-        # A demand that moves passes any level; an application's own is where it is for long.
-        if sum([each.seconds for each in free]) < number.LEAST_PART * self._free_seconds:
+    def _takes_as_long(self) -> bool:
+        """Whether requests of this size took as long while they waited at quite another rate: then it is what
+        the device takes by now. At a limit the time follows from how many wait (Little's law), and nobody waits
+        below it.
+        """
+        if not self._waits:
             return False
+        *others, now = self._waits
+        far = log(1 + number.LEAST_PART)
+        for other in others:
+            off = abs(log(other.operations / now.operations))
+            longer = abs(log(other.latency / now.latency))
+            larger = abs(other.size - now.size)
+            if (
+                off >= far
+                and longer <= min(far, number.SHARE_WAITING * off)
+                and larger <= number.LEAST_PART * now.size
+            ):
+                return True
+        return False
+
+    def _is_own(self, drawn: Drawn, dt: float, dimension: Dimension, value: float) -> bool:
+        """Whether this level may be the application's own, on a device that became slow."""
+        rate = _rate(drawn, dimension)
+        operations = drawn.operations * value / rate if rate else drawn.operations
+        same = number.SAME_LEVEL
+        free = self._free_near(operations, same)
+        # A demand that moves passes any level; an application's own is where it is for long.
+        here = sum([each.seconds for each in free])
+        if here < number.LEAST_PART * self._free_seconds:
+            around = sum([each.seconds for each in self._free_near(operations, number.STEP)])
+            if here < max(number.SUM_BLOCKS, number.SHARE_WAITING * around):
+                return False
         if any(abs(operations / each - 1) <= same for each in self._free_levels):
             return True
         if not free:
@@ -617,13 +685,12 @@ class Plateau:
         """Whether it is where it was before for long while nobody waited."""
         if not self._free:
             return False
-        free = self._free_near(drawn.level_of(IOPS).mean)
+        free = self._free_near(drawn.level_of(IOPS).mean, number.SAME_LEVEL)
         return any(each.seconds >= 2 * number.SETTLED_SECONDS for each in free)
 
-    def _free_near(self, operations: float) -> list[RepeatedLevel]:
-        """The levels held without a queue at which as many operations were done."""
-        same = number.SAME_LEVEL
-        return [each for each in self._free if abs(operations / each.value - 1) <= same]
+    def _free_near(self, operations: float, off: float) -> list[RepeatedLevel]:
+        """The levels held without a queue at which as many operations were done, but for this share."""
+        return [each for each in self._free if abs(operations / each.value - 1) <= off]
 
     def _learn_free(self, drawn: Drawn, dt: float) -> None:
         """A level that lasted some blocks and at which nobody waited."""
@@ -658,8 +725,9 @@ class Plateau:
             if abs(mean - free.value) <= 2 * number.STANDING * free.value:
                 free.seconds += dt
                 return
+        if len(self._free) >= number.SUM_BLOCKS:
+            self._free.remove(min(self._free, key=lambda free: free.seconds))
         self._free.append(RepeatedLevel(mean, number.LEVEL_LEAST * dt))
-        del self._free[: -number.SUM_BLOCKS]
 
     def _discredit(self, calm: list[tuple[float, float]]) -> None:
         """The queue went and the rate stayed: it is the application's own, and no limit."""

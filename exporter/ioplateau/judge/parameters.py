@@ -54,6 +54,7 @@ AFAR = 0.35
 # - how many blocks are summed up, to see whether their sum follows a limit;
 # - how many must follow it where another limit already explains the waiting;
 # - how many at one level are booked as time spent at that level;
+# - for how many seconds an application must have been at a level without a queue for it to be its own;
 # - the seconds for which a limit must have bound before one second is enough to see it again, and before
 #   a learned limit is trusted (confidence 0.5);
 # - the fewest values that can show a sharp upper edge, or a sum that keeps to a line;
@@ -84,6 +85,8 @@ OVERWHELMING_WAITING, OVERWHELMING_EXCESS = 8.0, 3.0
 # Requests that wait on average: of one request at a time it waits for half of its time. Used as
 # - the fewest that are a queue: a steady one (LEAST_PART), or one that waits long (OVERWHELMING_EXCESS);
 # - fewer than this: nobody waits, so that a rate that stays shows no limit;
+# - of the time at levels within a STEP, what an application must have spent at one for it to be its own;
+# - share of a rate's change below which the time of a request has not changed with it;
 # - the least part of a block for which a disk is busy if requests wait all of it: where Linux 5.7 to 6.9 lose
 #   busy time, they do at arrivals and not at completions, of which there are as many;
 # - of what is outstanding at the looks, the least that must be so between them on a disk that counts as busy all
@@ -98,6 +101,7 @@ SHARE_WAITING = 0.5
 # - share of time in which a flow bound by latency may have nothing outstanding;
 # - share of a request's time that its bytes may need at a told limit, if that time is to be a floor;
 # - share of the time without a queue that an application must have spent at a level of its own;
+# - from which on a rate is quite another, and a request's time and size no longer the same (learned._takes_as_long);
 # - share by which more may be outstanding at the looks than between them, before it comes in step with them;
 # - share of a client's calls that may be another mount's, and its calls on the wire still be this one's;
 # - share of the longer of two waits by which the shorter may be less and both still be one queue's;
@@ -220,8 +224,9 @@ LEVEL_LEAST = 3
 # at other levels, up to half or twice as high. What remains of those is added to ASKED, and from twice
 # ASKED on the level is no limit. Fitted on devices without a limit and on traces.
 STANDS_HALF_SECONDS, STANDS_HERE = 900.0, 0.25
-# Blocks with a queue that are kept, to see to which rate they come back: two minutes. Over as many is averaged
-# how long requests take while nobody waits. Half as many levels are kept at which a flow stood while its
+# Blocks with a queue that are kept, to see to which rate they come back: two minutes. For as many seconds of
+# waiting it is kept how long requests took at each rate. Over as many blocks is averaged how long they take
+# while nobody waits. Half as many levels are kept at which a flow stood while its
 # requests waited. Fitted.
 VISITS = 120
 # Completions per second: with fewer nothing is learned, and a flow without a queue is idle. With as many

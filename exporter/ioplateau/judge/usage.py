@@ -98,6 +98,9 @@ def _is_all_hidden(budget: Budget, direction: Direction) -> bool:
     )
 
 
+CRUMB = 1e-12  # of what left a running sum: what remains and is less is none of what is in it
+
+
 class WindowMean:
     """Mean of a rate over the last `seconds`, constant work a tick."""
 
@@ -117,6 +120,8 @@ class WindowMean:
             gone, amount = ticks.popleft()
             seconds -= gone
             total -= amount
+            if total < CRUMB * amount:  # what running sums leave of float error
+                total = 0.0
         self._elapsed, self._amount = seconds, total
 
     def clear(self) -> None:
@@ -125,8 +130,7 @@ class WindowMean:
 
     @property
     def mean(self) -> float | None:
-        # Running sums leave crumbs of float error; a rate is never below zero.
-        return max(self._amount / self._elapsed, 0.0) if self._ticks else None
+        return self._amount / self._elapsed if self._ticks else None
 
 
 class WindowPeak:
