@@ -5,7 +5,7 @@
         ...                                  # watch disk.name in /proc/diskstats
 
 The file is one of FUSE, answered by a process of its own (this file), any number of reads at a time:
-each so long after it was asked as one says. So the kernel sees what it sees of a far or slow disk: n
+each so long after it was asked as one says, and as one says later (become). So the kernel sees what it sees of a far or slow disk: n
 requests at a time, n / seconds of them a second, and nothing that holds them back.
 
 The kernel's own dm-delay would do as well, but many kernels lack it.
@@ -44,6 +44,7 @@ HEADER = struct.Struct("<IIQQIIIHH")
 ROOT, FILE = 1, 2
 NAME = "disk"
 FOREVER_SECONDS = 1 << 30
+DELAY = struct.Struct("d")  # seconds, told to the answering process
 MOST_AT_A_TIME = 1024
 
 
@@ -70,10 +71,12 @@ class SlowDisk:
                 cleanup.callback(_run, ["umount", "--lazy", directory])
                 server = subprocess.Popen(
                     [*_ahead(), sys.executable, __file__, str(channel), str(self.seconds)],
-                    stdin=subprocess.DEVNULL,
+                    stdin=subprocess.PIPE,
                     pass_fds=[channel],
                 )
             cleanup.callback(_end, server)
+            assert server.stdin
+            self._tell = cleanup.enter_context(server.stdin)
             attach = ["losetup", "--find", "--show", "--read-only", "--direct-io=on"]
             self.device = _run([*attach, directory / NAME])
             cleanup.callback(_run, ["losetup", "--detach", self.device])
@@ -93,16 +96,33 @@ class SlowDisk:
     ) -> None:
         self._cleanup.close()
 
+    def become(self, seconds: float) -> None:
+        """From now on each read takes so long."""
+        self._tell.write(DELAY.pack(seconds))
+        self._tell.flush()
+
     def load(self, *, depth: int, seconds: float) -> subprocess.Popen[bytes]:
         """Reads, `depth` at a time. It ends with the disk at the latest."""
+        return self._reads(depth, ["--name=load", _lasts(seconds)])
+
+    def paces(self, *paces: tuple[int, float], depth: int) -> subprocess.Popen[bytes]:
+        """Reads at the application's own paces, one after the other: so many a second, for so many
+        seconds. depth: at a time at most.
+        """
+        each = [
+            [f"--name={rate}", "--stonewall", f"--rate_iops={rate}", _lasts(seconds)]
+            for rate, seconds in paces
+        ]
+        return self._reads(depth, [word for words in each for word in words])
+
+    def _reads(self, depth: int, jobs: list[str]) -> subprocess.Popen[bytes]:
         arguments = [
-            *(*_ahead(), "fio", "--name=load", f"--filename={self.device}", f"--size={SIZE_BYTES}"),
+            *(*_ahead(), "fio", f"--filename={self.device}", f"--size={SIZE_BYTES}"),
             *("--readonly", "--rw=randread", "--norandommap", f"--bs={BLOCK_BYTES}"),
-            *("--direct=1", "--ioengine=libaio", f"--iodepth={depth}"),
-            *("--time_based", f"--runtime={round(seconds * 1000)}ms"),
+            *("--direct=1", "--ioengine=libaio", f"--iodepth={depth}", "--time_based"),
         ]
         load = subprocess.Popen(
-            arguments,
+            [*arguments, *jobs],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -114,6 +134,10 @@ class SlowDisk:
 def _run(command: list[str | Path], *channels: int) -> str:
     done = subprocess.run(command, check=True, capture_output=True, text=True, pass_fds=channels)
     return done.stdout.strip()
+
+
+def _lasts(seconds: float) -> str:
+    return f"--runtime={round(seconds * 1000)}ms"
 
 
 def _ahead() -> list[str]:
@@ -135,12 +159,17 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def serve(channel: int, seconds: float) -> None:
-    """Answer the kernel until it has no more questions."""
+    """Answer the kernel until it has no more questions; what is told on the standard input is from then on
+    how long a read takes.
+    """
     zeroes = bytes(MIB)
     late: list[tuple[float, int, int]] = []  # when an answer is due, to what, bytes
     while True:
         wait = max(0.0, late[0][0] - time.monotonic()) if late else None
-        if select.select([channel], [], [], wait)[0]:
+        ready = select.select([channel, 0], [], [], wait)[0]
+        if 0 in ready and (told := os.read(0, DELAY.size)):
+            (seconds,) = DELAY.unpack(told)
+        if channel in ready:
             try:
                 question = os.read(channel, MIB + BLOCK_BYTES)
             except OSError:  # unmounted

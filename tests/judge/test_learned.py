@@ -318,6 +318,61 @@ def test_an_applications_own_rate_on_a_device_that_became_slow_is_no_limit():
     assert not told([*free, *slow]).on
 
 
+# An application of three parts, any of which rest for a while: these are all rates it may have.
+PACES = 400.0, 640.0, 900.0
+
+
+def paced(*stretches):
+    """Rate, seconds of one request, blocks: a rate trembles by half a percent, a request's time by a tenth."""
+    r = random.Random(7)
+    return [
+        (rate * r.gauss(1, 0.005), takes * r.gauss(1, 0.1))
+        for rate, takes, blocks in stretches
+        for _ in range(blocks)
+    ]
+
+
+def test_a_level_is_an_applications_own_beside_others_it_has_for_longer():
+    free = paced(*[(rate, 0.002, n) for rate, n in zip(PACES, (60, 12, 90), strict=True)])
+    slow = paced((640.0, 0.03, 20))
+    plateau = told([*free, *slow])
+
+    assert not plateau.on
+    assert told([*free, *paced((520.0, 0.03, 20))]).on  # which it never had
+
+
+def test_many_short_levels_do_not_let_an_applications_own_be_forgotten():
+    free = paced((640.0, 0.002, 20), *[(100.0 * 1.15**n, 0.002, 4) for n in range(12)])
+
+    assert not told([*free, *paced((640.0, 0.03, 20))]).on
+
+
+@pytest.mark.parametrize(("other", "is_found"), [(0.03, True), (0.03 * 900 / 640, False)])
+def test_what_takes_as_long_at_another_rate_is_a_slow_device(other, is_found):
+    """At a limit a request takes the longer, the less is allowed of what as many ask for."""
+    before = paced((900.0, other, 4))
+
+    assert told([*CALM, *before, *paced((640.0, 0.03 * 900 / 640, 14))]).on is is_found
+
+
+def test_gusts_that_take_as_long_say_nothing_of_a_level():
+    """They wait, but do not stay: each is all that was handed over at once."""
+    gusts = [(rate, wait) for n in range(4) for rate, wait in [(300.0, 0.03), (80.0, 0.002)]]
+
+    assert told([*CALM, *gusts, *paced((640.0, 0.03, 14))]).on
+
+
+def test_what_shows_a_flat_rate_to_be_no_limits_is_told():
+    drawn = WatchedFlow()
+    free = told(paced((400.0, 0.002, 60), (640.0, 0.002, 12)))
+    longer = told([*CALM, *paced((900.0, 0.03, 4), (640.0, 0.03, 14))])
+    drawn.operations = 640.0
+
+    assert free.against_any(drawn) == {"own_level": 640.0}
+    assert longer.against_any(drawn) == {"as_long_at": pytest.approx(900.0, rel=0.01)}
+    assert told(CALM).against_any(drawn) == {}
+
+
 @pytest.mark.parametrize(("seconds", "is_found"), [(4, True), (60, False)])
 def test_a_demand_that_passes_a_level_on_its_way_has_not_held_it(seconds, is_found):
     """It rises to what is asked at the limit, stays for seconds while nobody waits, and asks for more."""

@@ -168,6 +168,21 @@ def test_a_saturated_disk_is_told_with_how_flat_it_is():
     )
 
 
+@pytest.mark.parametrize(
+    ("shown", "why"),
+    [
+        ({"own_level": 640.0}, "as much was done while none waited"),
+        ({"as_long_at": 1900.0}, "they took as long at 1,900 IOPS"),
+    ],
+)
+def test_a_saturated_disk_is_told_to_be_slow_where_that_was_seen(shown, why):
+    flat = WAITS._replace(evidence={**WAITS.evidence, "flat_ratio": 0.011, "blocks": 16, **shown})
+
+    assert sentence(flat, 136.0) == (
+        f"13 requests wait, 137 ms instead of 16 ms, but at no limit: {why}, so the device or server is slow now"
+    )
+
+
 def test_a_healthy_disk_whose_requests_wait_now_and_then_says_so():
     """Buffered writes come in gusts."""
     healthy = WAITS._replace(word=Word.HEALTHY)

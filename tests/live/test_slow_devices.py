@@ -1,8 +1,8 @@
 """Devices that are slow and not limited, and a real machine's demand on a disk that is: what is said.
 
-Slow disks answer each request after so many milliseconds, any number at a time (slow_disk.py). A
-real trace (replayed_trace.py) is asked of two disks at once: one is limited to less than it wants at
-times, one not at all. Needs what slow_disk.py and throttled_disk.py name.
+Slow disks answer each request after so many milliseconds, any number at a time (slow_disk.py), and one
+becomes slow while an application reads at its own paces. A real trace (replayed_trace.py) is asked of two
+disks at once: one is limited to less than it wants at times, one not at all. Needs what slow_disk.py and throttled_disk.py name.
 """
 
 import time
@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -24,6 +25,10 @@ pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.timeout(300)]
 # Seconds of one request, and how many at a time: 200 to 800 a second.
 SLOW = {(0.004, 2): "near", (0.012, 8): "farther", (0.040, 32): "far"}
 ONE_SECONDS, MANY_SECONDS = 8, 22
+# An application's paces, reads a second and for how many seconds; and when its disk becomes slow: in the second,
+# which it has kept for ten seconds, a sixth of all the time.
+PACES, PACED_SECONDS, PACED_DEPTH = ((90, 48), (300, 32)), 0.003, 64
+SLOW_AFTER_SECONDS, SLOW_SECONDS = 58, 0.015
 LIMIT_IOPS = 250
 FAR_IOPS = 20_000
 WAITING = 4  # requests that stand before the limit at both ends of a tick
@@ -47,6 +52,7 @@ class Watched:
 
     glances: dict[tuple[str, bool], list[Glance]] = field(default_factory=dict)
     slow: dict[tuple[float, int], str] = field(default_factory=dict)  # names of disks
+    paced: str = ""
     held: str = ""
     free: str = ""
 
@@ -83,38 +89,43 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     found = Watched()
     with ExitStack() as stack:
         slow = {each: stack.enter_context(SlowDisk(each[0])) for each in SLOW}
+        paced = stack.enter_context(SlowDisk(PACED_SECONDS))
         held = stack.enter_context(ThrottledDisk(read_iops=LIMIT_IOPS, size_bytes=64 * MIB))
         free = stack.enter_context(ThrottledDisk(size_bytes=64 * MIB))
         found.slow = {each: disk.name for each, disk in slow.items()}
-        found.held, found.free = held.name, free.name
-        names = [*found.slow.values(), held.name, free.name]
+        found.paced, found.held, found.free = paced.name, held.name, free.name
+        delayed = [*found.slow.values(), paced.name]
+        names = [*delayed, held.name, free.name]
         limits = dict.fromkeys(names, FAR_IOPS) | {held.name: LIMIT_IOPS}
         told = "".join(f'[[limit]]\ndisk = "{name}"\niops = {limits[name]}\n' for name in names)
         daemons = {
             True: stack.enter_context(daemon(tmp_path_factory.mktemp("told"), names, told)),
-            False: stack.enter_context(
-                daemon(tmp_path_factory.mktemp("untold"), list(found.slow.values()), "")
-            ),
+            False: stack.enter_context(daemon(tmp_path_factory.mktemp("untold"), delayed, "")),
         }
 
         def look_for(seconds: float) -> None:
             ends = time.monotonic() + seconds
             while time.monotonic() < ends:
                 found.look(daemons[True], names, told=True)
-                found.look(daemons[False], list(found.slow.values()), told=False)
+                found.look(daemons[False], delayed, told=False)
                 time.sleep(0.7)
 
         place = tmp_path_factory.mktemp("replay")
         replays = [replay(disk, place / disk.name) for disk in (held, free)]
         for load in replays:
             stack.callback(load.stop)
+        assert replayed_trace.seconds() < sum(lasts for _, lasts in PACES)
+        paced.paces(*PACES, depth=PACED_DEPTH)
+        turn = Timer(SLOW_AFTER_SECONDS, paced.become, [SLOW_SECONDS])
+        turn.start()
+        stack.callback(turn.cancel)
         ones = [disk.load(depth=1, seconds=ONE_SECONDS) for disk in slow.values()]
         look_for(ONE_SECONDS + 1)
         assert all(load.wait(30) == 0 for load in ones)  # fio begins late where CPUs are busy
         loads = [disk.load(depth=depth, seconds=MANY_SECONDS) for (_, depth), disk in slow.items()]
         look_for(MANY_SECONDS + 1)
         assert all(load.wait(30) == 0 for load in loads)
-        look_for(replayed_trace.seconds() - ONE_SECONDS - MANY_SECONDS)
+        look_for(sum(lasts for _, lasts in PACES) - ONE_SECONDS - MANY_SECONDS)
         yield found
 
 
@@ -141,6 +152,17 @@ def test_a_slow_device_at_constant_depth_is_never_called_throttled(watched, slow
     assert max(one.in_flight for one in glances) == depth
     assert 0.2 * MANY_SECONDS * depth / seconds < done  # it was loaded, however busy the machine
     assert watched.alarms(watched.slow[slow], told=told) == []
+
+
+@pytest.mark.parametrize("told", TOLD, ids=TOLD.get)
+def test_an_applications_own_pace_on_a_disk_that_becomes_slow_is_not_called_throttled(
+    watched, told
+):
+    glances = watched.glances[watched.paced, told]
+    waiting = [one for one in glances if one.in_flight >= 2 * PACES[1][0] * PACED_SECONDS]
+
+    assert len(waiting) >= 10  # it became slow, and was asked for as much
+    assert watched.alarms(watched.paced, told=told) == []
 
 
 @pytest.mark.rates

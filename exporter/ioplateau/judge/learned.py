@@ -188,9 +188,12 @@ class Wait:
         self._newest = self.operations = self.size = self.latency = self.until = 0.0
 
     def goes_on(self, drawn: Drawn) -> bool:
-        """Whether requests waited in the block before, too, and as many were done."""
-        is_near = abs(drawn.operations - self._newest) <= number.OFF_LEVEL * drawn.operations
-        return drawn.queued > 1 and is_near
+        """Whether as many are done as in the block before, in which requests waited, too."""
+        return abs(drawn.operations - self._newest) <= number.OFF_LEVEL * drawn.operations
+
+    def end(self) -> None:
+        """A block in which they did not."""
+        self._newest = 0.0
 
     def add(self, drawn: Drawn, until: float) -> None:
         """One block more."""
@@ -270,6 +273,8 @@ class Plateau:
     def rest(self, dt: float) -> None:
         """A block that says nothing for a limit."""
         self._row = 0
+        if self._waits:
+            self._waits[-1].end()
         self.belief.weigh(-1.0, dt)
 
     def step(
@@ -401,6 +406,16 @@ class Plateau:
             found["free_level"] = self._highest[dimension]
         return found or NO_ENTRIES
 
+    def against_any(self, drawn: Drawn) -> Mapping[str, float]:
+        """What shows that a flat rate is no limit's, as evidence for a sentence, operations per second: the
+        application's own level, or another rate at which requests took as long.
+        """
+        operations = drawn.operations
+        if self._free_near(operations, number.SAME_LEVEL) and self._is_kept(operations):
+            return {"own_level": operations}
+        other = self._takes_as_long()
+        return {"as_long_at": other.operations} if other else NO_ENTRIES
+
     def _recurrence(
         self, drawn: Drawn, dt: float, hints: Sequence[tuple[Dimension, float]], weight: float
     ) -> Evidence | None:
@@ -510,6 +525,8 @@ class Plateau:
             if drawn.queued <= self._queued_before:
                 self._stretch = 0
             self._queued_before = drawn.queued
+        elif self._waits:
+            self._waits[-1].end()
         if min(drawn.came, drawn.left) < 1.0:
             self._row = 0
             return
@@ -632,13 +649,13 @@ class Plateau:
         """How flat the blocks are that waited and came near to what is drawn now."""
         return level([*chain.from_iterable(self._near(dimension, _rate(drawn, dimension)))])
 
-    def _takes_as_long(self) -> bool:
-        """Whether requests of this size took as long while they waited at quite another rate: then it is what
+    def _takes_as_long(self) -> Wait | None:
+        """When requests of this size took as long while they waited at quite another rate: then it is what
         the device takes by now. At a limit the time follows from how many wait (Little's law), and nobody waits
         below it.
         """
         if not self._waits:
-            return False
+            return None
         *others, now = self._waits
         far = log(1 + number.LEAST_PART)
         for other in others:
@@ -650,32 +667,35 @@ class Plateau:
                 and longer <= min(far, number.SHARE_WAITING * off)
                 and larger <= number.LEAST_PART * now.size
             ):
-                return True
-        return False
+                return other
+        return None
 
     def _is_own(self, drawn: Drawn, dt: float, dimension: Dimension, value: float) -> bool:
         """Whether this level may be the application's own, on a device that became slow."""
         rate = _rate(drawn, dimension)
         operations = drawn.operations * value / rate if rate else drawn.operations
-        same = number.SAME_LEVEL
-        free = self._free_near(operations, same)
-        # A demand that moves passes any level; an application's own is where it is for long.
-        here = sum([each.seconds for each in free])
-        if here < number.LEAST_PART * self._free_seconds:
-            around = sum([each.seconds for each in self._free_near(operations, number.STEP)])
-            if here < max(number.SUM_BLOCKS, number.SHARE_WAITING * around):
-                return False
-        if any(abs(operations / each - 1) <= same for each in self._free_levels):
+        if not self._is_kept(operations):
+            return False
+        if any(abs(operations / each - 1) <= number.SAME_LEVEL for each in self._free_levels):
             return True
-        if not free:
+        if not self._free_near(operations, number.SAME_LEVEL):
             return False
-        # Of three long blocks chance makes a line now and then.
+        # At a limit that demand reaches slowly a request's time rises in a line; a slow device stays as slow. Of
+        # three long blocks chance makes a line now and then.
         many = max(number.SUM_BLOCKS, blocks_in(2 * number.SUM_BLOCKS, dt))
-        latency = drawn.flat_latency()
-        if latency.count >= many and latency.spread <= number.STANDING:
-            return False
         latencies = drawn.recent_latency.values[-many:]
-        return len(latencies) < many or not is_straight(latencies, number.STANDING)
+        is_line = len(latencies) == many and is_straight(latencies, number.STANDING)
+        return not is_line or latencies[-1] < (1 + number.LEAST_PART) * latencies[0]
+
+    def _is_kept(self, operations: float) -> bool:
+        """Whether this was done for long while nobody waited: a demand that moves passes any level, an
+        application's own is where it stays.
+        """
+        here = sum([each.seconds for each in self._free_near(operations, number.SAME_LEVEL)])
+        if here >= number.LEAST_PART * self._free_seconds:
+            return True
+        around = sum([each.seconds for each in self._free_near(operations, number.STEP)])
+        return here >= max(number.SUM_BLOCKS, number.SHARE_WAITING * around)
 
     def _was_exceeded(self, dimension: Dimension, value: float) -> bool:
         """Whether more than this was done while nobody waited."""

@@ -159,7 +159,7 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
             demand = max(1.0, min(outstanding / base, words.MOST_EXCESS))
     else:
         if ruling.word is Word.SATURATED:
-            evidence.update(_saturated_evidence(drawn))
+            evidence.update(_saturated_evidence(case))
         if case.claims:
             share = max([claim.reached for claim in case.claims])
     return Verdict(
@@ -271,14 +271,18 @@ def _unhurried(watched: WatchedFlow) -> Word:
     return Word.APP_LIMITED if _keeps_pace(watched.level_of(IOPS)) else Word.HEALTHY
 
 
-def _saturated_evidence(drawn: WatchedFlow | Pool) -> Mapping[str, float]:
-    """How flat the rate is, if it is: too little to be sure of a limit, but worth a word."""
+def _saturated_evidence(case: Case) -> Mapping[str, float]:
+    """How flat the rate is, if it is: too little to be sure of a limit, but worth a word, as is what shows
+    that it is none.
+    """
+    drawn = case.drawn
     if drawn.queued < 2 * number.LEVEL_LEAST:
         return NO_ENTRIES
     for dimension in DIMENSIONS:
         level, rate = drawn.level_of(dimension), rate_of(drawn, dimension, Direction.TOTAL)
         if _keeps_pace(level) and abs(rate - level.mean) <= number.OFF_LEVEL * level.mean:
-            return {"flat_ratio": level.spread, "blocks": level.count}
+            found = {"flat_ratio": level.spread, "blocks": level.count}
+            return {**found, **case.plateau.against_any(drawn)}
     return NO_ENTRIES
 
 

@@ -176,6 +176,14 @@ def _slots(verdict: Verdict, at: float) -> str:
 
 def _saturated(verdict: Verdict, _at: float) -> str:
     proofs = ", ".join(_waiting(verdict)) or "requests wait"
+    own, other = _number(verdict, "own_level"), _number(verdict, "as_long_at")
+    if own:
+        return f"{proofs}, but at no limit: as much was done while none waited, so the device or server is slow now"
+    if other:
+        return (
+            f"{proofs}, but at no limit: they took as long at {other:,.0f} IOPS, so the device or server is "
+            "slow now"
+        )
     flat = _number(verdict, "flat_ratio")
     if flat is None:
         doubt, shared = " and not flat", "a limit shared with others"
