@@ -26,9 +26,9 @@ pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.timeout(300)]
 SLOW = {(0.004, 2): "near", (0.012, 8): "farther", (0.040, 32): "far"}
 ONE_SECONDS, MANY_SECONDS = 8, 22
 # An application's paces, reads a second and for how many seconds; and when its disk becomes slow: in the second,
-# which it has kept for ten seconds, a sixth of all the time.
-PACES, PACED_SECONDS, PACED_DEPTH = ((90, 48), (300, 32)), 0.003, 64
-SLOW_AFTER_SECONDS, SLOW_SECONDS = 58, 0.015
+# which it has kept for some fourteen seconds, less than a fifth of all the time.
+PACES, PACED_SECONDS, PACED_DEPTH = ((90, 60), (300, 34)), 0.003, 64
+SLOW_AFTER_SECONDS, SLOW_SECONDS = 74, 0.015
 LIMIT_IOPS = 250
 FAR_IOPS = 20_000
 WAITING = 4  # requests that stand before the limit at both ends of a tick
