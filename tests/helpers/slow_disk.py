@@ -5,8 +5,8 @@
         ...                                  # watch disk.name in /proc/diskstats
 
 The file is one of FUSE, answered by a process of its own (this file), any number of reads at a time:
-each so long after it was asked as one says, and as one says later (become). So the kernel sees what it sees of a far or slow disk: n
-requests at a time, n / seconds of them a second, and nothing that holds them back.
+each so long after it was asked as one says, at first and later (become). So the kernel sees what it sees
+of a far or slow disk: n requests at a time, n / seconds of them a second, and nothing that holds them back.
 
 The kernel's own dm-delay would do as well, but many kernels lack it.
 https://docs.kernel.org/filesystems/fuse.html and include/uapi/linux/fuse.h
@@ -163,12 +163,16 @@ def serve(channel: int, seconds: float) -> None:
     how long a read takes.
     """
     zeroes = bytes(MIB)
+    heard = [channel, 0]
     late: list[tuple[float, int, int]] = []  # when an answer is due, to what, bytes
     while True:
         wait = max(0.0, late[0][0] - time.monotonic()) if late else None
-        ready = select.select([channel, 0], [], [], wait)[0]
-        if 0 in ready and (told := os.read(0, DELAY.size)):
-            (seconds,) = DELAY.unpack(told)
+        ready = select.select(heard, [], [], wait)[0]
+        if 0 in ready:
+            if told := os.read(0, DELAY.size):
+                (seconds,) = DELAY.unpack(told)
+            else:
+                heard.remove(0)
         if channel in ready:
             try:
                 question = os.read(channel, MIB + BLOCK_BYTES)

@@ -171,15 +171,18 @@ def test_a_saturated_disk_is_told_with_how_flat_it_is():
 @pytest.mark.parametrize(
     ("shown", "why"),
     [
-        ({"own_level": 640.0}, "as much was done while none waited"),
-        ({"as_long_at": 1900.0}, "they took as long at 1,900 IOPS"),
+        (
+            {"own_level": 640.0},
+            "as much was done while none waited: the device or server has become slow",
+        ),
+        ({"as_long_at": 1900.0}, "they took as long at 1,900 IOPS: the device or server is slow"),
     ],
 )
 def test_a_saturated_disk_is_told_to_be_slow_where_that_was_seen(shown, why):
     flat = WAITS._replace(evidence={**WAITS.evidence, "flat_ratio": 0.011, "blocks": 16, **shown})
 
     assert sentence(flat, 136.0) == (
-        f"13 requests wait, 137 ms instead of 16 ms, but at no limit: {why}, so the device or server is slow now"
+        f"13 requests wait, 137 ms instead of 16 ms, but at no known limit, and {why}"
     )
 
 

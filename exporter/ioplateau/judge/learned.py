@@ -413,7 +413,7 @@ class Plateau:
         operations = drawn.operations
         if self._free_near(operations, number.SAME_LEVEL) and self._is_kept(operations):
             return {"own_level": operations}
-        other = self._takes_as_long()
+        other = self._takes_as_long(drawn)
         return {"as_long_at": other.operations} if other else NO_ENTRIES
 
     def _recurrence(
@@ -505,7 +505,7 @@ class Plateau:
             owed = _owed(drawn, dimension, dt)
             if found + _news(owed, doubts) < asked and not (owed and _is_steady(drawn, held)):
                 return None
-        if self._is_own(drawn, dt, dimension, held.mean) or self._takes_as_long():
+        if self._is_own(drawn, dt, dimension, held.mean) or self._takes_as_long(drawn):
             return None
         if self._was_exceeded(dimension, held.mean):
             flat = number.SAME_LEVEL if drawn.queue is DEEP else number.RIPPLE
@@ -575,7 +575,7 @@ class Plateau:
         _, dimension, value = evidence
         if not value or found < self._asked(drawn, dt, doubts, dimension, value):
             return None
-        if self._is_own(drawn, dt, dimension, value) or self._takes_as_long():
+        if self._is_own(drawn, dt, dimension, value) or self._takes_as_long(drawn):
             return None
         return evidence
 
@@ -649,12 +649,12 @@ class Plateau:
         """How flat the blocks are that waited and came near to what is drawn now."""
         return level([*chain.from_iterable(self._near(dimension, _rate(drawn, dimension)))])
 
-    def _takes_as_long(self) -> Wait | None:
+    def _takes_as_long(self, drawn: Drawn) -> Wait | None:
         """When requests of this size took as long while they waited at quite another rate: then it is what
         the device takes by now. At a limit the time follows from how many wait (Little's law), and nobody waits
         below it.
         """
-        if not self._waits:
+        if not self._waits or not self._waits[-1].goes_on(drawn):
             return None
         *others, now = self._waits
         far = log(1 + number.LEAST_PART)

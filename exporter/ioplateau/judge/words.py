@@ -176,13 +176,16 @@ def _slots(verdict: Verdict, at: float) -> str:
 
 def _saturated(verdict: Verdict, _at: float) -> str:
     proofs = ", ".join(_waiting(verdict)) or "requests wait"
-    own, other = _number(verdict, "own_level"), _number(verdict, "as_long_at")
-    if own:
-        return f"{proofs}, but at no limit: as much was done while none waited, so the device or server is slow now"
+    if _number(verdict, "own_level"):
+        return (
+            f"{proofs}, but at no known limit, and as much was done while none waited: "
+            "the device or server has become slow"
+        )
+    other = _number(verdict, "as_long_at")
     if other:
         return (
-            f"{proofs}, but at no limit: they took as long at {other:,.0f} IOPS, so the device or server is "
-            "slow now"
+            f"{proofs}, but at no known limit, and they took as long at {other:,.0f} IOPS: "
+            "the device or server is slow"
         )
     flat = _number(verdict, "flat_ratio")
     if flat is None:
