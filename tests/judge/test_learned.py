@@ -318,10 +318,6 @@ def test_an_applications_own_rate_on_a_device_that_became_slow_is_no_limit():
     assert not told([*free, *slow]).on
 
 
-# An application of three parts, any of which rest for a while: these are all rates it may have.
-PACES = 400.0, 640.0, 900.0
-
-
 def paced(*stretches):
     """Rate, seconds of one request, blocks: a rate trembles by half a percent, a request's time by a tenth."""
     r = random.Random(7)
@@ -333,7 +329,7 @@ def paced(*stretches):
 
 
 def test_a_level_is_an_applications_own_beside_others_it_has_for_longer():
-    free = paced(*[(rate, 0.002, n) for rate, n in zip(PACES, (60, 12, 90), strict=True)])
+    free = paced((400.0, 0.002, 60), (640.0, 0.002, 12), (900.0, 0.002, 90))
     slow = paced((640.0, 0.03, 20))
     plateau = told([*free, *slow])
 

@@ -2,7 +2,8 @@
 
 Slow disks answer each request after so many milliseconds, any number at a time (slow_disk.py), and one
 becomes slow while an application reads at its own paces. A real trace (replayed_trace.py) is asked of two
-disks at once: one is limited to less than it wants at times, one not at all. Needs what slow_disk.py and throttled_disk.py name.
+disks at once: one is limited to less than it wants at times, one not at all. Needs what slow_disk.py and
+throttled_disk.py name.
 """
 
 import time
@@ -114,7 +115,8 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         replays = [replay(disk, place / disk.name) for disk in (held, free)]
         for load in replays:
             stack.callback(load.stop)
-        assert replayed_trace.seconds() < sum(lasts for _, lasts in PACES)
+        lasts = sum(seconds for _, seconds in PACES)
+        assert replayed_trace.seconds() < lasts
         paced.paces(*PACES, depth=PACED_DEPTH)
         turn = Timer(SLOW_AFTER_SECONDS, paced.become, [SLOW_SECONDS])
         turn.start()
@@ -125,7 +127,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         loads = [disk.load(depth=depth, seconds=MANY_SECONDS) for (_, depth), disk in slow.items()]
         look_for(MANY_SECONDS + 1)
         assert all(load.wait(30) == 0 for load in loads)
-        look_for(sum(lasts for _, lasts in PACES) - ONE_SECONDS - MANY_SECONDS)
+        look_for(lasts - ONE_SECONDS - MANY_SECONDS)
         yield found
 
 

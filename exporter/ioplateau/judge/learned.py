@@ -181,27 +181,72 @@ class Wait:
     a request and seconds that it took, on average. until: seconds in which requests had waited, by its end.
     """
 
-    __slots__ = ("_newest", "blocks", "latency", "operations", "size", "until")
+    __slots__ = ("blocks", "latency", "operations", "size", "until")
 
     def __init__(self) -> None:
         self.blocks = 0
-        self._newest = self.operations = self.size = self.latency = self.until = 0.0
+        self.operations = self.size = self.latency = self.until = 0.0
 
-    def goes_on(self, drawn: Drawn) -> bool:
-        """Whether as many are done as in the block before, in which requests waited, too."""
-        return abs(drawn.operations - self._newest) <= number.OFF_LEVEL * drawn.operations
+    def add(self, drawn: Drawn, until: float) -> None:
+        """One block more."""
+        self.blocks += 1
+        self.until = until
+        self.operations += (drawn.operations - self.operations) / self.blocks
+        self.size += (drawn.bytes / drawn.operations - self.size) / self.blocks
+        self.latency += (drawn.outstanding / drawn.operations - self.latency) / self.blocks
+
+
+class WaitTimes:
+    """How long requests took while they waited, at each rate that stayed for some blocks."""
+
+    __slots__ = ("_kept", "_newest")
+
+    def __init__(self) -> None:
+        self._kept: list[Wait] = []
+        self._newest = 0.0  # operations per second, in the block before; 0: nothing waited
+
+    def add(self, drawn: Drawn, until: float) -> None:
+        """One block in which they waited. until: seconds in which they had, by its end."""
+        if not (drawn.operations and drawn.outstanding):
+            return  # of a sum, all of which waits for an answer
+        kept = self._kept
+        if not self._goes_on(drawn):
+            if kept and kept[-1].blocks < number.LEVEL_LEAST:
+                kept.pop()
+            kept.append(Wait())
+        self._newest = drawn.operations
+        kept[-1].add(drawn, until)
+        while until - kept[0].until > number.VISITS:
+            del kept[0]
 
     def end(self) -> None:
         """A block in which they did not."""
         self._newest = 0.0
 
-    def add(self, drawn: Drawn, until: float) -> None:
-        """One block more."""
-        self.blocks += 1
-        self._newest, self.until = drawn.operations, until
-        self.operations += (drawn.operations - self.operations) / self.blocks
-        self.size += (drawn.bytes / drawn.operations - self.size) / self.blocks
-        self.latency += (drawn.outstanding / drawn.operations - self.latency) / self.blocks
+    def _goes_on(self, drawn: Drawn) -> bool:
+        """Whether as many are done as in the block before, in which requests waited, too."""
+        return abs(drawn.operations - self._newest) <= number.OFF_LEVEL * drawn.operations
+
+    def as_long(self, drawn: Drawn) -> Wait | None:
+        """When requests of this size took as long while they waited at quite another rate: then it is what
+        the device takes by now. At a limit the time follows from how many wait (Little's law), and nobody waits
+        below it.
+        """
+        if not self._kept or not self._goes_on(drawn):
+            return None
+        *others, now = self._kept
+        far = log(1 + number.LEAST_PART)
+        for other in others:
+            off = abs(log(other.operations / now.operations))
+            longer = abs(log(other.latency / now.latency))
+            larger = abs(other.size - now.size)
+            if (
+                off >= far
+                and longer <= min(far, number.SHARE_WAITING * off)
+                and larger <= number.LEAST_PART * now.size
+            ):
+                return other
+        return None
 
 
 class Plateau:
@@ -254,7 +299,7 @@ class Plateau:
         self._booked = {IOPS: 0.0, THROUGHPUT: 0.0}
         self._calm: list[tuple[float, float]] = []
         self._stands = {IOPS: Stands(), THROUGHPUT: Stands()}
-        self._waits: list[Wait] = []
+        self._waits = WaitTimes()
         # Rates of blocks in which requests waited all the time.
         self._visits = {IOPS: array("d"), THROUGHPUT: array("d")}
         # And all of those blocks, also those that stand, with which of them follow another.
@@ -273,8 +318,7 @@ class Plateau:
     def rest(self, dt: float) -> None:
         """A block that says nothing for a limit."""
         self._row = 0
-        if self._waits:
-            self._waits[-1].end()
+        self._waits.end()
         self.belief.weigh(-1.0, dt)
 
     def step(
@@ -413,7 +457,7 @@ class Plateau:
         operations = drawn.operations
         if self._free_near(operations, number.SAME_LEVEL) and self._is_kept(operations):
             return {"own_level": operations}
-        other = self._takes_as_long(drawn)
+        other = self._waits.as_long(drawn)
         return {"as_long_at": other.operations} if other else NO_ENTRIES
 
     def _recurrence(
@@ -505,7 +549,7 @@ class Plateau:
             owed = _owed(drawn, dimension, dt)
             if found + _news(owed, doubts) < asked and not (owed and _is_steady(drawn, held)):
                 return None
-        if self._is_own(drawn, dt, dimension, held.mean) or self._takes_as_long(drawn):
+        if self._is_no_limit(drawn, dt, dimension, held.mean):
             return None
         if self._was_exceeded(dimension, held.mean):
             flat = number.SAME_LEVEL if drawn.queue is DEEP else number.RIPPLE
@@ -521,12 +565,12 @@ class Plateau:
         only the first two since the queue came, as it is how often a rate comes back that counts.
         """
         if drawn.queue >= STRONG:
-            self._note_wait(drawn)
+            self._waits.add(drawn, self._waited)
             if drawn.queued <= self._queued_before:
                 self._stretch = 0
             self._queued_before = drawn.queued
-        elif self._waits:
-            self._waits[-1].end()
+        else:
+            self._waits.end()
         if min(drawn.came, drawn.left) < 1.0:
             self._row = 0
             return
@@ -545,19 +589,6 @@ class Plateau:
                 visits.append(rate)
                 del visits[: -number.VISITS]
 
-    def _note_wait(self, drawn: Drawn) -> None:
-        """How long requests take while they wait, at each rate that stays for some blocks."""
-        waits = self._waits
-        if not (drawn.operations and drawn.outstanding):
-            return  # of a sum, all of which waits for an answer
-        if not waits or not waits[-1].goes_on(drawn):
-            if waits and waits[-1].blocks < number.LEVEL_LEAST:
-                waits.pop()
-            waits.append(Wait())
-        waits[-1].add(drawn, self._waited)
-        while self._waited - waits[0].until > number.VISITS:
-            del waits[0]
-
     def _return(self, drawn: Drawn, dt: float, doubts: int) -> Evidence | None:
         """A level that many blocks say together, whatever came between. To one below what was done while
         nobody waited the rate must come back by itself, unless requests have waited for long.
@@ -575,9 +606,7 @@ class Plateau:
         _, dimension, value = evidence
         if not value or found < self._asked(drawn, dt, doubts, dimension, value):
             return None
-        if self._is_own(drawn, dt, dimension, value) or self._takes_as_long(drawn):
-            return None
-        return evidence
+        return None if self._is_no_limit(drawn, dt, dimension, value) else evidence
 
     def _visited(self, drawn: Drawn) -> tuple[float, Evidence]:
         """Log-odds of a level to which the rate came back again and again, and not to those beside it:
@@ -649,26 +678,10 @@ class Plateau:
         """How flat the blocks are that waited and came near to what is drawn now."""
         return level([*chain.from_iterable(self._near(dimension, _rate(drawn, dimension)))])
 
-    def _takes_as_long(self, drawn: Drawn) -> Wait | None:
-        """When requests of this size took as long while they waited at quite another rate: then it is what
-        the device takes by now. At a limit the time follows from how many wait (Little's law), and nobody waits
-        below it.
-        """
-        if not self._waits or not self._waits[-1].goes_on(drawn):
-            return None
-        *others, now = self._waits
-        far = log(1 + number.LEAST_PART)
-        for other in others:
-            off = abs(log(other.operations / now.operations))
-            longer = abs(log(other.latency / now.latency))
-            larger = abs(other.size - now.size)
-            if (
-                off >= far
-                and longer <= min(far, number.SHARE_WAITING * off)
-                and larger <= number.LEAST_PART * now.size
-            ):
-                return other
-        return None
+    def _is_no_limit(self, drawn: Drawn, dt: float, dimension: Dimension, value: float) -> bool:
+        """Whether the application made this level by itself, or its requests take as long at others."""
+        is_own = self._is_own(drawn, dt, dimension, value)
+        return is_own or self._waits.as_long(drawn) is not None
 
     def _is_own(self, drawn: Drawn, dt: float, dimension: Dimension, value: float) -> bool:
         """Whether this level may be the application's own, on a device that became slow."""
