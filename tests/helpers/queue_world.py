@@ -29,7 +29,7 @@ from ioplateau.limits.budgets import BudgetKey, FlowKey, Kind, Word
 from story_world import Device, Story, budgets_of
 
 DISK, MOUNT = "sda", "/a"
-STEPS = 10  # of a tick of one second
+STEPS = 10  # of a second
 STEP_SECONDS = 1 / STEPS
 JIFFY_SECONDS = 0.004
 # Limits that are sold are buckets of some milliseconds up to a second, and hold within a percent:
@@ -89,7 +89,7 @@ class Limiter:
     ripple: float
 
 
-class Second(NamedTuple):
+class Tick(NamedTuple):
     """One tick: what is measured, and the share of it in which the limit denied something."""
 
     flow: FlowTick
@@ -106,19 +106,22 @@ class Heard(NamedTuple):
     throttled: frozenset[BudgetKey]
 
 
-def seconds_of(scene: Scene, numbers: random.Random, limiter: Limiter | None) -> list[Second]:
+def ticks_of(
+    scene: Scene, numbers: random.Random, limiter: Limiter | None, tick_seconds: int = 1
+) -> list[Tick]:
     """The whole scene, tick by tick."""
     found = []
+    steps = STEPS * tick_seconds
     tokens = limiter.per_second * limiter.bucket_seconds if limiter else inf
     served_ever = held = 0.0
-    for tick in range(scene.seconds):
+    for tick in range(scene.seconds // tick_seconds):
         allowed = limiter.per_second * numbers.gauss(1.0, limiter.ripple) if limiter else inf
         done = waited = sent = 0.0
         denials = idle_steps = 0
         outstanding = on_wire = 0.0
         open_ended = False
-        for step in range(STEPS):
-            at = tick + step * STEP_SECONDS
+        for step in range(steps):
+            at = tick * tick_seconds + step * STEP_SECONDS
             place, asked = scene.place(at), scene.asked(at, served_ever)
             room = min(asked.depth, scene.slots) if scene.slots else asked.depth
             could = min(room / place.seconds, place.most_per_second) if room > 0 else 0.0
@@ -146,14 +149,16 @@ def seconds_of(scene: Scene, numbers: random.Random, limiter: Limiter | None) ->
                 waited, held = waited + held, 0.0
             done += served
             served_ever += served
-        busy = _busy(scene, done, waited, idle_steps, open_ended=open_ended)
+        done, waited, sent = done / tick_seconds, waited / tick_seconds, sent / tick_seconds
+        busy = _busy(scene, done, waited, idle_steps / steps, open_ended=open_ended)
         flow = _flow(scene, done, waited, sent, round(outstanding), busy)
-        found.append(Second(flow, _witness(scene, done, on_wire, waited), denials / STEPS))
+        flow = flow._replace(elapsed_seconds=float(tick_seconds))
+        found.append(Tick(flow, _witness(scene, done, on_wire, waited), denials / steps))
     return found
 
 
-def _busy(scene: Scene, done: float, waited: float, idle_steps: int, *, open_ended: bool) -> float:
-    busy = min(1.0 - idle_steps / STEPS, waited)
+def _busy(scene: Scene, done: float, waited: float, idle: float, *, open_ended: bool) -> float:
+    busy = min(1.0 - idle, waited)
     if scene.erases_busy and open_ended and done > 0:
         # update_io_ticks() of Linux 5.7 to 6.9: an arrival adds a jiffy and restarts the clock.
         gap = 1 / (2 * done)
@@ -203,11 +208,11 @@ def _witness(scene: Scene, done: float, on_wire: float, waited: float) -> Witnes
     return Witness()
 
 
-def fastest(seconds: Iterable[Second]) -> float:
-    return max(second.flow.operations_per_second for second in seconds)
+def fastest(ticks: Iterable[Tick]) -> float:
+    return max(tick.flow.operations_per_second for tick in ticks)
 
 
-def told(scene: Scene, seconds: list[Second], limit: float | None) -> list[Heard]:
+def told(scene: Scene, ticks: Iterable[Tick], limit: float | None) -> list[Heard]:
     """What a judge says who knows this limit of operations a second, or none (None)."""
     device = {MOUNT if scene.is_mount else DISK: Device(iops=limit)}
     story = Story("", (), mounts=device) if scene.is_mount else Story("", (), device)
@@ -215,27 +220,29 @@ def told(scene: Scene, seconds: list[Second], limit: float | None) -> list[Heard
     key = FlowKey("nfs", MOUNT) if scene.is_mount else FlowKey("disk", DISK)
     judge = Judge()
     judge.observe(1000.0, None, budgets, {}, Witness())
-    found = []
-    for index, second in enumerate(seconds, start=1):
-        verdicts = judge.observe(1000.0 + index, 1.0, budgets, {key: second.flow}, second.witness)
-        rate = second.flow.operations_per_second
+    found, at = [], 1000.0
+    for index, tick in enumerate(ticks, start=1):
+        elapsed = tick.flow.elapsed_seconds
+        at += elapsed
+        verdicts = judge.observe(at, elapsed, budgets, {key: tick.flow}, tick.witness)
+        rate = tick.flow.operations_per_second
         throttled = frozenset(k for k, v in verdicts.items() if v.word is Word.THROTTLED)
-        found.append(Heard(index, second.denied, rate, throttled))
+        found.append(Heard(index, tick.denied, rate, throttled))
     return found
 
 
 @lru_cache(maxsize=4)
-def unlimited(draw: Drawn, seed: int) -> tuple[Scene, tuple[Second, ...]]:
+def unlimited(draw: Drawn, seed: int, tick_seconds: int = 1) -> tuple[Scene, tuple[Tick, ...]]:
     """A scene without a limit."""
     scene = draw(random.Random(seed))
-    return scene, tuple(seconds_of(scene, random.Random(seed + 1), None))
+    return scene, tuple(ticks_of(scene, random.Random(seed + 1), None, tick_seconds))
 
 
-def alarms(draw: Drawn, seed: int, *, known: bool) -> list[Heard]:
+def alarms(draw: Drawn, seed: int, *, known: bool, tick_seconds: int = 1) -> list[Heard]:
     """Where a limit is called binding though there is none. known: one is told that is far away."""
-    scene, seconds = unlimited(draw, seed)
-    far = random.Random(seed + 2).uniform(3, 10) * fastest(seconds) if known else None
-    return [heard for heard in told(scene, list(seconds), far) if heard.throttled]
+    scene, ticks = unlimited(draw, seed, tick_seconds)
+    far = random.Random(seed + 2).uniform(3, 10) * fastest(ticks) if known else None
+    return [heard for heard in told(scene, ticks, far) if heard.throttled]
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,13 +262,13 @@ def limited(draw: Drawn, seed: int, *, known: bool) -> Found:
     numbers = random.Random(seed + 3)
     settled = sorted(
         rate
-        for second in free[round(scene.settled) :]
-        if (rate := second.flow.operations_per_second) > 0.05 * fastest(free)
+        for tick in free[round(scene.settled) :]
+        if (rate := tick.flow.operations_per_second) > 0.05 * fastest(free)
     )
     limit = settled[len(settled) // 10] * numbers.uniform(*scene.limit_share)
     limiter = Limiter(limit, numbers.uniform(*BUCKET_SECONDS), numbers.uniform(*LIMITER_RIPPLE))
     again = _pressed(draw(random.Random(seed)), limit)
-    heard = told(again, seconds_of(again, numbers, limiter), limit if known else None)
+    heard = told(again, ticks_of(again, numbers, limiter), limit if known else None)
     key = BudgetKey(Kind.VOLUME, MOUNT) if scene.is_mount else BudgetKey(Kind.DISK, DISK)
     bound = [h for h in heard if h.denied >= BOUND and h.at > scene.settled + 1]
     first = next((h for h in bound if key in h.throttled), None)

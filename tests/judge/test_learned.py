@@ -232,6 +232,17 @@ def test_blocks_of_many_seconds_say_more_each():
     assert not told([*CALM, *held(count=4, ripple=0.0003)]).on
 
 
+@pytest.mark.parametrize("seconds", [1, 5, 10])
+@pytest.mark.parametrize("seed", range(6))
+def test_what_a_device_serves_one_after_the_other_evens_out_in_long_blocks(seed, seconds):
+    """By six in a thousand from second to second, as the root of time: no limit makes it even."""
+    r = random.Random(seed)
+    rates = [r.gauss(250.0, 1.5 / seconds**0.5) for _ in range(160 // seconds)]
+
+    alone = [(250.0, 0.004)] * (20 // seconds)
+    assert not told([*alone, *[(each, 14 / each) for each in rates]], seconds=seconds, doubts=1).on
+
+
 def test_a_level_to_which_every_gust_comes_back_is_a_limit_though_none_lasts_long_enough():
     """What stands counts once for each gust, also where all of them stand at the same level."""
     gusts = [[*held(ripple=0.002 + 0.0005 * (n % 3), count=4), *CALM] for n in range(12)]
@@ -337,6 +348,13 @@ def test_a_level_is_an_applications_own_beside_others_it_has_for_longer():
     assert told([*free, *paced((520.0, 0.03, 20))]).on  # which it never had
 
 
+def test_two_long_blocks_are_enough_to_see_a_level_of_the_applications_own():
+    often = paced(*[(rate, 0.002, 2) for rate in (400.0, 640.0, 900.0)] * 3)
+
+    assert not told([*often, *held(rate=640.0, ripple=0.0005)], seconds=10.0).on
+    assert told([*often, *held(rate=520.0, ripple=0.0005)], seconds=10.0).on
+
+
 def test_many_short_levels_do_not_let_an_applications_own_be_forgotten():
     free = paced((640.0, 0.002, 20), *[(100.0 * 1.15**n, 0.002, 4) for n in range(12)])
 
@@ -349,6 +367,13 @@ def test_what_takes_as_long_at_another_rate_is_a_slow_device(other, is_found):
     before = paced((900.0, other, 4))
 
     assert told([*CALM, *before, *paced((640.0, 0.03 * 900 / 640, 14))]).on is is_found
+
+
+def test_two_long_blocks_tell_how_long_it_takes_at_another_rate():
+    before = paced((900.0, 0.03, 2))
+
+    assert not told([*CALM, *before, *held(640.0, depth=19, ripple=0.0005)], seconds=10.0).on
+    assert told([*CALM, *before, *held(640.0, depth=27, ripple=0.0005)], seconds=10.0).on
 
 
 def test_gusts_that_take_as_long_say_nothing_of_a_level():

@@ -328,6 +328,19 @@ def told_of(watched):
     return {name: getattr(value, "values", value) for name, value in found.items()}
 
 
+@pytest.mark.parametrize(("seconds", "blocks"), [(0.5, 3), (1.0, 3), (2.0, 2), (5.0, 1)])
+def test_some_seconds_of_one_request_at_a_time_are_enough_to_see_what_a_device_takes(
+    seconds, blocks
+):
+    """Of 16 ms, where a guess says 2 ms."""
+    several = reading(400.0, 0.016, in_flight=6)
+    few = seen(*[reading(50.0, 0.016)] * (blocks - 1), several, seconds=seconds)
+    enough = seen(*[reading(50.0, 0.016)] * blocks, several, seconds=seconds)
+
+    assert few.excess > 5.0
+    assert enough.excess == pytest.approx(0.0, abs=0.01)
+
+
 @pytest.mark.parametrize("rested", [1, 2, 3, 4, 10, 300])
 @pytest.mark.parametrize("before", [CALM, BUSY], ids=["calm", "busy"])
 def test_after_a_rest_nothing_differs_whether_it_was_looked_at_or_slept(before, rested):

@@ -19,11 +19,15 @@ class Belief:
 
     def weigh(self, gain: float, dt: float) -> None:
         """One block of `dt` seconds, each of which counts for `gain` seconds (below zero: against).
-        Of a long one no more counts than half of what is remembered: two blocks must agree.
+        A long one counts for no more than half of what is remembered, or `gain` times as much where a
+        second counts for several: two blocks must agree.
         """
         if gain <= 0 and not self.seconds:
             return  # nothing is believed, and nothing speaks for it
-        step = gain * min(dt, 0.5 * number.FULL_SECONDS)
+        step = gain * dt
+        if dt > 1.0:
+            most = 0.5 * number.FULL_SECONDS * max(1.0, abs(gain))
+            step = max(-most, min(most, step))
         self.seconds = min(number.FULL_SECONDS, max(0.0, self.seconds + step))
         self.held = self.seconds >= number.ON_SECONDS or (self.held and self.seconds > 0)
 

@@ -25,11 +25,13 @@ from ioplateau.judge.window import (
     THROUGHPUT,
     Level,
     Recent,
+    averaged,
     between,
     blocks_in,
     counted_spread,
     is_straight,
     level,
+    level_blocks,
     makes_up,
     regime,
 )
@@ -187,10 +189,10 @@ class Wait:
         self.blocks = 0
         self.operations = self.size = self.latency = self.until = 0.0
 
-    def add(self, drawn: Drawn, until: float) -> None:
+    def add(self, drawn: Drawn, run: Run) -> None:
         """One block more."""
         self.blocks += 1
-        self.until = until
+        self.until = run.waited
         self.operations += (drawn.operations - self.operations) / self.blocks
         self.size += (drawn.bytes / drawn.operations - self.size) / self.blocks
         self.latency += (drawn.outstanding / drawn.operations - self.latency) / self.blocks
@@ -205,18 +207,18 @@ class WaitTimes:
         self._kept: list[Wait] = []
         self._newest = 0.0  # operations per second, in the block before; 0: nothing waited
 
-    def add(self, drawn: Drawn, until: float) -> None:
-        """One block in which they waited. until: seconds in which they had, by its end."""
+    def add(self, drawn: Drawn, run: Run) -> None:
+        """One block in which they waited, and what was done in it."""
         if not (drawn.operations and drawn.outstanding):
             return  # of a sum, all of which waits for an answer
         kept = self._kept
         if not self._goes_on(drawn):
-            if kept and kept[-1].blocks < number.LEVEL_LEAST:
+            if kept and kept[-1].blocks < level_blocks(run.seconds):
                 kept.pop()
             kept.append(Wait())
         self._newest = drawn.operations
-        kept[-1].add(drawn, until)
-        while until - kept[0].until > number.VISITS:
+        kept[-1].add(drawn, run)
+        while run.waited - kept[0].until > number.VISITS:
             del kept[0]
 
     def end(self) -> None:
@@ -565,7 +567,7 @@ class Plateau:
         only the first two since the queue came, as it is how often a rate comes back that counts.
         """
         if drawn.queue >= STRONG:
-            self._waits.add(drawn, self._waited)
+            self._waits.add(drawn, self._runs[-1])
             if drawn.queued <= self._queued_before:
                 self._stretch = 0
             self._queued_before = drawn.queued
@@ -595,7 +597,7 @@ class Plateau:
         """
         if min(drawn.came, drawn.left) < 1.0:
             return None
-        visited = self._visited(drawn)
+        visited = self._visited(drawn, dt)
         summed = self._summed(drawn, dt, doubts)
         found, evidence = max(chain([visited], summed), key=itemgetter(0))
         exceeded = self._was_exceeded(evidence.dimension, evidence.value)
@@ -608,14 +610,14 @@ class Plateau:
             return None
         return None if self._is_no_limit(drawn, dt, dimension, value) else evidence
 
-    def _visited(self, drawn: Drawn) -> tuple[float, Evidence]:
+    def _visited(self, drawn: Drawn, dt: float) -> tuple[float, Evidence]:
         """Log-odds of a level to which the rate came back again and again, and not to those beside it:
         a limit that binds for a second or two at a time. How many come there by chance is known from
         its neighbours (Poisson counts).
         """
         best = 0.0, NO_EVIDENCE
         for dimension, rate in _rates(drawn):
-            near = max(number.RIPPLE, 0.5 / drawn.operations)
+            near = max(number.RIPPLE * averaged(dt), 0.5 / drawn.operations)
             visits = sorted(self._visits[dimension])
             here = between(visits, rate, near * rate)
             if not here or not rate:  # reads at the end of a file are of no bytes
@@ -739,10 +741,11 @@ class Plateau:
         calm.append((drawn.operations, drawn.bytes))
         if len(calm) == 2 and (drawn.is_ordinary or drawn.waiting < number.SHARE_WAITING):
             self._discredit(calm)
-        if len(calm) < number.LEVEL_LEAST:
+        least = level_blocks(dt)
+        if len(calm) < least:
             return
-        rates, volumes = zip(*calm, strict=True)
-        del calm[0]
+        rates, volumes = zip(*calm[-least:], strict=True)
+        del calm[: 1 - number.LEVEL_LEAST]
         lowest = min(rates)
         if lowest > self._highest[IOPS]:
             self._highest[IOPS] = lowest
@@ -753,14 +756,14 @@ class Plateau:
             self._outgrow(THROUGHPUT, volume)
         if max(rates) - lowest > number.OFF_LEVEL * lowest:
             return
-        mean = sum(rates) / number.LEVEL_LEAST
+        mean = sum(rates) / least
         for free in self._free:
             if abs(mean - free.value) <= 2 * number.STANDING * free.value:
                 free.seconds += dt
                 return
         if len(self._free) >= number.SUM_BLOCKS:
             self._free.remove(min(self._free, key=lambda free: free.seconds))
-        self._free.append(RepeatedLevel(mean, number.LEVEL_LEAST * dt))
+        self._free.append(RepeatedLevel(mean, least * dt))
 
     def _discredit(self, calm: list[tuple[float, float]]) -> None:
         """The queue went and the rate stayed: it is the application's own, and no limit."""
@@ -909,7 +912,17 @@ def _odds(drawn: Drawn, spread: float, count: int, dt: float) -> float:
     # serves one after the other and does all it can. https://doi.org/10.1287/opre.9.3.383
     is_serial = 0.5 <= drawn.outstanding - drawn.waiting <= 2.0
     most = number.SUM_BLOCKS - 1 if is_serial else number.RIPPLE_STEPS
-    return min(count - 1, most) * log(number.OFF_LEVEL / spread)
+    return min(count - 1, most) * log(_usual_spread(spread, dt, is_serial) / spread)
+
+
+def _usual_spread(spread: float, dt: float, is_serial: bool) -> float:
+    """Spread of what is no limiter, against which this one is held. Chance averages out in long blocks, so
+    there it is less, unless this one is as flat as a limiter's would be in such blocks: of a device that
+    serves one request after the other, as flat as looks can tell.
+    """
+    share = averaged(dt)
+    flat = share * (number.SAMPLING_SECONDS if is_serial else number.RIPPLE)
+    return number.OFF_LEVEL * max(share, min(1.0, flat / spread))
 
 
 def _news(owed: float, doubts: int) -> float:

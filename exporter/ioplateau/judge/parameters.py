@@ -24,7 +24,8 @@ limit are seconds of evidence, whatever the sampling interval.
 # Evidence for a limit, in seconds. FULL_SECONDS: it never grows beyond this. ON_SECONDS: from here on
 # the verdict is "throttled", until nothing is left. So two ordinary seconds at a limit begin a verdict,
 # and one second away from it does not end it. Evidence that leaves no doubt (a very long queue, a very
-# flat level) counts FULL_SECONDS at once. Fitted. Measured with tests/helpers/limit_matrix.py: the
+# flat level) counts FULL_SECONDS at once. A block longer than a second counts for half of FULL_SECONDS at
+# most, unless it leaves no doubt: two must agree. Fitted. Measured with tests/helpers/limit_matrix.py: the
 # verdict comes after two ticks.
 FULL_SECONDS, ON_SECONDS = 2.5, 1.9
 
@@ -146,7 +147,9 @@ SETTLED_SECONDS = 5.0
 # -- how flat is a rate (window.py)
 
 # Spread of a rate that a limiter holds, from block to block. An application that is not held back may
-# have twice as much at its own pace. Measured with tests/helpers/limit_matrix.py: 0.1 to 2 %.
+# have twice as much at its own pace. In blocks of several seconds it averages out, as the root of time: a
+# level that ripples more is held against what averages out as much (learned._usual_spread), and what
+# comes back to one must come nearer to it. Measured with tests/helpers/limit_matrix.py: 0.1 to 2 %.
 RIPPLE = 0.012
 # Share by which two rates may differ and still be the same level: of a ceiling met before, or of a rate
 # that was held without waiting. Computed: one step between levels, and a limiter's ripple on top.
@@ -193,7 +196,8 @@ PRIOR_SECONDS = 0.002
 # -- a limit that nobody told (learned.py)
 
 # Seconds by which a sample may come early or late. By so much is the length of a block unsure, and the
-# rate in it. Fitted.
+# rate in it. What ripples no more than that in blocks of a second, and accordingly less in long ones, is as
+# flat as can be seen: a device that serves one request after the other evens out, but not so much. Fitted.
 SAMPLING_SECONDS = 0.003
 # Steps from block to block after which the same ripple is no news: a device's ripple is its own. (One less
 # than SUM_BLOCKS where the device serves one request after the other.) Fitted on devices without a limit.
@@ -214,7 +218,9 @@ ASKED, ASKED_DOUBT, ASKED_SHALLOW = 9.0, 6.0, 2.0
 TRY_WEIGHT = 1.5
 # The fewest blocks that show anything, and the fewest of other things that are no coincidence:
 # - blocks of a level, of a class of requests before its floor is believed, of a steady share of cache
-#   misses, of a rate held without waiting, and over which members of a sum are compared;
+#   misses, of a rate held without waiting or while requests wait as long, and over which members of a sum are
+#   compared. Of long blocks two that last as many seconds are a level that was held; for a floor each second
+#   counts as one;
 # - seconds of a queue that nothing explains, before the verdict is "saturated";
 # - changes from one limit to another within STANDS_HALF_SECONDS, or other limits beside one, that nobody
 #   would buy: then they are a device's.

@@ -60,11 +60,18 @@ class Floors:
         self._alone: dict[int, list[float]] = {}
 
     def observe(
-        self, write: bool, size: float, seconds: float, at: float, alone: bool = False
+        self,
+        write: bool,
+        size: float,
+        seconds: float,
+        at: float,
+        alone: bool = False,
+        counts: float = 1.0,
     ) -> tuple[float, float | None]:
         """Learn one block's mean. What such a request should take by all we know, and by this
         class's own history alone (None: it is too short). alone: one request at a time, so that
-        this is what the device takes, and no guess is needed any more.
+        this is what the device takes, and no guess is needed any more. counts: for so many blocks
+        this one counts, each second of a long one for one.
         """
         name = _class_of(write, size)
         own = self._classes.get(name)
@@ -77,9 +84,9 @@ class Floors:
             if seconds < floor:  # half way down: one lucky block is not the floor yet
                 floor = (floor + seconds) / 2
             own[0] = floor
-        own[2] = blocks = own[2] + 1
+        own[2] = blocks = own[2] + counts
         if alone:
-            own[4] += 1
+            own[4] += counts
         history = floor if blocks >= number.LEVEL_LEAST else None
         prior = self._priors[write]
         if own[4] >= number.LEVEL_LEAST and prior >= number.PRIOR_SECONDS:
@@ -339,6 +346,7 @@ class WatchedFlow(Levels):
             and self.in_flight <= 2
         )
         base = waiting = held = usual = 0.0
+        counts = max(1.0, dt)
         for write, rate, wait, volume in (
             (False, reads, read_await, read_bytes),
             (True, writes, write_await, write_bytes),
@@ -351,7 +359,7 @@ class WatchedFlow(Levels):
             # ahead fills it with one request at a time.
             is_own = alone and volume < number.LEAST_PART * rate * wait * self.pace
             seconds = max(wait, least)
-            floor, own = self.floors.observe(write, volume / rate, seconds, at, is_own)
+            floor, own = self.floors.observe(write, volume / rate, seconds, at, is_own, counts)
             if is_own and not self.beside_queue:
                 self.floors.note_alone(write, volume / rate, seconds)
             held += rate * wait

@@ -118,6 +118,16 @@ def blocks_in(seconds: int, dt: float) -> int:
     return max(number.LEVEL_LEAST, min(seconds, ceil(seconds / dt)))
 
 
+def level_blocks(dt: float) -> int:
+    """The fewest blocks of dt seconds that are a level: three, or two that last as long."""
+    return 2 if 2 * dt >= number.LEVEL_LEAST else number.LEVEL_LEAST
+
+
+def averaged(dt: float) -> float:
+    """By how much chance ripples less in blocks of dt seconds than in those of one: as the root of time."""
+    return 1 / sqrt(max(1.0, dt))
+
+
 def regime(values: Sequence[float]) -> Sequence[float]:
     """The newest values, back to where the level was another."""
     count = len(values)
