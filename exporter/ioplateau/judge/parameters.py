@@ -103,7 +103,7 @@ SHARE_WAITING = 0.5
 # - share of a request's time that its bytes may need at a told limit, if that time is to be a floor;
 # - share of the time without a queue that an application must have spent at a level of its own;
 # - by which a request's time must rise in a line at a level of the application's own, for a limit to be there;
-# - from which on a rate is quite another, and a request's time and size no longer the same (learned.WaitTimes.as_long);
+# - from which on a rate is quite another, and a request's time and size no longer the same (waits.WaitTimes.as_long);
 # - share by which more may be outstanding at the looks than between them, before it comes in step with them;
 # - share of a client's calls that may be another mount's, and its calls on the wire still be this one's;
 # - share of the longer of two waits by which the shorter may be less and both still be one queue's;

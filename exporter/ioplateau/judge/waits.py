@@ -1,0 +1,185 @@
+"""Where requests waited, and how long they took: the levels at which a flow, or a sum of flows, stood."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp, log
+from typing import NamedTuple, Protocol
+
+from ioplateau.judge import parameters as number
+from ioplateau.judge.memory import SavedStand
+from ioplateau.judge.signals import Queue
+from ioplateau.judge.window import Level, Recent, level_blocks
+from ioplateau.limits.budgets import Dimension
+
+
+class Drawn(Protocol):
+    """What a plateau is looked for in: one flow, or a sum of them."""
+
+    operations: float
+    bytes: float
+    busy: float
+    excess: float
+    outstanding: float
+    waiting: float
+    came: float
+    left: float
+    queue: Queue
+    queued: int
+    own: bool
+    is_held: bool
+    is_ordinary: bool
+    was_idle: bool
+    recent_latency: Recent
+
+    @property
+    def is_locked(self) -> bool: ...
+    @property
+    def crowd(self) -> float: ...
+    def values_of(self, dimension: Dimension) -> list[float]: ...
+    def level_of(self, dimension: Dimension) -> Level: ...
+    def flat_latency(self) -> Level: ...
+
+
+class Run(NamedTuple):
+    """What was done in one block in which requests waited. waited: seconds for which they had, by its end."""
+
+    operations: float
+    bytes: float
+    seconds: float
+    waited: float
+
+
+class Stands:
+    """Seconds in which requests waited, by the level at which they did; what is long ago counts
+    less. A limit stands at one level whenever it binds; a device that is only slow does not.
+    """
+
+    __slots__ = ("_bins", "_changes", "_last", "_scale")
+
+    def __init__(self) -> None:
+        self._bins: dict[int, float] = {}  # by level, in steps of STANDING
+        self._scale = 1.0  # what a second counts now; old ones stay as they were
+        self._last = 0.0  # the level at which it stood last
+        self._changes = 0.0  # of it, by a step
+
+    def add(self, value: float, seconds: float) -> None:
+        """Seconds at this level, while requests wait."""
+        if self._last and abs(log(value / self._last)) > number.STEP:
+            self._changes += self._scale
+        self._last = value
+        name = round(log(value) / number.STANDING)
+        self._bins[name] = self._bins.get(name, 0.0) + seconds * self._scale
+        if len(self._bins) > number.VISITS // 2:
+            del self._bins[min(self._bins, key=self._bins.__getitem__)]
+        self._scale *= 1 + seconds * log(2) / number.STANDS_HALF_SECONDS
+        if self._scale > 2.0:
+            least = self._scale  # of a second now
+            self._bins = {n: s / self._scale for n, s in self._bins.items() if s > least}
+            self._changes /= self._scale
+            self._scale = 1.0
+
+    @property
+    def changes(self) -> int:
+        """How often it moved to another level by a step."""
+        return round(self._changes / self._scale)
+
+    def around(self, value: float) -> tuple[float, float]:
+        """Seconds at this level, and at others that are not far from it."""
+        name, far = log(value) / number.STANDING, log(2) / number.STANDING
+        here = others = 0.0
+        for each, seconds in self._bins.items():
+            off = abs(each - name)
+            if off <= 2:
+                here += seconds
+            elif off <= far:
+                others += seconds
+        return here / self._scale, others / self._scale
+
+    def __bool__(self) -> bool:
+        return bool(self._bins)
+
+    def memory(self) -> tuple[SavedStand, ...]:
+        """Levels, and seconds at each."""
+        return tuple(
+            SavedStand(exp(name * number.STANDING), seconds / self._scale)
+            for name, seconds in self._bins.items()
+        )
+
+    def restore(self, saved: Sequence[SavedStand]) -> None:
+        """Take up what was saved."""
+        for value, seconds in saved[-(number.VISITS // 2) :]:
+            self._bins[round(log(value) / number.STANDING)] = seconds
+
+
+class Wait:
+    """Blocks in a row in which requests waited while as many were done: operations per second, bytes of
+    a request and seconds that it took, on average. until: seconds in which requests had waited, by its end.
+    """
+
+    __slots__ = ("blocks", "latency", "operations", "size", "until")
+
+    def __init__(self) -> None:
+        self.blocks = 0
+        self.operations = self.size = self.latency = self.until = 0.0
+
+    def add(self, drawn: Drawn, run: Run) -> None:
+        """One block more."""
+        self.blocks += 1
+        self.until = run.waited
+        self.operations += (drawn.operations - self.operations) / self.blocks
+        self.size += (drawn.bytes / drawn.operations - self.size) / self.blocks
+        self.latency += (drawn.outstanding / drawn.operations - self.latency) / self.blocks
+
+
+class WaitTimes:
+    """How long requests took while they waited, at each rate that stayed for some blocks."""
+
+    __slots__ = ("_kept", "_newest")
+
+    def __init__(self) -> None:
+        self._kept: list[Wait] = []
+        self._newest = 0.0  # operations per second, in the block before; 0: nothing waited
+
+    def add(self, drawn: Drawn, run: Run) -> None:
+        """One block in which they waited, and what was done in it."""
+        if not (drawn.operations and drawn.outstanding):
+            return  # of a sum, all of which waits for an answer
+        kept = self._kept
+        if not self._goes_on(drawn):
+            if kept and kept[-1].blocks < level_blocks(run.seconds):
+                kept.pop()
+            kept.append(Wait())
+        self._newest = drawn.operations
+        kept[-1].add(drawn, run)
+        while run.waited - kept[0].until > number.VISITS:
+            del kept[0]
+
+    def end(self) -> None:
+        """A block in which they did not."""
+        self._newest = 0.0
+
+    def _goes_on(self, drawn: Drawn) -> bool:
+        """Whether as many are done as in the block before, in which requests waited, too."""
+        return abs(drawn.operations - self._newest) <= number.OFF_LEVEL * drawn.operations
+
+    def as_long(self, drawn: Drawn) -> Wait | None:
+        """When requests of this size took as long while they waited at quite another rate: then it is what
+        the device takes by now. At a limit the time follows from how many wait (Little's law), and nobody waits
+        below it.
+        """
+        if not self._kept or not self._goes_on(drawn):
+            return None
+        *others, now = self._kept
+        far = log(1 + number.LEAST_PART)
+        for other in others:
+            off = abs(log(other.operations / now.operations))
+            longer = abs(log(other.latency / now.latency))
+            larger = abs(other.size - now.size)
+            if (
+                off >= far
+                and longer <= min(far, number.SHARE_WAITING * off)
+                and larger <= number.LEAST_PART * now.size
+            ):
+                return other
+        return None
