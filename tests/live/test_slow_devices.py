@@ -34,7 +34,9 @@ LIMIT_IOPS = 250
 FAR_IOPS = 20_000
 WAITING = 4  # requests that stand before the limit at both ends of a tick
 TICKS_UNTIL_FOUND = 6
-TOLD = {True: "told", False: "untold"}
+# What a daemon was told: every limit, or none. One looks each five seconds, as an operator may set it.
+TOLD, UNTOLD, LONG = "told", "untold", "told, long ticks"
+LONG_SECONDS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +51,15 @@ class Glance:
 
 @dataclass(slots=True)
 class Watched:
-    """What a daemon that was told every limit (True) and one that was told none (False) said."""
+    """What each of the daemons said of each disk."""
 
-    glances: dict[tuple[str, bool], list[Glance]] = field(default_factory=dict)
+    glances: dict[tuple[str, str], list[Glance]] = field(default_factory=dict)
     slow: dict[tuple[float, int], str] = field(default_factory=dict)  # names of disks
     paced: str = ""
     held: str = ""
     free: str = ""
 
-    def look(self, daemon: Daemon, disks: list[str], *, told: bool) -> None:
+    def look(self, daemon: Daemon, disks: list[str], told: str) -> None:
         now = daemon.scrape()
         for disk in disks:
             seen = self.glances.setdefault((disk, told), [])
@@ -65,7 +67,7 @@ class Watched:
             if not seen or one.wall != seen[-1].wall:
                 seen.append(one)
 
-    def alarms(self, disk: str, *, told: bool) -> list[Glance]:
+    def alarms(self, disk: str, told: str) -> list[Glance]:
         return [one for one in self.glances[disk, told] if one.throttled]
 
 
@@ -99,16 +101,24 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         names = [*delayed, held.name, free.name]
         limits = dict.fromkeys(names, FAR_IOPS) | {held.name: LIMIT_IOPS}
         told = "".join(f'[[limit]]\ndisk = "{name}"\niops = {limits[name]}\n' for name in names)
+        long = f"[sampling]\ninterval_seconds = {LONG_SECONDS}\n{told}"
         daemons = {
-            True: stack.enter_context(daemon(tmp_path_factory.mktemp("told"), names, told)),
-            False: stack.enter_context(daemon(tmp_path_factory.mktemp("untold"), delayed, "")),
+            which: (
+                stack.enter_context(daemon(tmp_path_factory.mktemp("daemon"), disks, config)),
+                disks,
+            )
+            for which, disks, config in (
+                (TOLD, names, told),
+                (UNTOLD, delayed, ""),
+                (LONG, names, long),
+            )
         }
 
         def look_for(seconds: float) -> None:
             ends = time.monotonic() + seconds
             while time.monotonic() < ends:
-                found.look(daemons[True], names, told=True)
-                found.look(daemons[False], delayed, told=False)
+                for which, (one, disks) in daemons.items():
+                    found.look(one, disks, which)
                 time.sleep(0.7)
 
         place = tmp_path_factory.mktemp("replay")
@@ -143,7 +153,7 @@ def replay(disk: ThrottledDisk, log: Path) -> Load:
     return Load(arguments, disk.cgroup)
 
 
-@pytest.mark.parametrize("told", TOLD, ids=TOLD.get)
+@pytest.mark.parametrize("told", [TOLD, UNTOLD])
 @pytest.mark.parametrize("slow", SLOW, ids=SLOW.get)
 def test_a_slow_device_at_constant_depth_is_never_called_throttled(watched, slow, told):
     glances = watched.glances[watched.slow[slow], told]
@@ -153,10 +163,10 @@ def test_a_slow_device_at_constant_depth_is_never_called_throttled(watched, slow
     assert len(glances) >= MANY_SECONDS / 2
     assert max(one.in_flight for one in glances) == depth
     assert 0.2 * MANY_SECONDS * depth / seconds < done  # it was loaded, however busy the machine
-    assert watched.alarms(watched.slow[slow], told=told) == []
+    assert watched.alarms(watched.slow[slow], told) == []
 
 
-@pytest.mark.parametrize("told", TOLD, ids=TOLD.get)
+@pytest.mark.parametrize("told", [TOLD, UNTOLD])
 def test_an_applications_own_pace_on_a_disk_that_becomes_slow_is_not_called_throttled(
     watched, told
 ):
@@ -164,12 +174,12 @@ def test_an_applications_own_pace_on_a_disk_that_becomes_slow_is_not_called_thro
     waiting = [one for one in glances if one.in_flight >= 2 * PACES[1][0] * PACED_SECONDS]
 
     assert len(waiting) >= 10  # it became slow, and was asked for as much
-    assert watched.alarms(watched.paced, told=told) == []
+    assert watched.alarms(watched.paced, told) == []
 
 
 @pytest.mark.rates
 def test_what_a_real_machine_asks_is_found_throttled_where_a_limit_holds_it_back(watched):
-    glances = watched.glances[watched.held, True]
+    glances = watched.glances[watched.held, TOLD]
     at_limit = [
         bool(now.throttled)
         for last, now in pairwise(glances)
@@ -185,7 +195,18 @@ def test_what_a_real_machine_asks_is_found_throttled_where_a_limit_holds_it_back
 
 
 def test_and_not_where_its_limit_is_far_away(watched):
-    glances = watched.glances[watched.free, True]
+    glances = watched.glances[watched.free, TOLD]
 
     assert glances[-1].operations - glances[0].operations > 1000
-    assert watched.alarms(watched.free, told=True) == []
+    assert watched.alarms(watched.free, TOLD) == []
+
+
+def test_ticks_of_five_seconds_tell_the_limited_disk_from_those_that_are_slow(watched):
+    said = {
+        disk: {kind for one in watched.glances[disk, LONG] for kind in one.throttled}
+        for disk in (watched.held, watched.free, watched.paced, *watched.slow.values())
+    }
+
+    lasts = sum(seconds for _, seconds in PACES)
+    assert len(watched.glances[watched.held, LONG]) >= 0.7 * lasts / LONG_SECONDS
+    assert said == {disk: {"disk"} if disk == watched.held else set() for disk in said}
