@@ -19,14 +19,14 @@ class Belief:
 
     def weigh(self, gain: float, dt: float) -> None:
         """One block of `dt` seconds, each of which counts for `gain` seconds (below zero: against).
-        A long one counts for no more than half of what is remembered, or `gain` times as much where a
-        second counts for several: two blocks must agree.
+        A long one counts for no more than half of what is remembered, so that two blocks must agree: for
+        `gain` times as much where a second counts for several, and for half as much where it says little.
         """
         if gain <= 0 and not self.seconds:
             return  # nothing is believed, and nothing speaks for it
         step = gain * dt
         if dt > 1.0:
-            most = 0.5 * number.FULL_SECONDS * max(1.0, abs(gain))
+            most = 0.5 * number.FULL_SECONDS * max(0.5, abs(gain))
             step = max(-most, min(most, step))
         self.seconds = min(number.FULL_SECONDS, max(0.0, self.seconds + step))
         self.held = self.seconds >= number.ON_SECONDS or (self.held and self.seconds > 0)

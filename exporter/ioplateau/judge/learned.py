@@ -744,7 +744,7 @@ def _odds(drawn: Drawn, spread: float, count: int, dt: float) -> float:
 
 
 def _usual_spread(spread: float, dt: float, is_serial: bool) -> float:
-    """Spread of what is no limiter, against which this one is held. Chance averages out in long blocks, so
+    """Spread of what is no limiter, against which this one is held. In long blocks any rate ripples less, so
     there it is less, unless this one is as flat as a limiter's would be in such blocks: of a device that
     serves one request after the other, as flat as looks can tell.
     """

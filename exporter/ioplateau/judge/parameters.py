@@ -25,7 +25,7 @@ limit are seconds of evidence, whatever the sampling interval.
 # the verdict is "throttled", until nothing is left. So two ordinary seconds at a limit begin a verdict,
 # and one second away from it does not end it. Evidence that leaves no doubt (a very long queue, a very
 # flat level) counts FULL_SECONDS at once. A block longer than a second counts for half of FULL_SECONDS at
-# most, unless it leaves no doubt: two must agree. Fitted. Measured with tests/helpers/limit_matrix.py: the
+# most, and for a quarter if it says little; if it leaves no doubt, for all of it. Fitted. Measured with tests/helpers/limit_matrix.py: the
 # verdict comes after two ticks.
 FULL_SECONDS, ON_SECONDS = 2.5, 1.9
 
@@ -147,9 +147,9 @@ SETTLED_SECONDS = 5.0
 # -- how flat is a rate (window.py)
 
 # Spread of a rate that a limiter holds, from block to block. An application that is not held back may
-# have twice as much at its own pace. In blocks of several seconds it averages out, as the root of time: a
-# level that ripples more is held against what averages out as much (learned._usual_spread), and what
-# comes back to one must come nearer to it. Measured with tests/helpers/limit_matrix.py: 0.1 to 2 %.
+# have twice as much at its own pace. In blocks of several seconds it is less (window.averaged): a level that
+# ripples more is held against what averages out as much (learned._usual_spread), and what comes back to
+# one must come nearer to it. Measured with tests/helpers/limit_matrix.py: 0.1 to 2 %.
 RIPPLE = 0.012
 # Share by which two rates may differ and still be the same level: of a ceiling met before, or of a rate
 # that was held without waiting. Computed: one step between levels, and a limiter's ripple on top.

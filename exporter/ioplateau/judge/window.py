@@ -124,8 +124,10 @@ def level_blocks(dt: float) -> int:
 
 
 def averaged(dt: float) -> float:
-    """By how much chance ripples less in blocks of dt seconds than in those of one: as the root of time."""
-    return 1 / sqrt(max(1.0, dt))
+    """By how much less a rate ripples in blocks of dt seconds than in those of one. What is chance averages
+    out as the root of time, what wanders does not: half way between, as the root of that root.
+    """
+    return 1 / sqrt(sqrt(max(1.0, dt)))
 
 
 def regime(values: Sequence[float]) -> Sequence[float]:
