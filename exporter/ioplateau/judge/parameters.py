@@ -21,12 +21,12 @@ limit are seconds of evidence, whatever the sampling interval.
 
 # -- from evidence to a verdict (belief.py)
 
-# Evidence for a limit, in seconds. FULL_SECONDS: it never grows beyond this. ON_SECONDS: from here on
-# the verdict is "throttled", until nothing is left. So two ordinary seconds at a limit begin a verdict,
-# and one second away from it does not end it. Evidence that leaves no doubt (a very long queue, a very
-# flat level) counts FULL_SECONDS at once. A block longer than a second counts for half of FULL_SECONDS at
-# most, and for a quarter if it says little; if it leaves no doubt, for all of it. Fitted. Measured with tests/helpers/limit_matrix.py: the
-# verdict comes after two ticks.
+# Evidence for a limit, in seconds. FULL_SECONDS: it never grows beyond this. ON_SECONDS: from here on the
+# verdict is "throttled", until nothing is left. So two ordinary seconds at a limit begin a verdict, and one
+# second away from it does not end it. Evidence that leaves no doubt (a very long queue, a very flat level)
+# counts FULL_SECONDS at once. A block longer than a second counts for half of FULL_SECONDS at most, and for a
+# quarter if it says little; if it leaves no doubt, for all of it. Fitted. Measured with
+# tests/helpers/limit_matrix.py: the verdict comes after two ticks.
 FULL_SECONDS, ON_SECONDS = 2.5, 1.9
 
 # Seconds: the shortest block; ticks are joined until they last as long. Within less time a rate mostly
