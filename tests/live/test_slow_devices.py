@@ -29,6 +29,7 @@ ONE_SECONDS, MANY_SECONDS = 8, 22
 # An application's paces, reads a second and for how many seconds; and when its disk becomes slow: in the second,
 # which it has kept for some fourteen seconds, less than a fifth of all the time.
 PACES, PACED_SECONDS, PACED_DEPTH = ((90, 60), (300, 34)), 0.003, 64
+WHOLE_SECONDS = sum(seconds for _, seconds in PACES)
 SLOW_AFTER_SECONDS, SLOW_SECONDS = 74, 0.015
 LIMIT_IOPS = 250
 FAR_IOPS = 20_000
@@ -125,8 +126,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         replays = [replay(disk, place / disk.name) for disk in (held, free)]
         for load in replays:
             stack.callback(load.stop)
-        lasts = sum(seconds for _, seconds in PACES)
-        assert replayed_trace.seconds() < lasts
+        assert replayed_trace.seconds() < WHOLE_SECONDS
         paced.paces(*PACES, depth=PACED_DEPTH)
         turn = Timer(SLOW_AFTER_SECONDS, paced.become, [SLOW_SECONDS])
         turn.start()
@@ -137,7 +137,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         loads = [disk.load(depth=depth, seconds=MANY_SECONDS) for (_, depth), disk in slow.items()]
         look_for(MANY_SECONDS + 1)
         assert all(load.wait(30) == 0 for load in loads)
-        look_for(lasts - ONE_SECONDS - MANY_SECONDS)
+        look_for(WHOLE_SECONDS - ONE_SECONDS - MANY_SECONDS)
         yield found
 
 
@@ -207,6 +207,5 @@ def test_ticks_of_five_seconds_tell_the_limited_disk_from_those_that_are_slow(wa
         for disk in (watched.held, watched.free, watched.paced, *watched.slow.values())
     }
 
-    lasts = sum(seconds for _, seconds in PACES)
-    assert len(watched.glances[watched.held, LONG]) >= 0.7 * lasts / LONG_SECONDS
+    assert len(watched.glances[watched.held, LONG]) >= 0.7 * WHOLE_SECONDS / LONG_SECONDS
     assert said == {disk: {"disk"} if disk == watched.held else set() for disk in said}

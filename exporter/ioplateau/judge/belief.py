@@ -24,10 +24,8 @@ class Belief:
         """
         if gain <= 0 and not self.seconds:
             return  # nothing is believed, and nothing speaks for it
-        step = gain * dt
-        if dt > 1.0:
-            most = 0.5 * number.FULL_SECONDS * max(0.5, abs(gain))
-            step = max(-most, min(most, step))
+        most = 0.5 * number.FULL_SECONDS * max(0.5, abs(gain))
+        step = max(-most, min(most, gain * dt))
         self.seconds = min(number.FULL_SECONDS, max(0.0, self.seconds + step))
         self.held = self.seconds >= number.ON_SECONDS or (self.held and self.seconds > 0)
 
