@@ -471,6 +471,35 @@ def test_a_rate_below_its_limit_that_was_held_while_nobody_waited_stays_the_appl
     assert judged(Judge(), *before, *slow).word is Word.THROTTLED
 
 
+@pytest.mark.parametrize("seed", [131, 132, 133, 134])
+def test_at_what_is_sold_a_rate_was_free_only_if_its_requests_were_seen_alone(seed):
+    """Several at a time, each as fast as any before, may wait or not: who knows how fast one alone is?"""
+    r = random.Random(seed)
+    sold = LIMIT._replace(value=5000.0)
+    budgets = {SDA: Budget(SDA, (DISK,), (sold,))}
+    fast = r.uniform(0.0009, 0.0011)  # below what is guessed of a disk
+
+    def stretch(seconds, share, shortest, longest):
+        return [
+            tick(share * sold.value * r.uniform(0.999, 1.0005), r.uniform(shortest, longest) * fast)
+            for _ in range(seconds)
+        ]
+
+    def words(*ticks):
+        judge = Judge()
+        said = [
+            judge.observe(100.0 + n, 1.0, budgets, {DISK: each})[SDA].word
+            for n, each in enumerate(ticks)
+        ]
+        return said[-40:]
+
+    free = stretch(30, 1.0, 1.0, 1.1)
+    slower = stretch(40, 1.0, 1.3, 1.5)
+    alone = stretch(30, r.uniform(0.05, 0.1), 1.0, 1.1)
+    assert Word.THROTTLED in words(*free, *slower)
+    assert Word.THROTTLED not in words(*alone, *free, *slower)
+
+
 @pytest.mark.parametrize("seed", [101, 102, 103, 104, 105, 106])
 def test_a_limit_that_is_bought_anew_is_found_again(seed):
     """One of three sizes after another, a quarter apart at least, while as many requests wait as before."""

@@ -179,7 +179,7 @@ class Case:
         return Signs(
             queue, level, latency, drawn.waiting, drawn.excess, drawn.came, drawn.left, elsewhere,
             hidden, doubtful, number.STEP if of_server else 0.0, drawn.busy,
-            queue > NONE and self.plateau.was_free(drawn), is_paced,
+            queue > NONE and self.plateau.was_free(drawn), is_paced, drawn.was_alone,
         )  # fmt: skip
 
     def rate_of(self, dimension: Dimension, direction: Direction) -> float:

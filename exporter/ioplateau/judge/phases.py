@@ -47,6 +47,7 @@ class Signs(NamedTuple):
     the limit that may come on top, from a server's own cache. busy: share of the block in which
     something was outstanding. was_free: as much was
     done for long while nobody waited. is_paced: one at a time is always outstanding, at a steady pace.
+    was_alone: requests were seen one at a time, so that it is known when nobody waits.
     """
 
     queue: Queue
@@ -63,6 +64,7 @@ class Signs(NamedTuple):
     busy: float = 1.0
     was_free: bool = False
     is_paced: bool = False
+    was_alone: bool = True
 
 
 class Claim:
@@ -307,18 +309,16 @@ def _locked(rate: float, value: float, signs: Signs, dt: float) -> float:
 
     A bounded number of requests behind a limit has a steady rate *and* a steady latency; a slow
     device has neither, an application at its own rate only the first, and below the limit: so a rate
-    below what is sold by more than a limiter ripples speaks against it, however steady both are. A steady rate
-    of all that is sold is the limit's, whatever latency does, unless it was there while nobody waited.
+    below what is sold by more than a limiter ripples speaks against it, however steady both are. So does one
+    that was there while nobody waited; of requests never seen one at a time it is not known whether they did.
+    Otherwise a steady rate of all that is sold is the limit's, whatever latency does.
     """
-    level, latency = signs.level, signs.latency
-    if rate < (1 - number.RIPPLE) * value:
+    if rate < (1 - number.RIPPLE) * value or (signs.was_free and signs.was_alone):
         return -0.5
-    if (
-        level is not None
-        and min(rate, level.mean) >= (1 - number.STANDING) * value
-        and signs.waiting * signs.excess >= number.QUEUE_WAITING
-        and not signs.was_free
-    ):
+    level, latency = signs.level, signs.latency
+    sold = (1 - number.STANDING) * value
+    is_sold = level is not None and min(rate, level.mean) >= sold
+    if is_sold and signs.waiting * signs.excess >= number.QUEUE_WAITING:
         return 1.0  # many wait a little, at what is sold: below it a device's ripple is as many
     if (
         level is None
@@ -332,11 +332,9 @@ def _locked(rate: float, value: float, signs: Signs, dt: float) -> float:
         # at just what is sold. The times it takes average out as the root of time.
         spread = max(level.spread, latency.spread) * sqrt(dt)
         return 1.0 if spread <= number.STANDING else 0.0
-    if latency.count > number.LEVEL_LEAST and latency.spread <= number.RIPPLE:
+    if is_sold or (latency.count > number.LEVEL_LEAST and latency.spread <= number.RIPPLE):
         return 1.0
-    if rate >= (1 - number.STANDING) * value:
-        if level.mean >= value and not signs.was_free:
-            return 1.0
-        if level.spread <= number.STANDING and signs.excess >= number.QUEUE_EXCESS:
-            return 1.0
+    is_flat = rate >= sold and level.spread <= number.STANDING
+    if is_flat and signs.excess >= number.QUEUE_EXCESS:
+        return 1.0
     return 0.5 if latency.spread <= 2 * number.RIPPLE else -0.5

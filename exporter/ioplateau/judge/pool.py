@@ -271,6 +271,11 @@ class Pool(Levels):
         return [member for member in self.moving if member.watched.queue >= STRONG]
 
     @property
+    def was_alone(self) -> bool:
+        """Whether requests of any member were seen one at a time."""
+        return any(member.watched.was_alone for member in self.moving)
+
+    @property
     def crowd(self) -> float:
         """How many equals that move by themselves make as smooth a sum: it ripples by the root of so many
         less than each. Members of one stripe are one.

@@ -137,13 +137,18 @@ class Floors:
             return None
         return exp(own[1]), sqrt(own[2])
 
+    @property
+    def was_alone(self) -> bool:
+        """Whether any class was seen one request at a time: else requests that take as long as the floor may
+        wait as well.
+        """
+        return any(each[4] >= number.LEVEL_LEAST for each in self._classes.values())
+
     def is_guess(self, floor: float) -> bool:
         """Whether a floor that was told rests on the prior: nobody saw one request at a time, and
         nothing faster.
         """
-        return floor >= min(self._priors) and not any(
-            each[4] >= number.LEVEL_LEAST for each in self._classes.values()
-        )
+        return floor >= min(self._priors) and not self.was_alone
 
     def memory(self) -> tuple[SavedFloor, ...]:
         """What must survive a restart."""
@@ -592,6 +597,11 @@ class WatchedFlow(Levels):
     is_locked = False  # only a sum has members that can move against each other
     is_ordinary = False  # that is asked of a sum only
     crowd = 1.0
+
+    @property
+    def was_alone(self) -> bool:
+        """Whether its requests were seen one at a time, so that it is known what they take without a queue."""
+        return self.floors.was_alone
 
     @property
     def is_slow(self) -> bool:
