@@ -500,6 +500,22 @@ def test_at_what_is_sold_a_rate_was_free_only_if_its_requests_were_seen_alone(se
     assert Word.THROTTLED not in words(*alone, *free, *slower)
 
 
+@pytest.mark.parametrize("seed", [141, 142, 143, 144])
+def test_a_pace_in_bytes_stays_the_applications_when_a_block_has_a_request_less(seed):
+    """Half a second with 56 requests or 58 is the same level: the bytes say so, and the blocks on average."""
+    r = random.Random(seed)
+    slow = r.uniform(0.015, 0.03)
+    budgets = {SDA: Budget(SDA, (DISK,))}
+    judge, words = Judge(), set()
+    for index in range(240):
+        requests = r.choice([56, 57, 57, 58])
+        each = tick(2 * requests, 0.001 if index < 120 else slow * r.uniform(0.9, 1.1), 0.5)
+        each = each._replace(read_bytes_per_second=465e3 * r.uniform(0.999, 1.001))
+        words.add(judge.observe(100.0 + index / 2, 0.5, budgets, {DISK: each})[SDA].word)
+
+    assert Word.THROTTLED not in words
+
+
 @pytest.mark.parametrize("seed", [101, 102, 103, 104, 105, 106])
 def test_a_limit_that_is_bought_anew_is_found_again(seed):
     """One of three sizes after another, a quarter apart at least, while as many requests wait as before."""

@@ -515,8 +515,9 @@ class Plateau:
 
     def _is_own(self, drawn: Drawn, dt: float, dimension: Dimension, value: float) -> bool:
         """Whether this level may be the application's own, on a device that became slow."""
-        rate = _rate(drawn, dimension)
-        operations = drawn.operations * value / rate if rate else drawn.operations
+        # Of all blocks: in one of them a request more or less is much where requests are few.
+        rate = drawn.level_of(dimension).mean
+        operations = drawn.level_of(IOPS).mean * value / rate if rate else drawn.operations
         if not self._is_kept(operations):
             return False
         if any(abs(operations / each - 1) <= number.SAME_LEVEL for each in self._free_levels):
