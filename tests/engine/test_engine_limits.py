@@ -110,3 +110,35 @@ def test_control_groups_that_were_left_out_are_told():
 
     assert "control groups: 71 have limits, 64 are followed" in found.notices
     assert found.sources["cgroups"].rejects == 0
+
+
+def test_a_burst_that_went_on_in_a_gap_says_nothing_of_how_much_credit_there_is():
+    told = ConfiguredLimit(disk="sda", iops=500.0, burst_iops=3500.0, burst_seconds=1800.0)
+    engine = Engine(EngineSettings(rules=Rules(limits=(told,))))
+    at = reads = waited = 0.0
+
+    def tick(iops, depth, seconds=1.0):
+        nonlocal at, reads, waited
+        at, reads, waited = at + seconds, reads + iops * seconds, waited + depth * seconds * 1000
+        line = f"8 0 sda {reads:.0f} 0 {reads * 8:.0f} {waited:.0f} 0 0 0 0 {depth}"
+        line += f" {at * 1000:.0f} {waited:.0f} 0 0 0 0 0 0\n"
+        return engine.observe(
+            Snapshot(
+                mono=at, mono_end=at, wall=1e9 + at, static=STATIC, texts={DISKSTATS: line.encode()}
+            )
+        )
+
+    # Idle until it is full for certain, a burst of two minutes, 40 minutes nobody saw, then no credit is left.
+    for seconds in [2.0] * 5500:
+        tick(0, 0, seconds)
+    for _ in range(120):
+        tick(3500, 16)
+    before = tick(3500, 16).budgets[SDA].limits[0].credit_ratio
+    tick(3500, 16, 2400.0)
+    for _ in range(60):
+        state = tick(500, 64)
+
+    assert before == pytest.approx(1 - 122 * 3000 / 5_400_000, abs=0.01)
+    assert state.budgets[SDA].limits[0].credit_ratio == 0
+    assert "set to empty" in " ".join(state.notices)
+    assert "it holds" not in " ".join(state.notices)

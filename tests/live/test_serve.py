@@ -46,13 +46,26 @@ def test_a_restart_keeps_what_was_counted(tmp_path):
 
 
 def test_sighup_takes_a_new_configuration(daemon, tmp_path):
-    (tmp_path / "ioplateau.toml").write_text(LIMIT.format(disk="*", iops=777))
+    sampling = "[sampling]\ninterval_seconds = 0.1\n"  # of which each tick of ours would be a gap
+    (tmp_path / "ioplateau.toml").write_text(LIMIT.format(disk="*", iops=777) + sampling)
     daemon.process.send_signal(signal.SIGHUP)
-    daemon.wait_until(
+    now = daemon.wait_until(
         lambda found: 777 in found.values("ioplateau_budget_limit_operations_per_second"), 20
     )
+    ticks = now.value("ioplateau_tick_seconds_count")
+    daemon.wait_until(
+        lambda found: (
+            found.value("ioplateau_tick_seconds_count") >= ticks + 3
+            and found.values("ioplateau_disk_operations_per_second")
+        ),
+        20,
+    )
 
-    assert "configuration reloaded" in daemon.log.read_text()
+    log = daemon.log.read_text()
+    assert "configuration reloaded" in log
+    assert "some settings change with a restart only" in log
+    assert "sampling.interval_seconds" in log
+    assert daemon.scrape().value("ioplateau_sampling_interval_seconds") == 1.0
 
 
 def test_a_bad_configuration_is_reported_and_the_old_one_stays(daemon, tmp_path):

@@ -80,3 +80,18 @@ def test_silence_is_said_once(caplog):
     assert [record.message for record in caplog.records].count(
         "configuration does not answer, the old one stays until it does"
     ) == 1
+
+
+def test_what_changes_with_a_restart_only_stays_as_it_was_and_is_named():
+    before = ServeSettings(EngineSettings(interval_seconds=5.0), state_directory="/var/lib/a")
+    wanted = ServeSettings(
+        EngineSettings(interval_seconds=1.0, asks_cloud=False),
+        state_directory="/var/lib/b",
+        refresh_seconds=60.0,
+    )
+    taken, waits = wanted.after(before)
+
+    assert waits == ("sampling.interval_seconds", "state.directory")
+    assert (taken.engine.interval_seconds, taken.state_directory) == (5.0, "/var/lib/a")
+    assert (taken.engine.asks_cloud, taken.refresh_seconds) == (False, 60.0)
+    assert taken.after(taken) == (taken, ())

@@ -114,6 +114,7 @@ class Accounts:
         self._paces: dict[Place, WindowMean] = {}
         self._words: dict[Place, str] = {}  # the last correction of each bucket
         self._clock = FlowClock()
+        self._passed = 0.0  # seconds since the tick before
         self._budgets: Mapping[BudgetKey, Budget] = {}
         self._restored: set[BudgetKey] = set()  # of the last run, not seen in this one
 
@@ -135,9 +136,12 @@ class Accounts:
             f"credit of {key[0].kind} {key[0].name}: {words}" for key, words in self._words.items()
         )
 
-    def tick(self, elapsed: float | None, held: Iterable[Verdict]) -> None:
-        """Count this tick for every flow that suffers."""
+    def tick(self, elapsed: float | None, held: Iterable[Verdict], passed: float) -> None:
+        """Count this tick for every flow that suffers. passed: seconds since the tick before, also where
+        `elapsed` tells none: in a gap, or while the machine slept.
+        """
         self._clock.observe(elapsed, held)
+        self._passed = passed
 
     def keep_only(self, budgets: Mapping[BudgetKey, Budget]) -> None:
         """Close the books of budgets that are no more.
@@ -159,6 +163,18 @@ class Accounts:
         _drop_oldest(
             self._clock.seconds, lambda key: key[1] not in budgets or key[0] not in members
         )
+
+    def forget(self, flows: Collection[FlowKey]) -> None:
+        """Another disk or server stands under each of these names: what was observed of it goes, and what was
+        counted stays, as long as the name does.
+        """
+        names = {flow.name for flow in flows}
+        observed: tuple[dict[Place, Any], ...] = (self._buckets, self._paces, self._words)
+        for book in observed:
+            for place in [place for place in book if place[0].name in names]:
+                del book[place]
+        for key in [key for key in self._learned if key.name in names]:
+            del self._learned[key]
 
     def _is_kept(self, key: BudgetKey) -> bool:
         return key in self._budgets or key in self._restored
@@ -253,6 +269,8 @@ class Accounts:
             bucket, words = observe(bucket, rate, elapsed, is_held=throttled)
             if words:
                 self._words[place] = words
+        else:
+            bucket = away(bucket, self._passed)  # what was done then, nobody saw
         self._buckets[place] = bucket
         return bucket
 

@@ -182,6 +182,12 @@ class Disks(Follower):
         }
         return found | {name: self.devices.get(name) for name in self.names}
 
+    def marks(self) -> dict[FlowKey, str]:
+        """What tells the disk under each name from another."""
+        return {
+            flow.key: sysblock.lasting_mark(self.devices.get(flow.name)) for flow in self._flows
+        }
+
     def states(self) -> Mapping[str, DiskState]:
         """As of now, made when somebody asks."""
         names, read = self._shown, timed(self._shown.values())

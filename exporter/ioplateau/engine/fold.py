@@ -12,6 +12,7 @@ from ioplateau import saved
 from ioplateau.engine import accounts, surroundings
 from ioplateau.engine.accounts import Accounts, SavedAccounts
 from ioplateau.engine.consumers import Devices, DevicesOf, devices_of_disk, devices_of_mount
+from ioplateau.engine.marks import Marks, SavedMark
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.engine.sources import SOURCES, Followed, Followers
 from ioplateau.judge.flows import FlowTick
@@ -38,6 +39,7 @@ class SavedEngine(NamedTuple):
 
     judge: SavedJudge
     accounts: SavedAccounts
+    marks: tuple[SavedMark, ...] = ()
 
 
 class Engine:
@@ -61,6 +63,7 @@ class Engine:
         self._last_sold = topology.NOTHING_SOLD
         self._sold_by: tuple[object, ...] = ()
         self._accounts = Accounts()
+        self._marks = Marks()
         self._shown: Mapping[BudgetKey, Budget] = {}  # all but those of hidden disks
         self._limited: list[BudgetKey] = []  # those of them that have a known limit
         self._shown_of: tuple[object, object] = (None, None)  # budgets, and disks that are hidden
@@ -73,7 +76,8 @@ class Engine:
 
     def observe(self, snapshot: Snapshot) -> State:
         """One tick: the snapshot's text, held against what came before."""
-        elapsed = self._elapsed(snapshot)
+        passed = self._passed(snapshot)
+        elapsed = self._elapsed(snapshot, passed)
         flows = self._measure(snapshot, gap=elapsed is None)
         budgets = self._layout(snapshot).budgets
         witness = self._witnesses.witness(
@@ -83,22 +87,28 @@ class Engine:
         )
         verdicts = self._judge.observe(snapshot.mono, elapsed, budgets, flows, witness)
         self._last, self._ticks = snapshot, self._ticks + 1
-        return self._state(snapshot, elapsed, flows, verdicts)
+        held = [verdict for verdict in verdicts.values() if verdict.word in HELD]
+        self._accounts.tick(elapsed, held, passed)
+        return self._state(snapshot, elapsed, flows, verdicts, held)
 
-    def _elapsed(self, snapshot: Snapshot) -> float | None:
+    def _passed(self, snapshot: Snapshot) -> float:
+        """Seconds since the last tick, a suspend included; 0 at the first."""
+        last = self._last
+        if last is None:
+            return 0.0
+        if snapshot.boot is not None and last.boot is not None:
+            # CLOCK_BOOTTIME goes on through a suspend, CLOCK_MONOTONIC does not.
+            return max(snapshot.boot - last.boot, 0.0)
+        return max(snapshot.mono - last.mono, 0.0)
+
+    def _elapsed(self, snapshot: Snapshot, passed: float) -> float | None:
+        """Seconds since the last tick, of which `passed` went by with a suspend; None: a gap, or the first."""
         last = self._last
         if last is None:
             return None
         elapsed = snapshot.mono - last.mono
-        nominal = self._settings.interval_seconds
-        if not 0 < elapsed <= GAP_INTERVALS * nominal:
-            return None
-        if snapshot.boot is not None and last.boot is not None:
-            # CLOCK_BOOTTIME goes on through a suspend, CLOCK_MONOTONIC does not.
-            asleep = (snapshot.boot - last.boot) - elapsed
-            if asleep > GAP_INTERVALS * nominal:
-                return None
-        return elapsed
+        longest = GAP_INTERVALS * self._settings.interval_seconds
+        return elapsed if 0 < elapsed <= longest and passed - elapsed <= longest else None
 
     def _measure(self, snapshot: Snapshot, *, gap: bool) -> dict[FlowKey, FlowTick | None]:
         """What every flow did since the last tick, source by source."""
@@ -144,8 +154,16 @@ class Engine:
                 self._sold(static),
                 self._groups.flows,
             )
+            self._forget_others()
             self._accounts.keep_only(self._topology.budgets)
         return self._topology
+
+    def _forget_others(self) -> None:
+        """What was learned of a disk or a volume is not held against the one that stands under its name now."""
+        others = self._marks.look({**self._disks.marks(), **self._nfs.marks()})
+        if others:
+            self._judge.forget(others)
+            self._accounts.forget(others)
 
     def _sold(self, static: Static) -> Sold:
         """What this machine was sold with, as far as its cloud and the configuration tell.
@@ -169,11 +187,10 @@ class Engine:
         elapsed: float | None,
         flows: Mapping[FlowKey, FlowTick | None],
         verdicts: Mapping[BudgetKey, Verdict],
+        held: Sequence[Verdict],
     ) -> State:
         layout = self._topology
         assert layout is not None  # observe() asked for it
-        held = [verdict for verdict in verdicts.values() if verdict.word in HELD]
-        self._accounts.tick(elapsed, held)
         hidden = self._disks.hidden
         budgets = self._budget_states(snapshot.mono, elapsed, flows, verdicts, held)
         return State(
@@ -262,7 +279,7 @@ class Engine:
     def memory(self) -> dict[str, Any]:
         """JSON values of all that must survive a restart."""
         found: dict[str, Any] = saved.write(
-            SavedEngine(self._judge.memory(), self._accounts.memory())
+            SavedEngine(self._judge.memory(), self._accounts.memory(), self._marks.memory())
         )
         return found
 
@@ -273,6 +290,7 @@ class Engine:
         found = understood(memory)
         self._judge.restore(found.judge)
         self._accounts.restore(found.accounts, away_seconds)
+        self._marks.restore(found.marks)
 
 
 def understood(memory: Mapping[str, Any]) -> SavedEngine:

@@ -204,6 +204,13 @@ class Nfs(Follower):
         self._is_redrawn = self._is_redrawn or bool(parted)
         return bool(parted)
 
+    def marks(self) -> dict[FlowKey, str]:
+        """What is mounted under each name, as "server:/path"."""
+        return {
+            each.flow: f"device:{each.device}" if each.device else ""
+            for each in self._now.superblocks.values()
+        }
+
     def flows(self, slot_limit: int | None) -> list[NfsFlow]:
         by_key: dict[str, NfsClient] = {
             label: client for client in self._now.clients.values() for label in client.mounts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.blame import (
@@ -26,7 +26,7 @@ from ioplateau.judge.memory import SavedPart
 from ioplateau.judge.phases import Claim
 from ioplateau.judge.pool import Member, Pool
 from ioplateau.judge.providers import instance_exceeded, volume_exceeded
-from ioplateau.judge.restart import SavedCases, saved_part
+from ioplateau.judge.restart import SavedCases, names_of, saved_part
 from ioplateau.judge.rulings import Ruling
 from ioplateau.judge.signals import STRONG, WatchedFlow
 from ioplateau.judge.window import IOPS, THROUGHPUT
@@ -425,6 +425,12 @@ class DiskJudge:
     def restore(self, saved: SavedPart) -> None:
         """Saved memories, taken up as their disks appear."""
         self._saved = SavedCases(saved)
+
+    def forget(self, flows: Collection[FlowKey]) -> None:
+        """Other disks stand under these names now; before the budgets of that are taken."""
+        for flow in flows:
+            self._watched_flows.pop(flow, None)
+        self._saved.forget(names_of(flows))
 
 
 def _if_waiting(held: BudgetKey | None, case: Case) -> BudgetKey | None:

@@ -7,7 +7,7 @@ budget back, what speaks for it and against it, and which of it is said: hypothe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from ioplateau.judge.disks import DiskJudge
@@ -84,6 +84,11 @@ class Judge:
     def memory(self) -> SavedJudge:
         """All that must survive a restart."""
         return SavedJudge(self._disks.memory(), self._mounts.memory())
+
+    def forget(self, flows: Collection[FlowKey]) -> None:
+        """Another disk or server stands under each of these names from the next tick on."""
+        self._disks.forget(flows)
+        self._mounts.forget(flows)
 
     def restore(self, saved: SavedJudge) -> None:
         """Take up a saved memory."""

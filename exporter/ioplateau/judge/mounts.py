@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.blame import (
@@ -16,7 +16,7 @@ from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.hypotheses import Hypotheses, conclude
 from ioplateau.judge.memory import SavedPart
 from ioplateau.judge.providers import allowance_exceeded
-from ioplateau.judge.restart import SavedCases, saved_part
+from ioplateau.judge.restart import SavedCases, names_of, saved_part
 from ioplateau.judge.rulings import Ruling, quiet
 from ioplateau.judge.signals import NONE, STRONG, WatchedFlow
 from ioplateau.judge.window import Recent, level, regime
@@ -428,6 +428,13 @@ class MountJudge:
     def restore(self, saved: SavedPart) -> None:
         """Saved memories, taken up as their mounts appear."""
         self._saved = SavedCases(saved)
+
+    def forget(self, flows: Collection[FlowKey]) -> None:
+        """Others are mounted under these names now; before the budgets of that are taken."""
+        for flow in flows:
+            self._watched_flows.pop(flow, None)
+            self._usual.pop(flow, None)
+        self._saved.forget(names_of(flows))
 
 
 def _on_wire(client: ClientWitness | None, tick: FlowTick, lost: int) -> int | None:

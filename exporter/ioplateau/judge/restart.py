@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ioplateau.judge.case import Case
 from ioplateau.judge.memory import SavedPart
@@ -25,6 +25,14 @@ class SavedCases:
             watched.restore(saved, at)
         return watched
 
+    def forget(self, names: Collection[str]) -> None:
+        """What was saved of these flows, "kind:name", and of the budgets named like them, is another's."""
+        bare = {name.partition(":")[2] for name in names}
+        for flow in names:
+            self._watched_flows.pop(flow, None)
+        for case in [each for each in self._cases if each.partition(":")[2] in bare]:
+            del self._cases[case]
+
     def to_case(self, key: BudgetKey, case: Case, at: float) -> Case:
         saved = self._cases.pop(_name(key), None)
         if saved is not None:
@@ -38,6 +46,11 @@ def saved_part(cases: Iterable[Case], watched_flows: Mapping[FlowKey, WatchedFlo
         {_name(case.budget.key): case.memory() for case in cases},
         {_name(flow): watched.memory() for flow, watched in watched_flows.items()},
     )
+
+
+def names_of(flows: Iterable[FlowKey]) -> set[str]:
+    """As they are saved."""
+    return set(map(_name, flows))
 
 
 def _name(key: BudgetKey | FlowKey) -> str:

@@ -276,6 +276,18 @@ def identity(device: BlockDevice) -> str:
     return " ".join(f"{name}={mark}" for name, mark in marks.items() if mark is not None)
 
 
+def lasting_mark(device: BlockDevice | None) -> str:
+    """What tells a disk from others over a restart of the machine, as "what:value"; "": nothing does. Names,
+    numbers and places on a bus are given anew at each boot, and a disk may be grown in place.
+    """
+    if device is None:
+        return ""
+    marks = {"wwid": device.wwid, "serial": device.serial, "mapper": device.mapper_name}
+    return next((f"{what}:{mark}" for what, mark in marks.items() if mark), "") or (
+        "" if device.size_bytes is None else f"size:{device.size_bytes}"
+    )
+
+
 def is_swapped(before: BlockDevice, after: BlockDevice) -> bool:
     """Whether two looks at one name saw two disks: of what both times was told, something
     differs. What is told late, or for once not, says nothing.

@@ -203,25 +203,23 @@ class Daemon:
             for line in str(fresh).splitlines():
                 event(LOG, logging.ERROR, "configuration not taken, the old one stays", why=line)
         else:
-            if (fresh.web, fresh.paths, fresh.engine.interval_seconds) != (
-                self._settings.web,
-                self._settings.paths,
-                self._settings.engine.interval_seconds,
-            ):
+            taken, waits = fresh.after(self._settings)
+            if waits:
                 event(
                     LOG,
                     logging.WARNING,
-                    "addresses, paths and the interval change with a restart only",
+                    "some settings change with a restart only",
+                    settings=",".join(waits),
                 )
             self._loop.understand()  # by the settings that were in force
-            self._settings = fresh
-            logs.setup(fresh.log)
-            self._background.configure(fresh)
+            self._settings = taken
+            logs.setup(taken.log)
+            self._background.configure(taken)
             # The old rows hold until the directory has been read again.
-            self._engine.configure(fresh.engine._replace(catalogue=self._catalogue))
-            self._own.begin(fresh.catalogue_directory)
+            self._engine.configure(taken.engine._replace(catalogue=self._catalogue))
+            self._own.begin(taken.catalogue_directory)
             event(
-                LOG, logging.INFO, "configuration reloaded", limits=len(fresh.engine.rules.limits)
+                LOG, logging.INFO, "configuration reloaded", limits=len(taken.engine.rules.limits)
             )
             self._history.note(What.CONFIGURATION, "configuration reloaded", self._clock.wall())
         self._systemd.ready()

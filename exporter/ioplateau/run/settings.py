@@ -48,3 +48,29 @@ class ServeSettings(NamedTuple):
     volumes: VolumeQuestions = VolumeQuestions()
     catalogue_directory: str | None = None  # a user's own rows
     log: LogSettings = LogSettings()
+
+    def after(self, before: ServeSettings) -> tuple[ServeSettings, tuple[str, ...]]:
+        """These settings as they can be taken while the daemon runs, which has run by those before, and
+        the names of what changes with a restart only, where that differs: it stays as it was.
+        """
+        mine, old = self.engine, before.engine
+        kept = {
+            "web": (self.web, before.web),
+            "path": (self.paths, before.paths),
+            "sampling.interval_seconds": (mine.interval_seconds, old.interval_seconds),
+            "sampling.rate_window_seconds": (mine.rate_window_seconds, old.rate_window_seconds),
+            "nfs.per_connection": (self.per_connection, before.per_connection),
+            "nfs.ports": (self.nfs_ports, before.nfs_ports),
+            "state.directory": (self.state_directory, before.state_directory),
+        }
+        taken = self._replace(
+            engine=mine._replace(
+                interval_seconds=old.interval_seconds, rate_window_seconds=old.rate_window_seconds
+            ),
+            web=before.web,
+            paths=before.paths,
+            per_connection=before.per_connection,
+            nfs_ports=before.nfs_ports,
+            state_directory=before.state_directory,
+        )
+        return taken, tuple([name for name, (now, then) in kept.items() if now != then])
