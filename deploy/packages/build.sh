@@ -63,7 +63,7 @@ stage() { # wheel tag, directory
     install -m 755 deploy/packages/ioplateau.sh "$2/ioplateau"
     install -m 644 deploy/systemd/ioplateau.{service,socket} deploy/packages/ioplateau.default LICENSE "$2/"
     install -m 644 deploy/packages/ioplateau.{1,bash} "$2/"
-    install -m 644 deploy/systemd/{ebs,tls}.conf "$2/share/"
+    install -m 644 deploy/systemd/{ebs,processes,tls}.conf "$2/share/"
     install -m 644 docs/ioplateau.example.toml "$2/ioplateau.toml"
     same_times "$2"
 }

@@ -13,6 +13,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
@@ -62,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return CUT_OFF
     except OSError as error:
         print(f"ioplateau: {_sentence(error)}", file=sys.stderr)
+        with suppress(OSError):  # what could not be written is not tried again at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return WRONG
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -226,7 +229,7 @@ def _report_flags(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--to", dest="ended", metavar="TIME", help="likewise")
     command.add_argument(
-        "--minutes", type=_seconds, metavar="N", help="look live for so long instead"
+        "--minutes", type=_minutes, metavar="N", help="look live for so long instead"
     )
     command.add_argument(
         "--format",
@@ -283,11 +286,26 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _minutes(text: str) -> float:
+    """How long; argparse tells what is wrong with it."""
+    try:
+        return _seconds(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(f"{text!r}, want minutes above 0, like 5") from None
+
+
 def _url(text: str) -> str:
     """Of a web server; argparse tells what is wrong with it."""
-    scheme, _, host = text.partition("://")
-    if scheme not in {"http", "https"} or not host.strip("/"):
-        raise argparse.ArgumentTypeError(f"{text!r}, want a URL like http://db-01:10049")
+    from urllib.parse import urlsplit
+
+    wrong = argparse.ArgumentTypeError(f"{text!r}, want a URL like http://db-01:10049")
+    try:
+        parts = urlsplit(text)
+        is_fine = parts.port != 0 and parts.scheme in {"http", "https"}  # the port: if it is none
+    except ValueError:
+        raise wrong from None
+    if not is_fine or not parts.hostname or re.search(r"[^!-~]", parts.netloc):
+        raise wrong
     return text
 
 
@@ -520,7 +538,11 @@ def _report(options: argparse.Namespace, settings: Settings) -> int:
 
     wanted = _serve_settings(settings)
     try:
-        span = report.span(options.since, options.began, options.ended, SystemClock().wall())
+        _one_source(options)
+        now = SystemClock().wall()
+        if options.recording is not None and options.since is not None:
+            now = report.end_of(options.recording)
+        span = report.span(options.since, options.began, options.ended, now)
         if options.recording is not None:
             samples, source = report.of_recording(options.recording, wanted, span)
         elif options.minutes is not None:
@@ -543,6 +565,22 @@ def _report(options: argparse.Namespace, settings: Settings) -> int:
     else:
         options.output.write_text(words, encoding="utf-8")
     return GOOD
+
+
+def _one_source(options: argparse.Namespace) -> None:
+    """Raises ReportError where flags ask for different things at once."""
+    from ioplateau.run.report import ReportError
+
+    sources = {
+        "a RECORDING": options.recording is not None,
+        "--url": options.url is not None,
+        "--minutes": options.minutes is not None,
+    }
+    given = [name for name, is_given in sources.items() if is_given]
+    if given[1:]:
+        raise ReportError(f"{' and '.join(given)} are different sources: give one of them")
+    if options.minutes is not None and (options.since or options.began or options.ended):
+        raise ReportError("--minutes looks from now on: --since, --from and --to do not go with it")
 
 
 def _ends_with_a_signal(loop: Loop) -> None:

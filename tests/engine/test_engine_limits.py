@@ -142,3 +142,21 @@ def test_a_burst_that_went_on_in_a_gap_says_nothing_of_how_much_credit_there_is(
     assert state.budgets[SDA].limits[0].credit_ratio == 0
     assert "set to empty" in " ".join(state.notices)
     assert "it holds" not in " ".join(state.notices)
+
+
+def test_a_group_whose_counters_could_not_be_read_for_once_has_no_rate_then():
+    engine = Engine()
+    group = FlowKey("cgroup", "/batch")
+    rates = []
+    for second in range(1, 16):
+        files = {"io.max": "8:0 rbps=max wbps=max riops=500 wiops=max\n"}
+        if second != 10:
+            done = 10**9 + 100 * second
+            files["io.stat"] = (
+                f"8:0 rbytes={4096 * done} wbytes=0 rios={done} wios=0 dbytes=0 dios=0\n"
+            )
+        said = snapshot(second)._replace(blobs={"cgroups": [{"path": "/batch", "files": files}]})
+        rate = engine.observe(said).flows[group]
+        rates.append(rate and rate.read_operations_per_second)
+
+    assert rates == [None] + [100.0] * 8 + [None, None] + [100.0] * 4

@@ -298,3 +298,19 @@ def test_many_that_ask_and_one_that_takes_while_ticks_come_lose_nothing():
     ended = [episode for part in parts for episode in part.ended]
     assert len(ended) == TICKS // 40
     assert [episode.ended - episode.began for episode in ended] == [15.0] * len(ended)
+
+
+@pytest.mark.parametrize("stopped", [2, 5, 8, 10])
+def test_what_goes_on_over_a_restart_within_ten_seconds_is_one_episode(stopped):
+    """The last ten seconds of a clean stop are not over, and say nothing of what comes."""
+    before = after(30 + stopped, word=Word.THROTTLED)
+    part = before.take(is_last=True)
+
+    history = History()
+    history.restore([part])
+    for second in range(31 + stopped, 60 + stopped):
+        history.observe(tick(second, word=Word.THROTTLED))
+
+    (episode,) = history.episodes()
+    assert episode.ended is None
+    assert episode.began == before.open_episodes()[0].began

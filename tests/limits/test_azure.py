@@ -640,3 +640,32 @@ def test_an_unknown_vm_size_is_named_and_leaves_the_disks_their_limits():
     assert sold.lanes == {}
     assert figures(sold.disks["sdc"].limits)[IOPS] == 5000
     assert "VM size 'Standard_X1' is in no table" in sold.reasons[0]
+
+
+def test_a_throttle_of_nothing_is_none_that_was_provisioned():
+    disk = data_disk("0", opsPerSecondThrottle="0", bytesPerSecondThrottle="0")
+    found = identify(azure_answer(disk), sdc=scsi(SCSI1, 0)).disks["sdc"]
+
+    assert (found.iops, found.bytes_per_second) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("fact", "expected"),
+    [
+        (
+            VolumeFact(service="azure_files", service_level="v2", quota_gib=262_144),
+            {IOPS: 102_400, BYTES: 10_340 * MIB},
+        ),
+        (VolumeFact(service="azure_files", iops=5000), {IOPS: 5000}),
+        (VolumeFact(service="azure_files", bytes_per_second=300 * MIB), {BYTES: 300 * MIB}),
+    ],
+)
+def test_a_share_is_sold_no_more_than_the_most_and_stated_figures_need_no_quota(fact, expected):
+    limits, reasons = volumes.volume_limits(fact, CATALOGUE)
+
+    assert figures(limits) == expected
+    assert reasons == ()
+    is_stated = fact.quota_gib is None
+    assert {limit.origin for limit in limits} == {
+        Origin.CONFIGURED if is_stated else Origin.CATALOGUE
+    }

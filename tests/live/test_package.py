@@ -206,3 +206,12 @@ def test_the_service_of_the_package_is_the_one_in_the_repository(tmp_path):
     for unit in ("ioplateau.service", "ioplateau.socket"):
         packed = (tmp_path / "usr/lib/systemd/system" / unit).read_text()
         assert packed == (PROJECT / "deploy/systemd" / unit).read_text()
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_deb_has_every_drop_in_of_the_service(architecture):
+    drop_ins = {file.name for file in (PROJECT / "deploy" / "systemd").glob("*.conf")}
+    there = {Path(path).name for path in files_of_deb(architecture) if "/share/ioplateau/" in path}
+
+    assert drop_ins
+    assert drop_ins <= there

@@ -201,3 +201,55 @@ def test_every_recording_that_is_kept_replays(machine):
     assert done.returncode == 0
     assert done.stderr == ""
     assert all(json.loads(line)["budgets"] for line in done.stdout.splitlines()[1:])
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://[::1", "http://a b:1", "http://localhost:abc", "http://localhost:99999", "ftp://a"],
+)
+def test_what_is_no_url_of_a_daemon_is_a_sentence(url):
+    done = run("top", "-b", "-n1", "--url", url)
+
+    assert done.returncode == 2
+    assert "want a URL like http://db-01:10049" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--minutes", "1", "--url", "http://a"], "--url and --minutes are different sources"),
+        ([MACHINE, "--minutes", "1"], "a RECORDING and --minutes are different sources"),
+        (["--minutes", "1", "--since", "1h"], "--minutes looks from now on"),
+        (["-", "--since", "1h"], "say --from"),
+    ],
+)
+def test_a_report_that_is_asked_for_different_things_at_once_says_so(words, told):
+    done = run("report", *map(str, words))
+
+    assert done.returncode == 2
+    assert told in done.stderr
+
+
+def test_minutes_that_are_none_are_told_in_minutes():
+    assert "'0', want minutes above 0" in run("report", "--minutes", "0").stderr
+
+
+def test_since_counts_back_from_the_end_of_a_recording():
+    whole, last = (
+        json.loads(run("report", str(MACHINE), "--format", "json", *words).stdout)
+        for words in ([], ["--since", "30s"])
+    )
+
+    assert last["ended"] == whole["ended"]
+    assert 28 <= last["ended"] - last["began"] <= 30
+
+
+def test_doctor_says_what_the_daemon_would_not_take(tmp_path):
+    web = tmp_path / "web.yml"
+    web.write_text("nonsense: 1\n")
+    done = run("doctor", "--web.config.file", str(web), "--state.directory", str(tmp_path / "none"))
+
+    assert done.returncode == 1
+    assert "nonsense" in done.stdout
+    assert "none: there is no such directory" in done.stdout

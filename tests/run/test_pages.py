@@ -3,9 +3,11 @@
 import re
 
 import states
+from ioplateau.config.table import OWN_PATHS
 from ioplateau.history import History
 from ioplateau.limits.tables import EMPTY_CATALOGUE
 from ioplateau.measure.pressure import Pressure
+from ioplateau.run.api import Api
 from ioplateau.run.pages import WAITING_TICKS, Pages
 from ioplateau.web.http1 import Request
 
@@ -36,3 +38,12 @@ def test_the_share_of_the_time_that_tasks_wait_is_of_the_last_seconds():
     assert alone is None
     assert begun == "25 %"
     assert told(pages) == "50 %"
+
+
+def test_metrics_are_not_told_to_stand_where_the_daemon_serves_something_else():
+    pages = Pages(History(), lambda: None, EMPTY_CATALOGUE, 0.0, ())
+    api = Api(History(), lambda: None, 0.0, lambda: 0.0, EMPTY_CATALOGUE)
+    served = {*pages.routes(), *api.routes(), "/-/healthy", "/-/ready"} - {"/"}
+
+    assert [path for path in served if not path.startswith(OWN_PATHS)] == []
+    assert not "/metrics".startswith(OWN_PATHS)

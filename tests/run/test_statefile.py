@@ -211,3 +211,18 @@ def test_numbers_that_are_none_are_not_written_and_cost_no_tick(tmp_path, caplog
 
     assert "state cannot be kept" in caplog.text
     assert json.loads((tmp_path / "state.json").read_text())["memory"] == {"a": 1}
+
+
+def test_a_second_daemon_with_the_same_state_directory_is_told(tmp_path, caplog):
+    def restored(directory):
+        file = StateFile(directory)
+        file.restore({}.__setitem__, 0.0)
+        return file
+
+    other = tmp_path / "other"
+    other.mkdir()
+    kept = [restored(tmp_path), restored(other)]
+    assert "another daemon" not in caplog.text
+
+    kept.append(restored(tmp_path))
+    assert "another daemon keeps its state in this directory" in caplog.text

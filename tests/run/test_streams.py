@@ -33,3 +33,10 @@ def test_without_any_of_them_no_file_of_ours_gets_their_numbers():
     done = shell(f'{sys.executable} -c "{look}; os._exit(file.fileno())" <&- >&- 2>&-')
 
     assert done.returncode >= 3
+
+
+def test_output_that_cannot_be_written_is_no_second_error_at_the_end():
+    done = shell(f"{WHAT_IF} >&-")
+
+    assert done.returncode == 2
+    assert "Exception ignored" not in done.stderr

@@ -90,7 +90,7 @@ def _tick(before: _GroupReading, now: _GroupReading) -> FlowTick | None:
         new.read_bytes - old.read_bytes,
         new.write_bytes - old.write_bytes,
     )
-    if elapsed <= 0 or min(growth) < 0:
+    if elapsed <= 0 or min(growth) < 0 or not (old.is_counted and new.is_counted):
         return None
     reads, writes, read_bytes, write_bytes = (value / elapsed for value in growth)
     return FlowTick(elapsed, reads, writes, read_bytes, write_bytes)

@@ -139,7 +139,8 @@ class History:
         seen = 0.0
         if last is not None:
             fine = [block for block in last.blocks if block.step_seconds == 1]
-            seen = float(max(block.start + len(block.seen) for block in fine))
+            # The last ten seconds of a clean stop are not over yet.
+            seen = float(max(block.start + block.seen.rfind(1) + 1 for block in fine))
             for episode in last.unfinished.values():
                 known.setdefault((episode.key, episode.began), episode)
         self._episodes.restore(sorted(known.values(), key=lambda each: each.began), seen)

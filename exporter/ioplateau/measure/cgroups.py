@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 V2_ROOTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
 V1_ROOT = "/sys/fs/cgroup/blkio"
 V1_LIMITS = ("read_iops", "write_iops", "read_bps", "write_bps")
+V1_COUNTS = ("blkio.throttle.io_serviced", "blkio.throttle.io_service_bytes")
 MOST_GROUPS = 5000  # a runaway hierarchy costs itself, not the daemon
 MOST_LIMITED = 64
 _DEVICE = re.compile(r"(\d+):(\d+)")
@@ -43,6 +44,7 @@ class GroupCounters(NamedTuple):
     read_bytes: int
     write_bytes: int
     pressure_microseconds: int | None  # "some": tasks of the group waited for I/O
+    is_counted: bool = True  # else the counters could not be read, and say nothing
 
 
 class Limited(NamedTuple):
@@ -114,9 +116,10 @@ def read(host: Host, found: Limited) -> list[dict[str, Any]]:
     """What those groups say now, as JSON values. A group that is gone is left out."""
     groups: list[dict[str, Any]] = [{"notice": notice} for notice in found.notices]
     for place in found.places:
-        kept = {name: text for name in _names(place) if (text := _kept(host, f"{place}/{name}"))}
+        texts = {name: _kept(host, f"{place}/{name}") for name in _names(place)}
+        kept = {name: text for name, text in texts.items() if text is not None}
         root = next(r for r in (V1_ROOT, *reversed(V2_ROOTS)) if place.startswith(r))
-        if kept:
+        if any(kept.values()):
             groups.append({"path": place.removeprefix(root) or "/", "files": kept})
     return groups
 
@@ -130,7 +133,7 @@ def _names(place: str) -> tuple[str, ...]:
     return _V1_FILES if place.startswith(V1_ROOT) else _V2_FILES
 
 
-def _kept(host: Host, path: str) -> str:
+def _kept(host: Host, path: str) -> str | None:
     try:
         try:
             raw = host.read(path)
@@ -142,14 +145,13 @@ def _kept(host: Host, path: str) -> str:
             # https://github.com/torvalds/linux/blob/v6.1/fs/kernfs/dir.c
             raw = host.read(path)
     except OSError:
-        return ""
+        return None
     return raw.decode("utf-8", "replace")
 
 
 _V1_FILES = (
     *(f"blkio.throttle.{name}_device" for name in V1_LIMITS),
-    "blkio.throttle.io_serviced",
-    "blkio.throttle.io_service_bytes",
+    *V1_COUNTS,
 )
 _V2_FILES = ("io.max", "io.stat", "io.pressure")
 
@@ -200,6 +202,7 @@ def _v2(path: str, files: Mapping[str, str]) -> Iterable[GroupCounters]:
             said.get("rbytes", 0),
             said.get("wbytes", 0),
             int(waited[1]) if waited else None,
+            is_counted="io.stat" in files,
         )
 
 
@@ -218,8 +221,7 @@ def keyed(text: str) -> Iterable[tuple[tuple[int, int], dict[str, int]]]:
 
 def _v1(path: str, files: Mapping[str, str]) -> Iterable[GroupCounters]:
     limits = {name: _listed(files.get(f"blkio.throttle.{name}_device", "")) for name in V1_LIMITS}
-    operations = served(files.get("blkio.throttle.io_serviced", ""))
-    moved = served(files.get("blkio.throttle.io_service_bytes", ""))
+    operations, moved = (served(files.get(name, "")) for name in V1_COUNTS)
     for device in sorted({device for listed in limits.values() for device in listed}):
         yield GroupCounters(
             path,
@@ -233,6 +235,7 @@ def _v1(path: str, files: Mapping[str, str]) -> Iterable[GroupCounters]:
             moved.get((device, "Read"), 0),
             moved.get((device, "Write"), 0),
             None,
+            is_counted=all(name in files for name in V1_COUNTS),
         )
 
 

@@ -23,7 +23,7 @@ from ioplateau.measure.snapshot import (
     Snapshot,
 )
 from ioplateau.run.machine import Machine
-from ioplateau.run.settings import PathSettings
+from ioplateau.run.settings import PathSettings, ServeSettings
 from ioplateau.state import State
 from ioplateau.tell import blindness, plain
 
@@ -78,12 +78,39 @@ def look(machine: Machine, apart_seconds: float = 0.5) -> tuple[Finding, ...]:
         failed={**first.failed, **snapshot.failed},
     )
     astray = _astray(machine.settings.paths)
-    return tuple(
-        finding._replace(mend=astray)
-        if astray and not finding.is_good and finding.mend
-        else finding
-        for finding in examine(seen, state, unasked)
+    return (
+        *_settings(machine.settings),
+        *(
+            finding._replace(mend=astray)
+            if astray and not finding.is_good and finding.mend
+            else finding
+            for finding in examine(seen, state, unasked)
+        ),
     )
+
+
+def _settings(settings: ServeSettings) -> Iterable[Finding]:
+    """What is wrong with files that the daemon is told of; nothing where all is well."""
+    directory, file = settings.state_directory, settings.web.config_file
+    if directory is not None and not os.path.isdir(directory):
+        yield Finding(
+            "state directory",
+            is_good=False,
+            what=f"{directory}: there is no such directory, so that a restart forgets everything",
+            mend="make it, for the daemon's user to write to",
+        )
+    if file is not None:
+        from ioplateau.web.accessfile import AccessFile
+        from ioplateau.web.config import WebConfigError
+
+        try:
+            AccessFile(file)
+        except WebConfigError as error:
+            for problem in error.problems:
+                mend = "the daemon does not start with it"
+                yield Finding(
+                    "web.config.file", is_good=False, what=problem, mend=mend, is_vital=True
+                )
 
 
 def _astray(paths: PathSettings) -> str:

@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 from ioplateau import __version__
 from ioplateau.measure.snapshot import Snapshot
-from ioplateau.run import daemonreport
+from ioplateau.run import daemonreport, recording
 from ioplateau.run.cataloguefiles import CatalogueFiles
 from ioplateau.run.clock import SystemClock
 from ioplateau.run.daemonaddress import DaemonAddress
 from ioplateau.run.daemonviews import NoDaemonError
 from ioplateau.run.loop import Loop
 from ioplateau.run.machine import machine
+from ioplateau.run.recording import is_standard
 from ioplateau.run.replay import Replayed
 from ioplateau.run.settings import ServeSettings
 from ioplateau.state import State
@@ -76,6 +77,18 @@ def span(since: str | None, began: str | None, ended: str | None, now: float) ->
     if first is not None and last is not None and last <= first:
         raise ReportError(f"--to {ended} is not after the beginning: the span is empty")
     return TimeSpan(first, last)
+
+
+def end_of(path: Path | str) -> float:
+    """UNIX seconds of a recording's last snapshot, 0 without one. Raises RecordingError, and ReportError for
+    standard input, which is read once.
+    """
+    if is_standard(Path(path)):
+        raise ReportError(
+            "--since counts from the end, which standard input tells last: say --from"
+        )
+    _, snapshots = recording.read(path, lambda why: None)  # noqa: ARG005
+    return max((snapshot.wall for snapshot in snapshots), default=0.0)
 
 
 def of_recording(

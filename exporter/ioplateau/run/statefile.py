@@ -8,7 +8,9 @@ be written, and goes on.
 from __future__ import annotations
 
 import errno
+import fcntl
 import logging
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -71,6 +73,7 @@ class StateFile:
         self._looked = float("-inf")  # when we looked whether it answers
         self._is_silent = False  # the disk, when it was last looked at
         self._fails = False  # in the writer's thread
+        self._held = -1  # the directory, locked
 
     def restore(self, take: Take, wall: float) -> None:
         """Give what was kept to `take`. wall: UNIX seconds now."""
@@ -81,6 +84,7 @@ class StateFile:
         given_up: list[bool] = []
 
         def look() -> None:
+            self._lock(path.parent)
             found.put(_looked_at(path, wall))
             if given_up:  # it is about to be written anew
                 _set_aside(path, "late", "the state directory did not answer when it was wanted")
@@ -104,6 +108,23 @@ class StateFile:
             self._writer.submit("restore", lambda: _set_aside(path, "corrupt", why))
         else:
             event(LOG, logging.INFO, "state restored", file=path)
+
+    def _lock(self, directory: Path) -> None:
+        """Tell of another daemon that keeps its state here: each would write over the other's. The lock is the
+        directory's own, and goes with this process.
+        """
+        try:
+            self._held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            return  # writing says what is wrong with it
+        try:
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            event(LOG, logging.WARNING,
+                  "another daemon keeps its state in this directory, each will write over the other's",
+                  file=directory)  # fmt: skip
+        except OSError:
+            pass  # a file system without locks
 
     def peek(self, take: Take, wall: float) -> str:
         """As restore, for those whose file it is not: nothing is set aside. Why not, or ""."""

@@ -124,15 +124,18 @@ def _disk(disk: Mapping[str, Any], what: str, reasons: list[str]) -> DiskIdentit
         disk, "disksizegb", f"azure/instance: {what}", reasons
     )  # GiB, whatever the name says
     exact = lenientjson.number(disk, "diskcapacitybytes", f"azure/instance: {what}", reasons)
+    iops, data = (
+        lenientjson.number(disk, name, f"azure/instance: {what}", reasons)
+        for name in ("opspersecondthrottle", "bytespersecondthrottle")
+    )
     return DiskIdentity(
         name=lenientjson.text(disk.get("name")),
         sku=lenientjson.text(lenientjson.mapping(disk, "manageddisk").get("storageaccounttype")),
         size_gib=size if size is not None else (None if exact is None else exact / GIB),
         caching=lenientjson.text(disk.get("caching")),
-        iops=lenientjson.number(disk, "opspersecondthrottle", f"azure/instance: {what}", reasons),
-        bytes_per_second=lenientjson.number(
-            disk, "bytespersecondthrottle", f"azure/instance: {what}", reasons
-        ),
+        # Where nothing was provisioned no value is told, or 0.
+        iops=iops or None,
+        bytes_per_second=data or None,
     )
 
 

@@ -22,6 +22,8 @@ GIB_PER_TIB = 1024
 # https://learn.microsoft.com/azure/azure-netapp-files/azure-netapp-files-resource-limits
 REGULAR_VOLUME_MIBPS, LARGE_VOLUME_MIBPS = 4500, 12_800
 FILES_BURST_SECONDS = 3600
+# The most a share with provisioned performance may be sold: data/limits/file_services.csv.
+FILES_V2_IOPS, FILES_V2_MIBPS = 102_400, 10_340
 
 
 def volume_limits(
@@ -56,15 +58,17 @@ def _netapp(volume: VolumeFact, catalogue: Catalogue) -> tuple[tuple[Limit, ...]
 
 
 def _files(volume: VolumeFact) -> tuple[tuple[Limit, ...], tuple[str, ...]]:
-    if volume.quota_gib is None or volume.quota_gib <= 0:
-        return (), (f"{volume.source}: Azure Files without a quota: limit unknown",)
     is_provisioned = volume.iops is not None or volume.bytes_per_second is not None
-    if is_provisioned or "v2" in (volume.service_level or "").lower():
-        ceiling, source = files_v2(volume.quota_gib, volume.iops, volume.bytes_per_second), "v2"
+    gib = volume.quota_gib if volume.quota_gib is not None and volume.quota_gib > 0 else None
+    if gib is None and not is_provisioned:
+        return (), (f"{volume.source}: Azure Files without a quota: limit unknown",)
+    if gib is None or is_provisioned or "v2" in (volume.service_level or "").lower():
+        ceiling, source = files_v2(gib, volume.iops, volume.bytes_per_second), "v2"
     else:
-        ceiling, source = files_v1(volume.quota_gib), "v1 (2021-12)"
-    words = f"Azure Files SSD {source}, {volume.quota_gib:g} GiB, file_services"
-    return _volume(ceiling, words), ()
+        ceiling, source = files_v1(gib), "v1 (2021-12)"
+    size = "" if gib is None else f", {gib:g} GiB"
+    origin = Origin.CONFIGURED if is_provisioned else Origin.CATALOGUE
+    return _volume(ceiling, f"Azure Files SSD {source}{size}, file_services", origin), ()
 
 
 def files_v1(gib: float) -> Ceiling:
@@ -76,16 +80,23 @@ def files_v1(gib: float) -> Ceiling:
 
 
 def files_v2(
-    gib: float, iops: float | None = None, bytes_per_second: float | None = None
+    gib: float | None, iops: float | None = None, bytes_per_second: float | None = None
 ) -> Ceiling:
-    """A share with provisioned performance; what is not given is as the service recommends.
+    """A share with provisioned performance; what is not given is as the service recommends for its size, and
+    unknown without one.
 
     The burst is inferred from the names of fields, not documented.
     """
-    provisioned = 3000 + gib if iops is None else iops
-    data = (125 + 0.1 * gib) * MIB if bytes_per_second is None else bytes_per_second
-    burst = max(10_000, 3 * provisioned)
-    return with_credit(provisioned, data, burst, None, seconds=FILES_BURST_SECONDS)
+    if gib is not None:
+        iops = 3000 + gib if iops is None else iops
+        bytes_per_second = (125 + 0.1 * gib) * MIB if bytes_per_second is None else bytes_per_second
+    burst = None
+    if iops is not None:
+        iops = min(iops, FILES_V2_IOPS)
+        burst = min(max(10_000, 3 * iops), FILES_V2_IOPS)
+    if bytes_per_second is not None:
+        bytes_per_second = min(bytes_per_second, FILES_V2_MIBPS * MIB)
+    return with_credit(iops, bytes_per_second, burst, None, seconds=FILES_BURST_SECONDS)
 
 
 def _volume(ceiling: Ceiling, source: str, origin: Origin = Origin.CATALOGUE) -> tuple[Limit, ...]:
