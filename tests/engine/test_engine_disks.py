@@ -157,3 +157,27 @@ def test_what_sysfs_calls_a_disk_is_one_whatever_its_name():
 
     assert set(Machine(block).tick(xvda=5, xvda1=5).disks) == {"xvda", "xvda1"}
     assert set(Machine({}).tick(xvda1=5, xvdb=5).disks) == {"xvda1", "xvdb"}
+
+
+def test_a_drive_that_gets_a_medium_is_seen_when_it_is_read():
+    block = {"sda": {"size": "2048", "dev": "8:0"}, "nbd0": {"size": "0", "dev": "43:0"}}
+    static, engine = Static(block=block), Engine()
+
+    def tick(second, reads):
+        text = (
+            f"   8 0 sda {second * 100} 0 {second * 800} 10 0 0 0 0 0 10 10 0 0 0 0 0 0\n"
+            f"  43 0 nbd0 {reads} 0 {reads * 8} 10 0 0 0 0 0 10 10 0 0 0 0 0 0\n"
+        )
+        return engine.observe(
+            Snapshot(
+                mono=float(second), mono_end=float(second), wall=1e9 + second, static=static,
+                texts={DISKSTATS: text.encode()},
+            )
+        )  # fmt: skip
+
+    before = [tick(second, 0) for second in range(1, 4)]
+    begins, *after = [tick(second, 500 * (second - 3)) for second in range(4, 7)]
+
+    assert not any("nbd0" in state.disks or state.is_unfamiliar for state in before[1:])
+    assert begins.is_unfamiliar  # so that its size is asked for
+    assert all("nbd0" in state.disks for state in (begins, *after))

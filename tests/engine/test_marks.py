@@ -2,7 +2,7 @@
 
 import pytest
 
-from ioplateau.engine import Engine
+from ioplateau.engine import Engine, uncounted
 from ioplateau.engine.marks import Marks, SavedMark
 from ioplateau.limits.budgets import BudgetKey, FlowKey, Kind
 from ioplateau.measure.snapshot import DISKSTATS, MOUNTSTATS, Snapshot, Static
@@ -105,3 +105,27 @@ def test_what_is_awaited_from_the_last_run_is_known_when_it_comes():
     assert marks.look({A: "wwid:x"}) == []
     assert marks.look({A: "wwid:x", B: "wwid:new"}) == [B]
     assert marks.memory() == (SavedMark(A, "wwid:x"), SavedMark(B, "wwid:new"))
+
+
+def counted(state):
+    (line,) = state.budgets[SDC].limits
+    return line.throttled_seconds
+
+
+def test_a_counter_goes_on_from_a_clean_end_and_begins_anew_after_any_other():
+    """Whoever scrapes takes a counter that went back for one that began at 0, and adds all of it again."""
+    first = Engine()
+    machine = Machine(first, disk("naa.1"))
+    machine.run(100, 1, 30)
+    before = counted(machine.run(500, 32, 60))
+    assert before > 40
+
+    found = []
+    for memory in (first.memory(), first.memory(is_last=False), uncounted(first.memory())):
+        after = Engine()
+        after.restore(memory, 10.0)
+        found.append(counted(Machine(after, disk("naa.1")).run(500, 32, 5)))
+    clean, crashed, crashed_again = found
+
+    assert clean > before
+    assert crashed == crashed_again <= 5

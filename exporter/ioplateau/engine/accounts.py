@@ -313,13 +313,16 @@ class Accounts:
         )
         return tuple(f"{key.kind} {key.name}: {words}" for key, words in found if words)
 
-    def memory(self) -> SavedAccounts:
-        """All that must survive a restart."""
+    def memory(self, *, is_last: bool = True) -> SavedAccounts:
+        """All that must survive a restart. is_last: nothing is counted after this. What is counted goes on from
+        there, and else begins anew: a counter that went back by less than all would have been counted
+        twice by whoever scrapes.
+        """
         return SavedAccounts(
             meters=tuple(
                 SavedMeter(*place, meter.throttled_seconds, meter.episodes)
                 for place, meter in self._meters.items()
-                if meter.episodes
+                if is_last and meter.episodes
             ),
             learned=tuple(
                 SavedLevel(key, *way, limit.value)
@@ -334,6 +337,7 @@ class Accounts:
             flows=tuple(
                 SavedSeconds(flow, key, dimension, seconds)
                 for (flow, key, dimension), seconds in self._clock.seconds.items()
+                if is_last
             ),
         )
 

@@ -48,6 +48,7 @@ class Disks(Follower):
         # Whether some disk is new, or its counters have just begun: it may be another one than
         # what is known of the machine tells.
         self.is_strange = self._has_unknown = False
+        self._empty: frozenset[str] = frozenset()  # without a medium, and left out
         self._known: dict[str, BlockDevice] = {}  # as they were told last
         self._described: Mapping[
             str, BlockDevice
@@ -65,9 +66,12 @@ class Disks(Follower):
         if table is None:
             self.is_strange = any(flow.is_shown for flow in self._flows)
             return Outcome({flow.key: None for flow in self._flows})
+        has_medium = any(table.disks[name].reads for name in self._empty if name in table.disks)
+        if has_medium:
+            self._seen = ()  # the names are the same
         self._learn_names(table, moment.static)
         self.table = table
-        self.is_strange = self._has_unknown
+        self.is_strange = self._has_unknown or has_medium
         disks = table.disks
         flows: dict[FlowKey, FlowTick | None] = {}
         for flow in self._flows:
@@ -105,6 +109,7 @@ class Disks(Follower):
         self._heads = multipath.paths(dict.fromkeys((*seen, *self._described)), self._described)
         self._seen, self._static, self._taken = seen, static, settings
         names = tuple(name for name in seen if self._is_flow(name, table.disks[name], static))
+        self._empty = frozenset(name for name in seen if self._is_empty(name, table.disks[name]))
         swapped = [name for name in names if self._is_swapped(name)]
         if swapped:
             # Out for a tick, so that nothing that was learned of the old one is held against
@@ -156,11 +161,15 @@ class Disks(Follower):
                 return False
         elif device.partition_of or device.kind == "partition":
             return False
-        size = device.size_bytes if device is not None else None
-        if size == 0 and disk.reads == 0 and disk.writes == 0:
-            return False  # a loop device without a file, a drive without a medium
+        if self._is_empty(name, disk):
+            return False
         # An operator may not want to see a disk; what it takes from the VM's lanes it takes.
         return is_remote_disk(name, device) or not self._is_hidden(name)
+
+    def _is_empty(self, name: str, disk: DiskCounters) -> bool:
+        """Whether it is a loop device without a file, or a drive without a medium. With one it is read first."""
+        device = self.devices.get(name)
+        return device is not None and device.size_bytes == disk.reads == disk.writes == 0
 
     def _is_hidden(self, name: str) -> bool:
         device = self.devices.get(name)

@@ -276,10 +276,11 @@ class Engine:
             () if layout is None else tuple(map(self._accounts.explained, layout.budgets.values()))
         )
 
-    def memory(self) -> dict[str, Any]:
-        """JSON values of all that must survive a restart."""
+    def memory(self, *, is_last: bool = True) -> dict[str, Any]:
+        """JSON values of all that must survive a restart. is_last: no tick comes after this: see Accounts.memory."""
+        counted = self._accounts.memory(is_last=is_last)
         found: dict[str, Any] = saved.write(
-            SavedEngine(self._judge.memory(), self._accounts.memory(), self._marks.memory())
+            SavedEngine(self._judge.memory(), counted, self._marks.memory())
         )
         return found
 
@@ -291,6 +292,11 @@ class Engine:
         self._judge.restore(found.judge)
         self._accounts.restore(found.accounts, away_seconds)
         self._marks.restore(found.marks)
+
+
+def uncounted(memory: Mapping[str, Any]) -> dict[str, Any]:
+    """What `Engine.memory` gave at an end, for one that may come without a word: see Accounts.memory."""
+    return {**memory, "accounts": {**memory["accounts"], "meters": [], "flows": []}}
 
 
 def understood(memory: Mapping[str, Any]) -> SavedEngine:

@@ -3,7 +3,8 @@
 Each tick is sampled when it is due. While nobody looks and nothing is throttled, a few are
 understood together: code and data that have left the CPU's caches since the last tick cost as much
 as all the rest of it (docs/cost.md). What is found is the same, tick by tick; only who waits for a
-line of the log waits that much longer.
+line of the log waits that much longer, and that another disk came under a name and number within a second
+is seen by so much later.
 
 The parts are put together in machine.py. State is published by swapping one reference, so
 whoever reads it needs no lock and never sees half a tick.

@@ -8,10 +8,12 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType
+from typing import Any
 
 from ioplateau import __version__, logs
+from ioplateau.engine import uncounted
 from ioplateau.history import History, What
 from ioplateau.logs import event
 from ioplateau.measure import interfaces
@@ -126,7 +128,7 @@ class Daemon:
                 version=__version__,
                 interval_seconds=self._settings.engine.interval_seconds,
             )
-            self._memory.restore(self._engine.restore, self._clock.wall())
+            self._memory.restore(self._take_memory, self._clock.wall())
             self._history_files.restore(self._history)
             self._history.note(What.STARTED, f"ioplateau {__version__} started", self._started)
             self._memory.try_write()
@@ -172,7 +174,11 @@ class Daemon:
             # Who reads the line reads the newest; each tick that came to something is a sign of life.
             is_newest = self._loop.is_newest(snapshot)
             self._systemd.alive(summary.headline(state) if is_newest else None)
-        self._memory.keep(self._engine.memory, state.mono, state.wall)
+        self._memory.keep(lambda: self._engine.memory(is_last=False), state.mono, state.wall)
+
+    def _take_memory(self, memory: Mapping[str, Any], away_seconds: float) -> None:
+        self._engine.restore(memory, away_seconds)
+        self._memory.write(uncounted(memory), self._clock.wall() - away_seconds)
 
     def _before_tick(self) -> None:
         self._take_own_rows()
