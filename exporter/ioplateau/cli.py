@@ -75,13 +75,11 @@ def _refuse(command: argparse.ArgumentParser, unknown: Sequence[str]) -> NoRetur
     from difflib import get_close_matches  # only who has made a mistake needs it
 
     flags = re.findall(r"--[a-z][a-z.-]*", command.format_usage())
-    near = [
-        found
-        for word in unknown
-        if word.startswith("-")
-        for found in get_close_matches(word.partition("=")[0], flags, n=1)
-    ]
+    typed = [word.partition("=")[0] for word in unknown if word.startswith("-")]
+    near = [found for word in typed for found in get_close_matches(word, flags, n=1)]
     hint = f"; near it {'are' if near[1:] else 'is'} {', '.join(near)}" if near else ""
+    if near and near == typed:
+        hint = "; flags come after the command"
     command.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
 
 

@@ -253,3 +253,10 @@ def test_doctor_says_what_the_daemon_would_not_take(tmp_path):
     assert done.returncode == 1
     assert "nonsense" in done.stdout
     assert "none: there is no such directory" in done.stdout
+
+
+def test_a_flag_before_the_command_is_told_where_it_belongs(limits):
+    done = run(f"--config.file={limits}", "doctor")
+
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"--config.file={limits}; flags come after the command\n")
