@@ -296,14 +296,13 @@ def _url(text: str) -> str:
     """Of a web server; argparse tells what is wrong with it."""
     from urllib.parse import urlsplit
 
-    wrong = argparse.ArgumentTypeError(f"{text!r}, want a URL like http://db-01:10049")
     try:
         parts = urlsplit(text)
-        is_fine = parts.port != 0 and parts.scheme in {"http", "https"}  # the port: if it is none
+        is_web = parts.scheme in {"http", "https"} and parts.port != 0  # ValueError: it is no port
     except ValueError:
-        raise wrong from None
-    if not is_fine or not parts.hostname or re.search(r"[^!-~]", parts.netloc):
-        raise wrong
+        is_web = False
+    if not is_web or not parts.hostname or re.search(r"\s", parts.netloc):
+        raise argparse.ArgumentTypeError(f"{text!r}, want a URL like http://db-01:10049")
     return text
 
 
