@@ -152,12 +152,7 @@ class Accounts:
         """
         self._budgets = budgets
         self._restored = {key for key in self._restored if key not in budgets}
-        for learned in [key for key in self._learned if not self._is_kept(key)]:
-            del self._learned[learned]
-        observed: tuple[dict[Place, Any], ...] = (self._buckets, self._paces, self._words)
-        for book in observed:
-            for place in [place for place in book if not self._is_kept(place[0])]:
-                del book[place]
+        self._drop_observed(lambda key: not self._is_kept(key))
         members = {flow for budget in budgets.values() for flow in budget.members}
         _drop_oldest(self._meters, lambda place: place[0] not in budgets)
         _drop_oldest(
@@ -169,12 +164,15 @@ class Accounts:
         counted stays, as long as the name does.
         """
         names = {flow.name for flow in flows}
+        self._drop_observed(lambda key: key.name in names)
+
+    def _drop_observed(self, is_gone: Callable[[BudgetKey], bool]) -> None:
+        for learned in [key for key in self._learned if is_gone(key)]:
+            del self._learned[learned]
         observed: tuple[dict[Place, Any], ...] = (self._buckets, self._paces, self._words)
         for book in observed:
-            for place in [place for place in book if place[0].name in names]:
+            for place in [place for place in book if is_gone(place[0])]:
                 del book[place]
-        for key in [key for key in self._learned if key.name in names]:
-            del self._learned[key]
 
     def _is_kept(self, key: BudgetKey) -> bool:
         return key in self._budgets or key in self._restored
@@ -313,16 +311,13 @@ class Accounts:
         )
         return tuple(f"{key.kind} {key.name}: {words}" for key, words in found if words)
 
-    def memory(self, *, is_last: bool = True) -> SavedAccounts:
-        """All that must survive a restart. is_last: nothing is counted after this. What is counted goes on from
-        there, and else begins anew: a counter that went back by less than all would have been counted
-        twice by whoever scrapes.
-        """
+    def memory(self) -> SavedAccounts:
+        """All that must survive a restart."""
         return SavedAccounts(
             meters=tuple(
                 SavedMeter(*place, meter.throttled_seconds, meter.episodes)
                 for place, meter in self._meters.items()
-                if is_last and meter.episodes
+                if meter.episodes
             ),
             learned=tuple(
                 SavedLevel(key, *way, limit.value)
@@ -337,7 +332,6 @@ class Accounts:
             flows=tuple(
                 SavedSeconds(flow, key, dimension, seconds)
                 for (flow, key, dimension), seconds in self._clock.seconds.items()
-                if is_last
             ),
         )
 

@@ -276,11 +276,10 @@ class Engine:
             () if layout is None else tuple(map(self._accounts.explained, layout.budgets.values()))
         )
 
-    def memory(self, *, is_last: bool = True) -> dict[str, Any]:
-        """JSON values of all that must survive a restart. is_last: no tick comes after this: see Accounts.memory."""
-        counted = self._accounts.memory(is_last=is_last)
+    def memory(self) -> dict[str, Any]:
+        """JSON values of all that must survive a restart."""
         found: dict[str, Any] = saved.write(
-            SavedEngine(self._judge.memory(), counted, self._marks.memory())
+            SavedEngine(self._judge.memory(), self._accounts.memory(), self._marks.memory())
         )
         return found
 
@@ -295,7 +294,9 @@ class Engine:
 
 
 def uncounted(memory: Mapping[str, Any]) -> dict[str, Any]:
-    """What `Engine.memory` gave at an end, for one that may come without a word: see Accounts.memory."""
+    """What `Engine.memory` gave, but for what is counted, as long as more may be counted after it: a counter
+    that goes back by less than all is counted twice by whoever scrapes, one that begins at 0 is not.
+    """
     return {**memory, "accounts": {**memory["accounts"], "meters": [], "flows": []}}
 
 

@@ -31,8 +31,8 @@ class Marks:
         self._awaited -= now.keys()
         self._marks = {flow: before[flow] for flow in self._awaited}
         for flow, mark in now.items():
-            if mark or flow in before:
-                self._marks[flow] = mark or before[flow]
+            if known := mark or before.get(flow):
+                self._marks[flow] = known
         return others
 
     def memory(self) -> tuple[SavedMark, ...]:

@@ -282,10 +282,11 @@ def lasting_mark(device: BlockDevice | None) -> str:
     """
     if device is None:
         return ""
-    marks = {"wwid": device.wwid, "serial": device.serial, "mapper": device.mapper_name}
-    return next((f"{what}:{mark}" for what, mark in marks.items() if mark), "") or (
-        "" if device.size_bytes is None else f"size:{device.size_bytes}"
-    )
+    marks = _marks(device)
+    for what in ("wwid", "serial", "mapper"):
+        if what in marks:
+            return f"{what}:{marks[what]}"
+    return "" if device.size_bytes is None else f"size:{device.size_bytes}"
 
 
 def is_swapped(before: BlockDevice, after: BlockDevice) -> bool:

@@ -18,7 +18,6 @@ from ioplateau.run.daemonaddress import DaemonAddress
 from ioplateau.run.daemonviews import NoDaemonError
 from ioplateau.run.loop import Loop
 from ioplateau.run.machine import machine
-from ioplateau.run.recording import is_standard
 from ioplateau.run.replay import Replayed
 from ioplateau.run.settings import ServeSettings
 from ioplateau.state import State
@@ -83,7 +82,7 @@ def end_of(path: Path | str) -> float:
     """UNIX seconds of a recording's last snapshot, 0 without one. Raises RecordingError, and ReportError for
     standard input, which is read once.
     """
-    if is_standard(Path(path)):
+    if recording.is_standard(Path(path)):
         raise ReportError(
             "--since counts from the end, which standard input tells last: say --from"
         )

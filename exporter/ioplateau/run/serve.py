@@ -174,7 +174,7 @@ class Daemon:
             # Who reads the line reads the newest; each tick that came to something is a sign of life.
             is_newest = self._loop.is_newest(snapshot)
             self._systemd.alive(summary.headline(state) if is_newest else None)
-        self._memory.keep(lambda: self._engine.memory(is_last=False), state.mono, state.wall)
+        self._memory.keep(lambda: uncounted(self._engine.memory()), state.mono, state.wall)
 
     def _take_memory(self, memory: Mapping[str, Any], away_seconds: float) -> None:
         self._engine.restore(memory, away_seconds)

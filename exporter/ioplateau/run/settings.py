@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioplateau.logs import LogSettings
 from ioplateau.measure.host import Host
@@ -11,6 +12,20 @@ from ioplateau.web.settings import WebSettings
 
 if TYPE_CHECKING:
     from ioplateau.engine import EngineSettings
+
+
+# What changes with a restart only: fields of ServeSettings and of its EngineSettings, as the file names them.
+WAITS = {
+    "web": "web",
+    "paths": "path",
+    "per_connection": "nfs.per_connection",
+    "nfs_ports": "nfs.ports",
+    "state_directory": "state.directory",
+}
+ENGINE_WAITS = {
+    "interval_seconds": "sampling.interval_seconds",
+    "rate_window_seconds": "sampling.rate_window_seconds",
+}
 
 
 class PathSettings(NamedTuple):
@@ -53,24 +68,19 @@ class ServeSettings(NamedTuple):
         """These settings as they can be taken while the daemon runs, which has run by those before, and
         the names of what changes with a restart only, where that differs: it stays as it was.
         """
-        mine, old = self.engine, before.engine
-        kept = {
-            "web": (self.web, before.web),
-            "path": (self.paths, before.paths),
-            "sampling.interval_seconds": (mine.interval_seconds, old.interval_seconds),
-            "sampling.rate_window_seconds": (mine.rate_window_seconds, old.rate_window_seconds),
-            "nfs.per_connection": (self.per_connection, before.per_connection),
-            "nfs.ports": (self.nfs_ports, before.nfs_ports),
-            "state.directory": (self.state_directory, before.state_directory),
-        }
-        taken = self._replace(
-            engine=mine._replace(
-                interval_seconds=old.interval_seconds, rate_window_seconds=old.rate_window_seconds
-            ),
-            web=before.web,
-            paths=before.paths,
-            per_connection=before.per_connection,
-            nfs_ports=before.nfs_ports,
-            state_directory=before.state_directory,
-        )
-        return taken, tuple([name for name, (now, then) in kept.items() if now != then])
+        engine = self.engine._replace(**_of(before.engine, ENGINE_WAITS))
+        taken = self._replace(**_of(before, WAITS), engine=engine)
+        waits = [
+            name
+            for wanted, kept, names in (
+                (self, taken, WAITS),
+                (self.engine, taken.engine, ENGINE_WAITS),
+            )
+            for field, name in names.items()
+            if getattr(wanted, field) != getattr(kept, field)
+        ]
+        return taken, tuple(sorted(waits))
+
+
+def _of(settings: NamedTuple, fields: Iterable[str]) -> dict[str, Any]:
+    return {field: getattr(settings, field) for field in fields}
