@@ -108,7 +108,7 @@ class _Making:
         )
         step = int(found["step_seconds"])
         for at in found["at"]:
-            if self._began <= at <= self._ended:
+            if self._began <= at < self._ended:
                 self._steps[at] = step
         return found
 
@@ -143,9 +143,9 @@ class _Making:
 
     def _made(self) -> Samples:
         seconds = sorted(self._steps)
-        samples = Samples(
-            array("d", seconds), array("d", (float(self._steps[at]) for at in seconds))
-        )
+        # The last one may not be over yet.
+        lengths = (min(float(self._steps[at]), self._ended - at) for at in seconds)
+        samples = Samples(array("d", seconds), array("d", lengths))
         samples.stacked, samples.lanes = self._stacked, self._lanes
         unknown = array("d", [nan]) * len(seconds)
         samples.cpu, samples.memory = unknown, unknown
