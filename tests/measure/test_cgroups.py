@@ -1,6 +1,7 @@
 """Control groups with limits: found, read and understood, v1 and v2."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from ioplateau.measure.cgroups import (
     MOST_GROUPS,
     MOST_LIMITED,
     Limited,
+    keyed,
     limited,
     notices,
     parse,
@@ -80,6 +82,17 @@ def test_a_machine_without_cgroups_has_none(tmp_path):
 
 def test_a_group_that_is_gone_is_left_out(v2):
     assert read(v2, Limited(("/sys/fs/cgroup/system.slice/gone",))) == []
+
+
+def test_devices_that_counted_nothing_have_no_part_in_the_next_ones_line(v2):
+    """As Linux 5.14 to 5.18 write io.stat."""
+    place = "/sys/fs/cgroup/system.slice/db.service"
+    io_stat = Path(v2.place(f"{place}/io.stat"))
+    io_stat.write_text("253:0 254:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0\n7:0 ")
+    (group,), _ = parse(read(v2, limited(v2)))
+
+    assert (group.device, group.read_operations, group.write_bytes) == ((254, 0), 1, 8192)
+    assert [*keyed("8:0 (unknown) rbytes=5 rios=1\n8:16 rbytes=7\n")] == [((8, 16), {"rbytes": 7})]
 
 
 def test_what_was_read_is_json(v2):

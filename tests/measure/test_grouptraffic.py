@@ -30,6 +30,15 @@ def test_a_group_is_told_without_the_groups_below_it(tmp_path):
     assert (look.seconds, look.seen) == (10.0, 2)
 
 
+def test_a_device_that_counted_nothing_is_not_given_what_the_next_one_counted(tmp_path):
+    traffic = GroupTraffic(Host(tmp_path))
+    for reads in (1, 3):
+        v2(tmp_path, "db", "8:0 " + stat(reads * 4096, reads))
+        look = traffic.look(float(reads))
+
+    assert look.busiest == (BusyGroup("/db", "8:16", 8192, 0, 2, 0),)
+
+
 def test_v1_counts_each_group_alone(tmp_path):
     place = tmp_path / "sys/fs/cgroup/blkio/batch"
     place.mkdir(parents=True)

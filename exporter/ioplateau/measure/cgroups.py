@@ -14,7 +14,7 @@ import errno
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, zip_longest
+from itertools import chain, takewhile, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -210,9 +210,14 @@ def keyed(text: str) -> Iterable[tuple[tuple[int, int], dict[str, int]]]:
     """Lines like "254:0 rbps=max riops=500"; "max" is no limit and left out."""
     for line in text.splitlines():
         words = line.split()
-        if not words or not (device := _DEVICE.fullmatch(words[0])):
+        # io.stat of Linux 5.14 to 5.18 names each device that counted nothing before the next one,
+        # on its line (252c651a4c85, mended by "blk-cgroup: always terminate io.stat lines"):
+        # "7:7 7:6 7:4 rbytes=28672 ...". What is counted is the last one's.
+        # https://github.com/canonical/lxd/issues/10052
+        names = [*takewhile(lambda word: "=" not in word, words)]
+        if not names or not (device := _DEVICE.fullmatch(names[-1])):
             continue
-        pairs = (word.partition("=") for word in words[1:])
+        pairs = (word.partition("=") for word in words[len(names) :])
         yield (
             (int(device[1]), int(device[2])),
             {key: int(value) for key, _, value in pairs if value.isdigit()},
