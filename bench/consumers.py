@@ -52,6 +52,8 @@ def _sleeper() -> int:
 
 
 def _groups(root: Path, count: int) -> None:
+    (root / "sys/fs/cgroup").mkdir(parents=True)
+    (root / "sys/fs/cgroup/cgroup.controllers").write_text("io\n")
     for number in range(count):
         group = root / f"sys/fs/cgroup/system.slice/unit{number}.service"
         group.mkdir(parents=True)

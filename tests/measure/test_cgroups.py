@@ -25,6 +25,7 @@ from ioplateau.measure.host import Host
 def v2(tmp_path):
     group = tmp_path / "sys/fs/cgroup/system.slice/db.service"
     group.mkdir(parents=True)
+    (tmp_path / "sys/fs/cgroup/cgroup.controllers").write_text("cpu io memory\n")
     (group.parent / "io.max").write_text("")
     (group / "io.max").write_text("254:0 rbps=max wbps=1000000 riops=500 wiops=max\n")
     (group / "io.stat").write_text("254:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0\n")
@@ -68,10 +69,7 @@ def test_a_v1_group_with_a_limit_is_found_and_read(v1):
 
 
 def test_a_group_whose_limits_are_all_max_is_none(tmp_path):
-    (tmp_path / "sys/fs/cgroup/a").mkdir(parents=True)
-    (tmp_path / "sys/fs/cgroup/a/io.max").write_text(
-        "254:0 rbps=max wbps=max riops=max wiops=max\n"
-    )
+    with_limit(tmp_path, "a", "254:0 rbps=max wbps=max riops=max wiops=max\n")
 
     assert limited(Host(tmp_path)) == Limited()
 
@@ -123,6 +121,7 @@ def test_almost_right_limits_are_read_or_left(text):
 def with_limit(root, path, text="254:0 riops=500\n"):
     group = root / "sys/fs/cgroup" / path
     group.mkdir(parents=True, exist_ok=True)
+    (root / "sys/fs/cgroup/cgroup.controllers").write_text("cpu io memory\n")
     (group / "io.max").write_text(text)
 
 
@@ -141,6 +140,22 @@ def test_thousands_of_empty_groups_of_one_slice_hide_no_others_limit(tmp_path):
             "below /sys/fs/cgroup/z.slice there are others"
         ),
     )
+
+
+def test_the_hierarchies_of_v1_are_no_groups_of_v2(v1, tmp_path):
+    for number in range(MOST_GROUPS):
+        (tmp_path / f"sys/fs/cgroup/memory/{number}").mkdir(parents=True)
+
+    assert limited(v1) == Limited(("/sys/fs/cgroup/blkio/batch",))
+
+
+@pytest.mark.parametrize("name", ["blkio-heavy.slice", "unified.slice"])
+def test_a_group_called_like_a_hierarchy_is_a_group(tmp_path, name):
+    with_limit(tmp_path, name)
+    host = Host(tmp_path)
+    (group,), _ = parse(read(host, limited(host)))
+
+    assert (group.path, group.read_operations_limit) == (f"/{name}", 500)
 
 
 def test_many_limited_groups_of_one_slice_hide_no_others_limit(tmp_path):

@@ -8,9 +8,10 @@ from ioplateau.measure.grouptraffic import BusyGroup, GroupTraffic, as_json, fro
 from ioplateau.measure.host import Host
 
 
-def v2(root, path, text):
-    place = root / "sys/fs/cgroup" / path
+def v2(root, path, text, mounted="sys/fs/cgroup"):
+    place = root / mounted / path
     place.mkdir(parents=True, exist_ok=True)
+    (root / mounted / "cgroup.controllers").write_text("cpu io memory\n")
     (place / "io.stat").write_text(text)
 
 
@@ -62,6 +63,7 @@ def test_where_both_versions_are_mounted_the_one_that_counts_io_is_read(tmp_path
     unified = tmp_path / "sys/fs/cgroup/unified/system.slice/db.service"
     unified.mkdir(parents=True)
     (unified / "cgroup.procs").write_text("7\n")
+    (tmp_path / "sys/fs/cgroup/unified/cgroup.controllers").write_text("memory\n")
     traffic = GroupTraffic(Host(tmp_path))
     for count in (1, 3):
         v1(tmp_path, "system.slice/db.service", count)
@@ -74,7 +76,7 @@ def test_where_both_versions_count_a_request_is_told_once(tmp_path):
     traffic = GroupTraffic(Host(tmp_path))
     for count in (1, 3):
         v1(tmp_path, "a", count)
-        v2(tmp_path, "unified/a", stat(count * 4096, count))
+        v2(tmp_path, "a", stat(count * 4096, count), mounted="sys/fs/cgroup/unified")
         look = traffic.look(float(count))
 
     assert look.busiest == (BusyGroup("/a", "8:16", 8192, 0, 2, 0),)

@@ -58,10 +58,15 @@ class Limited(NamedTuple):
 
 def require(host: Host) -> None:
     """Raises OSError where no hierarchy is mounted in which a group can have a block limit."""
-    if any(said(host, f"{root}/cgroup.controllers") for root in V2_ROOTS):
+    if v2_roots(host):
         return
     host.list(V2_ROOTS[0])  # says what is wrong with that
     host.list(V1_ROOT)
+
+
+def v2_roots(host: Host) -> tuple[str, ...]:
+    """Where a hierarchy of v2 is mounted. Beside those of v1 only a tmpfs is at the first of V2_ROOTS."""
+    return tuple(root for root in V2_ROOTS if said(host, f"{root}/cgroup.controllers"))
 
 
 def limited(host: Host) -> Limited:
@@ -70,7 +75,7 @@ def limited(host: Host) -> Limited:
     """
     found: list[str] = []
     notices: list[str] = []
-    for root in (*V2_ROOTS, V1_ROOT):
+    for root in (*v2_roots(host), V1_ROOT):
         if found and root in V2_ROOTS:
             continue
         walk = Walk(host, root)
@@ -118,9 +123,8 @@ def read(host: Host, found: Limited) -> list[dict[str, Any]]:
     for place in found.places:
         texts = {name: _kept(host, f"{place}/{name}") for name in _names(place)}
         kept = {name: text for name, text in texts.items() if text is not None}
-        root = next(r for r in (V1_ROOT, *reversed(V2_ROOTS)) if place.startswith(r))
         if any(kept.values()):
-            groups.append({"path": place.removeprefix(root) or "/", "files": kept})
+            groups.append({"path": place.removeprefix(_root(place)) or "/", "files": kept})
     return groups
 
 
@@ -130,7 +134,12 @@ def files(place: str) -> list[str]:
 
 
 def _names(place: str) -> tuple[str, ...]:
-    return _V1_FILES if place.startswith(V1_ROOT) else _V2_FILES
+    return _V1_FILES if _root(place) == V1_ROOT else _V2_FILES
+
+
+def _root(place: str) -> str:
+    """The hierarchy's root that a place lies below. A group may be called blkio-heavy.slice."""
+    return next(r for r in (V1_ROOT, *reversed(V2_ROOTS)) if f"{place}/".startswith(f"{r}/"))
 
 
 def _kept(host: Host, path: str) -> str | None:

@@ -110,26 +110,13 @@ def read(host: Host) -> tuple[dict[Place, Counts], int]:
     """Counts of each group on each device, without those of the groups below it; and how many
     groups count at all.
     """
-    for root in cgroups.V2_ROOTS:
-        if root == cgroups.V2_ROOTS[0] and _holds_hierarchies(host, root):
-            continue
+    for root in cgroups.v2_roots(host):
         counted = _all(host, root, _v2)
         if counted:
             return _without_those_below(counted), len(counted)
     counted = _all(host, cgroups.V1_ROOT, _v1)
     places = {(path, device): c for path, of in counted.items() for device, c in of.items()}
     return places, len(counted)
-
-
-def _holds_hierarchies(host: Host, root: str) -> bool:
-    """Whether hierarchies are mounted below it, of v1 or of both versions, and it is none itself."""
-    try:
-        below = host.folders(root)
-    except OSError:
-        return False
-    return not {"blkio", "unified"}.isdisjoint(below) and not cgroups.said(
-        host, f"{root}/cgroup.controllers"
-    )
 
 
 _Parse = Callable[[Callable[[str], str]], dict[str, Counts]]
