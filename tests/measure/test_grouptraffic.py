@@ -1,9 +1,11 @@
 """Control groups by the I/O they cause: both versions, nested, new and gone ones."""
 
 import json
+import shutil
 
 import pytest
 
+from ioplateau.measure.cgroups import MOST_GROUPS
 from ioplateau.measure.grouptraffic import BusyGroup, GroupTraffic, as_json, from_json
 from ioplateau.measure.host import Host
 
@@ -90,6 +92,81 @@ def test_a_new_group_counts_from_zero_and_a_fallen_count_is_no_rate(tmp_path):
     v2(tmp_path, "new", stat(4096, 1))
 
     assert [each.group for each in traffic.look(2.0).busiest] == ["/new"]
+
+
+def test_what_a_removed_group_did_in_its_life_is_not_its_parents_traffic(tmp_path):
+    """The parent keeps the counts."""
+    traffic = GroupTraffic(Host(tmp_path))
+    v2(tmp_path, "pods", stat(100_000_000, 1000))
+    v2(tmp_path, "pods/one", stat(60_000_000, 600))
+    v2(tmp_path, "pods/two", stat(30_000_000, 300))
+    traffic.look(1.0)
+    shutil.rmtree(tmp_path / "sys/fs/cgroup/pods/one")
+    v2(tmp_path, "pods", stat(100_012_288, 1003))
+    v2(tmp_path, "pods/two", stat(30_008_192, 302))
+    look = traffic.look(2.0)
+
+    assert look.busiest == (
+        BusyGroup("/pods/two", "8:16", 8192, 0, 2, 0),
+        BusyGroup("/pods", "8:16", 4096, 0, 1, 0),
+    )
+    assert dict(look.device_bytes) == {"8:16": 12_288}
+
+
+def test_a_group_that_could_not_be_read_for_once_is_counted_from_when_it_could(tmp_path):
+    traffic = GroupTraffic(Host(tmp_path))
+    place = tmp_path / "sys/fs/cgroup/db/io.stat"
+    v2(tmp_path, "db", stat(900_000_000, 9000))
+    traffic.look(1.0)
+    place.unlink()
+    traffic.look(2.0)
+    v2(tmp_path, "db", stat(900_004_096, 9001))
+    back = traffic.look(3.0)
+    v2(tmp_path, "db", stat(900_012_288, 9003))
+
+    assert (back.busiest, back.seen) == ((), 1)
+    assert traffic.look(4.0).busiest == (BusyGroup("/db", "8:16", 8192, 0, 2, 0),)
+
+
+def test_a_group_that_was_left_out_before_is_no_new_one(tmp_path):
+    traffic = GroupTraffic(Host(tmp_path))
+    for number in range(MOST_GROUPS):
+        (tmp_path / f"sys/fs/cgroup/{number}").mkdir(parents=True)
+    v2(tmp_path, "last", stat(900_000_000, 9000))
+    traffic.look(1.0)
+    (tmp_path / "sys/fs/cgroup/0").rmdir()
+    (tmp_path / "sys/fs/cgroup/1").rmdir()
+    look = traffic.look(2.0)
+
+    assert (look.busiest, look.seen) == ((), 1)
+
+
+def test_a_group_below_one_that_could_not_be_listed_is_no_new_one(tmp_path):
+    class Refusing(Host):
+        is_refused = True
+
+        def folders(self, path):
+            if self.is_refused and path.endswith("/pods"):
+                raise OSError(24, "Too many open files")
+            return super().folders(path)
+
+    host = Refusing(tmp_path)
+    traffic = GroupTraffic(host)
+    v2(tmp_path, "pods/one", stat(900_000_000, 9000))
+    traffic.look(1.0)
+    host.is_refused = False
+    look = traffic.look(2.0)
+
+    assert (look.busiest, look.seen) == ((), 1)
+
+
+def test_another_hierarchy_than_at_the_last_look_shows_no_growth(tmp_path):
+    traffic = GroupTraffic(Host(tmp_path))
+    v1(tmp_path, "a", 1)
+    traffic.look(1.0)
+    v2(tmp_path, "a", stat(900_000_000, 9000), mounted="sys/fs/cgroup/unified")
+
+    assert traffic.look(2.0).busiest == ()
 
 
 def test_without_control_groups_nothing_was_seen(tmp_path):

@@ -278,13 +278,14 @@ def served(text: str) -> dict[tuple[tuple[int, int], str], int]:
 class Walk:
     """The directories of a hierarchy, MOST_GROUPS at most: each slice at its top in turn, and in
     each the upper ones first, so that none hides another's. unseen: the slices that were not
-    finished.
+    finished. is_whole: nothing was left out.
     """
 
     def __init__(self, host: Host, root: str) -> None:
         self._host = host
         self._root = root
         self.unseen: tuple[str, ...] = ()
+        self.is_whole = True
 
     def __iter__(self) -> Iterator[str]:
         yield self._root
@@ -293,7 +294,7 @@ class Walk:
         while queues:
             for top, queue in tuple(queues.items()):
                 if count == MOST_GROUPS:
-                    self.unseen = tuple(queues)
+                    self.unseen, self.is_whole = tuple(queues), False
                     return
                 place = queue.popleft()
                 yield place
@@ -305,7 +306,10 @@ class Walk:
     def _below(self, place: str) -> list[str]:
         try:
             return [f"{place}/{name}" for name in self._host.folders(place)]
+        except FileNotFoundError:  # removed meanwhile
+            return []
         except OSError:
+            self.is_whole = False
             return []
 
 

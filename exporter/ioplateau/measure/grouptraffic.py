@@ -1,7 +1,7 @@
 """Control groups by the I/O they cause on each block device, between two looks.
 
 cgroup v2: io.stat (Documentation/admin-guide/cgroup-v2.rst), which counts a group with all below
-it; v1: blkio.throttle.io_service_bytes and io_serviced (cgroup-v1/blkio-controller.rst), which
+it, and keeps what those did that were removed (blkcg_rstat_flush() in block/blk-cgroup.c); v1: blkio.throttle.io_service_bytes and io_serviced (cgroup-v1/blkio-controller.rst), which
 count a group alone. Since Linux 6.10 the v1 files count only on devices for which some group has
 a throttle. Written back pages are counted for the group that dirtied them in v2 (cgroup writeback,
 on ext4, btrfs and xfs), for the root in v1.
@@ -13,7 +13,6 @@ https://docs.kernel.org/admin-guide/cgroup-v1/blkio-controller.html
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioplateau.measure import cgroups
@@ -26,6 +25,7 @@ MOST_TOLD = 20  # groups and devices of one look, those with most bytes
 
 Place = tuple[str, str]  # path of the group, number of the device ("8:16")
 Counts = tuple[int, int, int, int]  # read bytes, written bytes, reads, writes
+NOTHING_YET: Counts = (0, 0, 0, 0)
 
 
 class BusyGroup(NamedTuple):
@@ -48,35 +48,42 @@ class GroupsLook(NamedTuple):
     seen: int = 0  # groups that count I/O
 
 
+class GroupCounts(NamedTuple):
+    """A hierarchy at one look."""
+
+    root: str
+    of: Mapping[str, Mapping[str, Counts] | None]  # by path and device; None: could not be read
+    is_whole: bool  # no group was left out
+
+
 class GroupTraffic:
     """Remembers the last look. One thread at a time."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._before: Mapping[Place, Counts] = NO_ENTRIES
-        self._before_at: float | None = None
+        self._before: tuple[float, GroupCounts] | None = None
 
     def forget(self) -> None:
         """The next look is a first one."""
-        self._before, self._before_at = NO_ENTRIES, None
+        self._before = None
 
     def look(self, boot_seconds: float) -> GroupsLook | None:
         """One round; None: the first, or too soon after it. Raises nothing for a group."""
-        now, seen = read(self._host)
-        before, before_at = self._before, self._before_at
-        self._before, self._before_at = now, boot_seconds
-        if before_at is None or boot_seconds <= before_at:
+        now, last = read(self._host), self._before
+        self._before = boot_seconds, now
+        if last is None or boot_seconds <= last[0]:
             return None
-        busy = [
-            BusyGroup(*place, *growth)
-            for place, counts in now.items()
-            if any(growth := _growth(before.get(place, (0, 0, 0, 0)), counts))
-        ]
+        before_at, before = last
+        grown = _growth(before, now)
+        if now.root != cgroups.V1_ROOT:
+            grown = _without_those_below(grown)
+        busy = [BusyGroup(*place, *growth) for place, growth in grown.items() if any(growth)]
         all_bytes: dict[str, int] = {}
         for each in busy:
             total = all_bytes.get(each.device, 0) + each.read_bytes + each.write_bytes
             all_bytes[each.device] = total
         busy.sort(key=lambda each: each.read_bytes + each.write_bytes, reverse=True)
+        seen = sum(map(bool, now.of.values()))
         return GroupsLook(boot_seconds - before_at, tuple(busy[:MOST_TOLD]), all_bytes, seen)
 
 
@@ -106,34 +113,29 @@ def from_json(value: Any) -> GroupsLook:
     return GroupsLook(seconds, busiest, totals, int(value["seen"]))
 
 
-def read(host: Host) -> tuple[dict[Place, Counts], int]:
-    """Counts of each group on each device, without those of the groups below it; and how many
-    groups count at all.
-    """
+def read(host: Host) -> GroupCounts:
+    """What the hierarchy that counts I/O says now."""
     for root in cgroups.v2_roots(host):
-        counted = _all(host, root, _v2)
-        if counted:
-            return _without_those_below(counted), len(counted)
-    counted = _all(host, cgroups.V1_ROOT, _v1)
-    places = {(path, device): c for path, of in counted.items() for device, c in of.items()}
-    return places, len(counted)
+        found = _all(host, root, _v2)
+        if any(found.of.values()):
+            return found
+    return _all(host, cgroups.V1_ROOT, _v1)
 
 
 _Parse = Callable[[Callable[[str], str]], dict[str, Counts]]
 
 
-def _all(host: Host, root: str, parse: _Parse) -> dict[str, dict[str, Counts]]:
-    """Counts by device of each group that has any, by its path."""
-    found = {}
-    for place in cgroups.Walk(host, root):
-        counts = parse(partial(_said, host, place))
-        if counts:
-            found[place.removeprefix(root) or "/"] = counts
-    return found
+def _all(host: Host, root: str, parse: _Parse) -> GroupCounts:
+    walk = cgroups.Walk(host, root)
+    found = {place.removeprefix(root) or "/": _counts(host, place, parse) for place in walk}
+    return GroupCounts(root, found, walk.is_whole)
 
 
-def _said(host: Host, place: str, name: str) -> str:
-    return cgroups.said(host, f"{place}/{name}")
+def _counts(host: Host, place: str, parse: _Parse) -> dict[str, Counts] | None:
+    try:
+        return parse(lambda name: host.read_once(f"{place}/{name}").decode("utf-8", "replace"))
+    except OSError:
+        return None
 
 
 def _v2(said: Callable[[str], str]) -> dict[str, Counts]:
@@ -162,22 +164,32 @@ def _v1(said: Callable[[str], str]) -> dict[str, Counts]:
     }
 
 
-def _without_those_below(counted: Mapping[str, Mapping[str, Counts]]) -> dict[Place, Counts]:
-    """Counts of each group alone, from counts that include every group below."""
-    alone = {(path, device): list(c) for path, of in counted.items() for device, c in of.items()}
-    for path, devices in counted.items():
-        parent = path.rpartition("/")[0] or "/"
-        if path == "/":
+def _growth(before: GroupCounts, now: GroupCounts) -> dict[Place, Counts]:
+    """What came since to each group's counts. Left out is what nobody knows: of a group that could not
+    be read, or may have been left out, at the last look, and of counts that fell.
+    """
+    if before.root != now.root:
+        return {}
+    found: dict[Place, Counts] = {}
+    for path, devices in now.of.items():
+        known = before.of.get(path, NO_ENTRIES if before.is_whole else None)
+        if known is None or devices is None:
             continue
-        for device, counts in devices.items():
-            above = alone.get((parent, device))
-            if above is not None:
-                above[:] = [max(a - c, 0) for a, c in zip(above, counts, strict=True)]
-    return {place: (c[0], c[1], c[2], c[3]) for place, c in alone.items()}
+        for device, new in devices.items():
+            old = known.get(device, NOTHING_YET)
+            growth = (new[0] - old[0], new[1] - old[1], new[2] - old[2], new[3] - old[3])
+            if min(growth) >= 0:
+                found[path, device] = growth
+    return found
 
 
-def _growth(before: Counts, now: Counts) -> Counts:
-    """What came since; what fell began anew."""
-    if any(new < old for old, new in zip(before, now, strict=True)):
-        return (0, 0, 0, 0)  # a group below went and took its counts along, or it is a new one
-    return (now[0] - before[0], now[1] - before[1], now[2] - before[2], now[3] - before[3])
+def _without_those_below(grown: Mapping[Place, Counts]) -> dict[Place, Counts]:
+    """Growth of each group alone, from growth that includes every group below. What a group did that
+    was removed, or of which it is not known, stays with the one above.
+    """
+    alone = {place: list(growth) for place, growth in grown.items()}
+    for (path, device), growth in grown.items():
+        above = alone.get((path.rpartition("/")[0] or "/", device))
+        if path != "/" and above is not None:
+            above[:] = [max(a - g, 0) for a, g in zip(above, growth, strict=True)]
+    return {place: (g[0], g[1], g[2], g[3]) for place, g in alone.items()}
