@@ -41,7 +41,7 @@ class Machine:
         self.static = Static(block=block)
         self.second = 0.0
 
-    def tick(self, **reads):
+    def tick(self, blobs=None, /, **reads):
         """Each disk with its cumulative reads of 4 KiB, 1 ms each."""
         self.second += 1
         lines = (
@@ -56,6 +56,7 @@ class Machine:
                 boot=self.second,
                 static=self.static,
                 texts={DISKSTATS: "".join(lines).encode()},
+                blobs=blobs or {},
             )
         )
 
@@ -99,6 +100,23 @@ def test_the_rates_of_the_lane_count_each_operation_once():
     state = Machine(SYSFS, rule).work(*COUNTED["both"])
 
     assert state.budgets[LANE].limits[0].utilization == pytest.approx(0.5)
+
+
+def test_who_draws_on_a_disk_with_two_paths_is_told_by_its_heads_number():
+    """Listed between its paths, as the kernel does."""
+    machine, names = Machine(), ("nvme0c0n1", "nvme0n1", "nvme0c1n1")
+    group = {"group": "/db", "device": "259:1", "read_bytes": 4096, "write_bytes": 0}
+    groups = {
+        "seconds": 3.0,
+        "busiest": [{**group, "reads": 1, "writes": 0}],
+        "device_bytes": {"259:1": 4096},
+        "seen": 1,
+    }
+    look = {"consumers": {"processes": None, "groups": groups}}
+    machine.tick(**dict.fromkeys(names, 0))
+    state = machine.tick(look, **dict.fromkeys(names, 100))
+
+    assert [each.label for each in state.consumers[HEAD].groups] == ["/db"]
 
 
 def test_a_path_that_goes_or_comes_adds_no_operations():

@@ -177,12 +177,11 @@ class Disks(Follower):
 
     @property
     def numbers(self) -> dict[tuple[int, int], str]:
-        """Kernel names by major and minor number."""
+        """Kernel names by major and minor number, without paths: what is on a disk has its head's."""
         table = self.table
         if table is None:
             return {}
-        heads = self._heads
-        return {disk.device: heads.get(name, name) for name, disk in table.disks.items()}
+        return {disk.device: name for name, disk in table.disks.items() if name not in self._heads}
 
     def with_partitions(self) -> dict[str, BlockDevice | None]:
         """Every flow, and the partitions that stacked devices are made of."""
