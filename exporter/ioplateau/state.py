@@ -81,7 +81,7 @@ class NfsClientState(NamedTuple):
     window: ReadingPair[tuple[NfsConnection, ...]] | None = None
     mounts: tuple[str, ...] = ()  # labels of its superblocks
     sockets: tuple[TcpSocket, ...] | None = None  # None: socket diagnostics not available
-    slot_limit: int | None = None  # sunrpc.tcp_max_slot_table_entries, v3 and v4.0
+    slot_limit: int | None = None  # of each connection; v3 and v4.0
 
 
 class InterfaceState(NamedTuple):

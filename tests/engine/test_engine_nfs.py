@@ -1,8 +1,10 @@
 """NFS in the fold: every superblock and every connection once, whoever repeats them."""
 
+import pytest
+
 from ioplateau.engine import Engine
 from ioplateau.engine.follower import Moment
-from ioplateau.limits.budgets import FlowKey
+from ioplateau.limits.budgets import BudgetKey, FlowKey, Kind
 from ioplateau.measure.mountstats import client_rates, parse, rates
 from ioplateau.measure.snapshot import MOUNTINFO, MOUNTSTATS, Snapshot, Static
 from ioplateau.state import ClientKey
@@ -347,6 +349,27 @@ def test_only_tcp_has_the_slots_of_tcp():
 
     assert state.clients[ClientKey("fs", "3", "tcp")].slot_limit == 16
     assert state.clients[ClientKey("other", "3", "rdma")].slot_limit is None
+
+
+@pytest.mark.parametrize(
+    ("version", "allowed", "each", "together", "source"),
+    [
+        ("3", "65536", 65_536, 131_072, "sunrpc.tcp_max_slot_table_entries"),
+        ("4.0", "65536", 1024, 1024, "NFSv4.0's slot table"),
+        ("4.0", "600", 600, 1024, "NFSv4.0's slot table"),
+        ("4.0", "2", 2, 4, "sunrpc.tcp_max_slot_table_entries"),
+    ],
+)
+def test_all_connections_of_a_v40_client_share_a_table_of_1024_slots(
+    version, allowed, each, together, source
+):
+    machine = Machine()
+    machine.static = Static(files={"/proc/sys/sunrpc/tcp_max_slot_table_entries": allowed})
+    state = machine.tick(mounted("/a", version=version, ports=(900, 901)))
+    (limit,) = state.budgets[BudgetKey(Kind.NFS_SLOTS, "/a")].budget.limits
+
+    assert state.clients[ClientKey("fs", version, "tcp")].slot_limit == each
+    assert (limit.value, limit.source) == (together, source)
 
 
 def followed(machine, at, table):

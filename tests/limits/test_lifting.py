@@ -104,7 +104,7 @@ def test_a_gp3_at_3000_iops_on_an_m5_large_is_lifted_to_what_the_instance_has():
     )
 
 
-def volume(**use):
+def volume(version="3", slots=2, **use):
     fact = VolumeFact(
         mount="/data",
         service="azure_netapp_files",
@@ -113,7 +113,7 @@ def volume(**use):
         source="limits.toml",
     )
     rules = Rules(volumes=(fact,))
-    flow = NfsFlow("/data", "10.0.0.4:/vol", "/data", slots=2)
+    flow = NfsFlow("/data", "10.0.0.4:/vol", "/data", version=version, slots=slots)
     sold = discover.sold(Identity("azure", "Standard_D2s_v3"), CATALOGUE)
     built = topology.build({}, (flow,), ("eth0",), rules, CATALOGUE, sold)
     return Situation(built.budgets, sold, rules, CATALOGUE, 65_536.0, **use)
@@ -154,6 +154,17 @@ def test_two_slots_are_lifted_by_more_of_them_as_littles_law_has_it():
     assert (eight.gives, eight.next) == (2000, Next(Kind.NFS_SLOTS, Dimension.IOPS, 2000))
     # 8,000 a second would be 524 MB/s: the volume has 256 MiB/s.
     assert (found[1].gives, found[1].next.kind) == (4096, Kind.VOLUME)
+
+
+@pytest.mark.parametrize(
+    ("slots", "lifted_to"), [(1024, []), (256, ["1,024 slots in place of 256"])]
+)
+def test_a_v40_client_gets_no_more_slots_than_its_table_has(slots, lifted_to):
+    situation = volume("4.0", slots, nfs=NfsUse(latency_seconds=0.5))
+
+    found = lifted(situation, Kind.NFS_SLOTS, "/data", Dimension.SLOTS)
+
+    assert [each.action for each in found] == lifted_to
 
 
 def test_a_burst_that_is_used_up_comes_back_with_rest_or_with_the_next_tier():

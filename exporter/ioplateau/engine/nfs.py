@@ -21,7 +21,7 @@ from ioplateau.engine.witnesses import ClientReading
 from ioplateau.judge import ticks
 from ioplateau.judge.flows import FlowTick
 from ioplateau.limits.budgets import FlowKey
-from ioplateau.limits.topology import NfsFlow
+from ioplateau.limits.topology import NFS40_MOST_SLOTS, NfsFlow
 from ioplateau.measure import mountinfo, mountstats
 from ioplateau.measure.asked import Asked
 from ioplateau.measure.delta import ReadingPair, Readings, TimedReadings, stood, timed, window
@@ -347,7 +347,7 @@ def _client_states(
             span and ReadingPair(tuple(span.before), tuple(span.after), span.elapsed_seconds),
             tuple(client.mounts),
             sockets.get(client.mounts[0]),
-            slot_limit if _has_slots(client.key) else None,
+            _slots_of_one(client.key, slot_limit),
         )
         twin = found.get(client.key)
         found[client.key] = state if twin is None else _together(twin, state)
@@ -397,9 +397,18 @@ def _ports(client: NfsClient) -> set[int]:
 
 def _slots(client: NfsClient, slot_limit: int | None) -> int | None:
     """Calls the client may have outstanding, where the kernel tells."""
-    if slot_limit is None or client.history.last is None or not _has_slots(client.key):
+    each = _slots_of_one(client.key, slot_limit)
+    if each is None or client.history.last is None:
         return None
-    return slot_limit * max(len(client.history.last[1]), 1)
+    slots = each * max(len(client.history.last[1]), 1)
+    return min(slots, NFS40_MOST_SLOTS) if client.key.version == "4.0" else slots
+
+
+def _slots_of_one(key: ClientKey, slot_limit: int | None) -> int | None:
+    """Calls that each connection may have outstanding, where the kernel tells."""
+    if slot_limit is None or not _has_slots(key):
+        return None
+    return min(slot_limit, NFS40_MOST_SLOTS) if key.version == "4.0" else slot_limit
 
 
 def _has_slots(key: ClientKey) -> bool:

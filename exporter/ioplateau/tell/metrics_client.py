@@ -165,7 +165,8 @@ CLIENTS: MetricTable[MeasuredClient, MeasuredClient] = MetricTable(
         ),
         gauge(
             "nfs_client_slots_limit",
-            "Slots a connection may use (sunrpc.tcp_max_slot_table_entries); not known for v4.1 and newer.",
+            "Slots a connection may use (sunrpc.tcp_max_slot_table_entries; with v4.0 1,024 at most, which "
+            "all connections share); not known for v4.1 and newer.",
             lambda c: c.state.slot_limit,
         ),
         gauge(

@@ -9,12 +9,13 @@ from ioplateau.limits.claims import Target, VolumeFact, selects
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.lifting.disks import LEAST_GAIN
 from ioplateau.limits.lifting.step import Next, Situation, Step
-from ioplateau.limits.topology import VM
+from ioplateau.limits.topology import NFS40_MOST_SLOTS, VM
 
 # 16 is the kernel's most, NFS_MAX_CONNECTIONS:
 # https://github.com/torvalds/linux/blob/v6.1/fs/nfs/fs_context.c
 NCONNECT = (4, 8, 16)
-MORE_SLOTS = (4, 16, 64, 128)  # times as many; 65,536 is the kernel's most, RPC_MAX_SLOT_TABLE
+MORE_SLOTS = (4, 16, 64, 128)  # times as many
+MOST_SLOTS = 65_536  # the kernel's most, RPC_MAX_SLOT_TABLE
 
 
 def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
@@ -76,9 +77,10 @@ def _slots(situation: Situation, budget: Budget, limit: Limit) -> Iterable[Step]
     latency = situation.nfs.latency_seconds
     if not latency:
         return
+    most = NFS40_MOST_SLOTS if budget.info.get("version") == "4.0" else MOST_SLOTS
     for times in MORE_SLOTS:
         slots = limit.value * times
-        if slots <= 65_536:
+        if slots <= most:
             rate = limit._replace(dimension=Dimension.IOPS, value=slots / latency)
             words = f"{slots:,.0f} slots in place of {limit.value:,.0f}"
             step = _held(situation, words, rate, Kind.NFS_SLOTS, budget)
