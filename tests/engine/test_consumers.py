@@ -4,6 +4,7 @@ import pytest
 
 from ioplateau.engine.consumers import Consumers, Devices, devices_of_disk
 from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey, Kind
+from ioplateau.measure import sysblock
 from ioplateau.measure.groupnames import PodVolume
 from ioplateau.measure.snapshot import Static
 from ioplateau.tell.consumers import sentence
@@ -144,9 +145,11 @@ def test_what_processes_of_the_root_group_write_themselves_is_not_the_flushers()
 def test_where_nobody_is_seen_to_dirty_pages_it_cannot_be_told_for_whom():
     gone = by_the_flusher()
     unseen = by_the_flusher(unreadable=40, seen=0)
+    uncounted = by_the_flusher(seen=0)
 
     assert gone.groups[0].label == "the kernel's flusher, for whom is not known"
     assert unseen.groups[0].label == "the root control group"
+    assert uncounted.groups[0].label == "the root control group"
 
 
 def test_a_look_holds_until_the_next_one_is_due():
@@ -173,6 +176,25 @@ def test_what_may_not_be_seen_is_said():
         "the I/O of 40 of 40 processes may not be seen (CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH would let us)",
     )
     assert sentence(disk).startswith("who draws on it cannot be told: the I/O of 40")
+
+
+def test_a_kernel_that_does_not_count_the_io_of_processes_is_said_to():
+    disk = found(look(seen=0))[DISK]
+
+    assert disk.unseen == (
+        "the kernel does not count the I/O of processes (CONFIG_TASK_IO_ACCOUNTING)",
+    )
+
+
+def test_processes_whose_files_lie_on_no_disk_we_know_are_said_where_none_is_found():
+    elsewhere = [process(7, 9, ["0:31"]), process(8, 5, None), process(9, 3, ["0:50"])]
+    alone = found(look(elsewhere))
+    beside = found(look([*elsewhere, process(10, 1, ["8:16"])]))
+
+    assert alone[DISK].unseen == (
+        "fio (pid 7), fio (pid 8): the open files do not tell on which disk",
+    )
+    assert alone[VOLUME].unseen == beside[DISK].unseen == ()
 
 
 def test_processes_that_were_too_many_to_look_at_are_said_to_be_left_out():
@@ -238,11 +260,13 @@ def test_a_look_that_makes_no_sense_is_refused(blob):
 def test_all_that_lies_on_a_disk_is_found():
     names = {(8, 16): "sdb", (8, 17): "sdb1", (253, 0): "dm-0", (8, 32): "sdc"}
     static = Static(
-        partitions={"sdb1": "sdb", "sdc1": "sdc"}, holders={"sdb1": ("dm-0",), "dm-0": ("dm-1",)}
+        block={"dm-0": {"dm/name": "vg-data"}},
+        partitions={"sdb1": "sdb", "sdc1": "sdc"},
+        holders={"sdb1": ("dm-0",), "dm-0": ("dm-1",)},
     )
 
-    devices = devices_of_disk("sdb", names, static)
+    devices = devices_of_disk("sdb", names, static, sysblock.parse(static))
 
     assert devices.numbers == {"8:16", "8:17", "253:0"}
-    assert devices.names == {"sdb", "sdb1", "dm-0", "dm-1"}
+    assert devices.names == {"sdb", "sdb1", "dm-0", "dm-1", "vg-data"}
     assert devices.own == {"8:16"}

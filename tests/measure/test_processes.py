@@ -162,6 +162,22 @@ def test_io_without_its_columns_is_none():
     assert parse_io(b"syscr: 3\nsyscw: 4\nread_bytes: 1\nwrite_bytes: 2\n") == ProcessIo(1, 2, 3, 4)
 
 
+@pytest.mark.parametrize(
+    ("number", "source", "device"),
+    [
+        ("8:2", "btrfs /dev/sda2", "8:2"),
+        ("0:31", "btrfs /dev/sda2", "sda2"),
+        ("0:31", "btrfs /dev/mapper/vg-root", "vg-root"),
+        ("0:31", "zfs pool/data", "0:31"),
+        ("0:31", "btrfs", "0:31"),
+    ],
+)
+def test_a_file_system_with_a_number_of_its_own_is_on_the_device_it_names(number, source, device):
+    mounts = parse_mount_devices(f"22 1 {number} /root / rw,noatime - {source} rw\n".encode())
+
+    assert mounts == {"22": (device, False)}
+
+
 def test_what_a_process_dirtied_and_took_back_was_not_written(machine):
     place = machine.process(7, write=1000)
     looks = Processes(machine.host)

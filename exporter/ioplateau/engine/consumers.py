@@ -22,6 +22,7 @@ from ioplateau.measure.mountinfo import MountEntry
 from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.processes import BusyProcess, ProcessesLook
 from ioplateau.measure.snapshot import Static
+from ioplateau.measure.sysblock import BlockDevice
 from ioplateau.state import BudgetConsumers, Consumer
 
 MOST_NAMED = 5
@@ -42,8 +43,8 @@ class _Look(NamedTuple):
 
 
 class Devices(NamedTuple):
-    """Numbers ("8:16") and names ("sdb") of all that lies on one flow: the disk itself, its
-    partitions, what is stacked on it, or the file system of an NFS mount.
+    """Numbers ("8:16") and names ("sdb", "vg-data") of all that lies on one flow: the disk itself,
+    its partitions, what is stacked on it, or the file system of an NFS mount.
     """
 
     numbers: frozenset[str]
@@ -120,12 +121,22 @@ class _Drawn(Mapping[BudgetKey, BudgetConsumers]):
             of = self._of(key)
             if not of:
                 raise KeyError(key)
-            made = self._made[key] = _drawn(self._look, of, self._volumes)
+            made = self._made[key] = _drawn(self._look, of, self._volumes, self._unplaced)
         return made
 
     @cached_property
     def _volumes(self) -> tuple[tuple[str, PodVolume], ...]:
         return tuple(_pod_volumes(self._mount_table))
+
+    @cached_property
+    def _unplaced(self) -> tuple[BusyProcess, ...]:
+        """Processes that have nothing open on any disk or mount we know."""
+        look = self._look.processes
+        known = frozenset[str]().union(
+            *(each.numbers | each.names for key in self._budgets for each in self._of(key))
+        )
+        busiest = () if look is None else look.busiest
+        return tuple(p for p in busiest if known.isdisjoint(p.devices or ()))
 
     def _of(self, key: BudgetKey) -> list[Devices]:
         budget = self._budgets.get(key)
@@ -149,7 +160,10 @@ def _pod_volumes(mount_table: bytes) -> Iterable[tuple[str, PodVolume]]:
 
 
 def _drawn(
-    look: _Look, devices: Sequence[Devices], volumes: Sequence[tuple[str, PodVolume]]
+    look: _Look,
+    devices: Sequence[Devices],
+    volumes: Sequence[tuple[str, PodVolume]],
+    unplaced: Sequence[BusyProcess],
 ) -> BudgetConsumers:
     numbers = frozenset[str]().union(*(each.numbers for each in devices))
     names = frozenset[str]().union(*(each.names for each in devices))
@@ -160,7 +174,7 @@ def _drawn(
         groups=_flushed(_groups(look.groups, own), there, look, own) or _groups_of(there, look),
         processes=_processes(there, look),
         volumes=tuple(dict.fromkeys(volume for number, volume in volumes if number in numbers)),
-        unseen=tuple(_unseen(look, own)),
+        unseen=tuple(_unseen(look, own, () if there else unplaced)),
     )
 
 
@@ -169,7 +183,12 @@ FLUSHER = "the kernel's flusher, for whom is not known"
 LOOKED_AT = processes.MOST_NAMED  # where all of them are taken, others may have written as well
 
 
-def devices_of_disk(name: str, names: Mapping[tuple[int, int], str], static: Static) -> Devices:
+def devices_of_disk(
+    name: str,
+    names: Mapping[tuple[int, int], str],
+    static: Static,
+    devices: Mapping[str, BlockDevice],
+) -> Devices:
     """All that lies on a disk. names: kernel names by major and minor number."""
     numbers = {each: f"{major}:{minor}" for (major, minor), each in names.items()}
     inside: dict[str, list[str]] = {}
@@ -181,9 +200,10 @@ def devices_of_disk(name: str, names: Mapping[tuple[int, int], str], static: Sta
         if each not in found:
             found.add(each)
             todo += [*static.holders.get(each, ()), *inside.get(each, ())]
+    mapped = {devices[each].mapper_name for each in found if each in devices} - {""}
     return Devices(
         frozenset(numbers[each] for each in found if each in numbers),
-        frozenset(found),
+        frozenset(found | mapped),
         frozenset({numbers[name]} if name in numbers else ()),
     )
 
@@ -254,13 +274,17 @@ def _processes(there: Sequence[BusyProcess], look: _Look) -> tuple[Consumer, ...
     return tuple(
         Consumer(
             each.name,
-            f"{each.name} (pid {each.pid})",
+            _named(each),
             (each.read_bytes + each.write_bytes) / _seconds(look),
             share=(each.read_bytes + each.write_bytes) / total if total else None,
             group=groupnames.name(each.group),
         )
         for each in there[:MOST_NAMED]
     )
+
+
+def _named(process: BusyProcess) -> str:
+    return f"{process.name} (pid {process.pid})"
 
 
 def _groups_of(there: Sequence[BusyProcess], look: _Look) -> tuple[Consumer, ...]:
@@ -320,7 +344,12 @@ def _flushed(
     )[:MOST_NAMED]
     if not known:
         found = look.processes
-        is_seen = found is not None and not found.unreadable and len(found.busiest) < LOOKED_AT
+        is_seen = (
+            found is not None
+            and found.seen > 0
+            and not found.unreadable
+            and len(found.busiest) < LOOKED_AT
+        )
         return tuple(g._replace(label=FLUSHER) if is_seen and g.name == ROOT else g for g in groups)
     names = {each.name for each in known}
     others = tuple(g for g in groups if g.name != ROOT and g.name not in names)
@@ -331,7 +360,7 @@ def _seconds(look: _Look) -> float:
     return (look.processes or look.groups or _NO_GROUPS).seconds
 
 
-def _unseen(look: _Look, own: frozenset[str]) -> Iterable[str]:
+def _unseen(look: _Look, own: frozenset[str], unplaced: Sequence[BusyProcess]) -> Iterable[str]:
     if look.refused:
         yield f"processes cannot be listed: {look.refused}"
     elif look.processes is not None:
@@ -341,8 +370,13 @@ def _unseen(look: _Look, own: frozenset[str]) -> Iterable[str]:
                 f"{look.processes.unreadable + look.processes.seen} processes may not be seen "
                 "(CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH would let us)"
             )
+        elif not look.processes.seen:  # we are a process, too
+            yield "the kernel does not count the I/O of processes (CONFIG_TASK_IO_ACCOUNTING)"
         if look.processes.is_cut:
             yield f"more than {processes.MOST_PROCESSES} processes: the rest was not looked at"
+        if own and unplaced:
+            labels = ", ".join(_named(each) for each in unplaced[:MOST_NAMED])
+            yield f"{labels}: the open files do not tell on which disk"
     if look.groups is not None and own:
         if not look.groups.seen:
             yield "control groups count no I/O here (systemd: DefaultIOAccounting=yes)"

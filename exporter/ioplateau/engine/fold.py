@@ -122,11 +122,12 @@ class Engine:
 
     def _devices_of(self, static: Static) -> DevicesOf:
         """Tells the block devices or the file system of a disk or mount, for who draws on it."""
-        numbers, entries = self._disks.numbers, self._nfs.entries
+        numbers, devices = self._disks.numbers, self._disks.devices
+        entries = self._nfs.entries
 
         def of(flow: FlowKey) -> Devices | None:
             if flow.kind == "disk":
-                return devices_of_disk(flow.name, numbers, static)
+                return devices_of_disk(flow.name, numbers, static, devices)
             return devices_of_mount(entries.get(flow.name)) if flow.kind == "nfs" else None
 
         return of

@@ -56,7 +56,8 @@ class BusyProcess(NamedTuple):
     """One process over the time between two looks: bytes and calls in that time.
 
     devices: numbers ("8:16") of block devices and file systems that it has files open on, and
-    names ("sdb") of device nodes it has open; None: its open files cannot be seen.
+    names ("sdb", "vg-data") of device nodes it has open, or that a file system without a block
+    device's number was mounted from; None: its open files cannot be seen.
     """
 
     pid: int
@@ -265,13 +266,16 @@ def parse_mount_id(text: bytes) -> str:
 
 
 def parse_mount_devices(text: bytes) -> dict[str, tuple[str, bool]]:
-    """/proc/<pid>/mountinfo: the device number by mount, and whether device nodes lie there."""
+    """/proc/<pid>/mountinfo: the device by mount, and whether device nodes lie there. btrfs numbers its
+    file systems itself (get_anon_bdev()), and names one of its devices.
+    """
     found = {}
     for line in text.decode("utf-8", "replace").splitlines():
         words = line.split()
         if len(words) > 4 and "-" in words[6:]:
-            kind = words[words.index("-", 6) + 1 :][:1]
-            found[words[0]] = (words[2], kind in (["devtmpfs"], ["tmpfs"]))
+            kind, source = [*words[words.index("-", 6) + 1 :], "", ""][:2]
+            node = _DEVICE_NODE.match(source) if words[2].startswith("0:") else None
+            found[words[0]] = (node[1] if node else words[2], kind in ("devtmpfs", "tmpfs"))
     return found
 
 
