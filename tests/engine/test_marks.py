@@ -33,8 +33,9 @@ class Machine:
         return state
 
 
-def disk(wwid, sectors="2048000"):
-    static = Static(block={"sdc": {"size": sectors, "dev": "8:32", "wwid": wwid}})
+def disk(wwid, **more):
+    about = {"size": "2048000", "dev": "8:32", "wwid": wwid, **more}
+    static = Static(block={"sdc": about})
 
     def make(done, waited, outstanding, at):
         line = f"8 32 sdc {done} 0 {done * 8} {waited} 0 0 0 0 {outstanding} {at * 1000} {waited}"
@@ -77,6 +78,26 @@ def test_after_a_restart_a_limit_is_held_against_the_disk_that_it_was_learned_of
     assert bool(
         after.memory()["judge"]["disks"]["cases"]["disk:sdc"]["plateau"]["ceilings"]["iops"]
     ) == bool(kept)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept"),
+    [
+        ({"dm/name": "vg-a", "diskseq": "9"}, {"dm/name": "vg-b", "diskseq": "9"}, [500]),
+        ({"dm/name": "vg-a", "diskseq": "9"}, {"dm/name": "vg-b", "diskseq": "10"}, []),
+        ({"dm/name": "vg-a"}, {"dm/name": "vg-b"}, []),
+        ({"diskseq": "9"}, {"diskseq": "9", "size": "4096000"}, [500]),
+    ],
+)
+def test_a_disk_that_is_renamed_or_grown_is_the_same_disk(before, after, kept):
+    machine = Machine(Engine(), disk("", **before))
+    machine.run(100, 1, 30)
+    assert learned(machine.run(500, 32, 60), SDC) == [500]
+
+    machine.make = disk("", **after)
+    renamed = machine.run(100, 1, 1)
+    assert (SDC in renamed.budgets) == bool(kept)
+    assert learned(machine.run(100, 1, 5), SDC) == kept
 
 
 @pytest.mark.parametrize(("source", "kept"), [("one:/vol", [1000]), ("two:/other", [])])

@@ -269,6 +269,17 @@ def test_a_disk_grown_in_place_keeps_its_identity():
     assert sysblock.identity(disk._replace(size_bytes=8192)) == sysblock.identity(disk)
 
 
+@pytest.mark.parametrize(
+    ("column", "other", "is_another"),
+    [("mapper_name", "vg-b", False), ("diskseq", 8, True), ("wwid", "naa.2", True)],
+)
+def test_a_renamed_disk_is_the_same_one_as_long_as_it_has_its_diskseq(column, other, is_another):
+    """A logical unit may be given another volume by its array, which changes the wwid alone."""
+    disk = known("sda", diskseq="7", wwid="naa.1", dm__name="vg-a")
+
+    assert sysblock.is_swapped(disk, disk._replace(**{column: other})) == is_another
+
+
 def test_size_tells_disks_apart_where_nothing_better_is_known():
     assert sysblock.identity(known("sda", size="8")) != sysblock.identity(known("sda", size="9"))
 

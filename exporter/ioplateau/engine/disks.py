@@ -196,6 +196,15 @@ class Disks(Follower):
             flow.key: sysblock.lasting_mark(self.devices.get(flow.name)) for flow in self._flows
         }
 
+    def diskseqs(self) -> dict[FlowKey, int]:
+        """What tells them apart within a boot, where the kernel counts the disks it meets."""
+        devices = {flow.key: self.devices.get(flow.name) for flow in self._flows}
+        return {
+            key: device.diskseq
+            for key, device in devices.items()
+            if device is not None and device.diskseq is not None
+        }
+
     def states(self) -> Mapping[str, DiskState]:
         """As of now, made when somebody asks."""
         names, read = self._shown, timed(self._shown.values())

@@ -161,7 +161,8 @@ class Engine:
 
     def _forget_others(self) -> None:
         """What was learned of a disk or a volume is not held against the one that stands under its name now."""
-        others = self._marks.look({**self._disks.marks(), **self._nfs.marks()})
+        marks = {**self._disks.marks(), **self._nfs.marks()}
+        others = self._marks.look(marks, self._disks.diskseqs())
         if others:
             self._judge.forget(others)
             self._accounts.forget(others)

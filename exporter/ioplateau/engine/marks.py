@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ioplateau.limits.budgets import FlowKey
+from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.saved import as_row
 
 
@@ -22,12 +23,23 @@ class Marks:
 
     def __init__(self) -> None:
         self._marks: dict[FlowKey, str] = {}
+        self._diskseqs: Mapping[FlowKey, int] = NO_ENTRIES
         self._awaited: set[FlowKey] = set()  # of the last run, not seen in this one
 
-    def look(self, now: Mapping[FlowKey, str]) -> list[FlowKey]:
-        """Take up what stands where; the names under which another stands than before."""
+    def look(
+        self, now: Mapping[FlowKey, str], diskseqs: Mapping[FlowKey, int] = NO_ENTRIES
+    ) -> list[FlowKey]:
+        """Take up what stands where; the names under which another stands than before. A disk that has
+        the diskseq it had in this run is the same, renamed or grown.
+        """
         before = self._marks
-        others = [flow for flow, mark in now.items() if _is_other(before.get(flow, ""), mark)]
+        same = {flow for flow, number in diskseqs.items() if self._diskseqs.get(flow) == number}
+        others = [
+            flow
+            for flow, mark in now.items()
+            if flow not in same and _is_other(before.get(flow, ""), mark)
+        ]
+        self._diskseqs = diskseqs
         self._awaited -= now.keys()
         self._marks = {flow: before[flow] for flow in self._awaited}
         for flow, mark in now.items():
