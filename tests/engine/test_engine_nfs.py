@@ -9,6 +9,7 @@ from ioplateau.measure.mountstats import client_rates, parse, rates
 from ioplateau.measure.snapshot import MOUNTINFO, MOUNTSTATS, Snapshot, Static
 from ioplateau.state import ClientKey
 from nfs_texts import entry, mounted
+from states import socket
 
 CLIENT = ClientKey("fs", "4.1", "tcp")
 
@@ -287,6 +288,15 @@ def test_a_connection_made_anew_from_another_port_goes_on():
     span = state.clients[ClientKey("fs", "3", "tcp")].window
 
     assert client_rates(span.before, span.after, 1.0).calls_per_second == 40
+
+
+@pytest.mark.parametrize("address", ["fe80::1", "fe80::1%2"])
+def test_the_sockets_of_a_server_are_found_by_its_address_on_whatever_link(address):
+    sockets = [socket(remote_address=there)._asdict() for there in ("fe80::1", "fe80::7")]
+    table = entry("/a", "0:40", address=address)
+    state = Machine().tick(mounted("/a"), table=table, blobs={"tcp": sockets})
+
+    assert [each.remote_address for each in state.clients[CLIENT].sockets] == ["fe80::1"]
 
 
 def test_a_record_that_is_damaged_for_once_costs_its_own_tick():

@@ -386,7 +386,10 @@ _connected_by = attrgetter("connections.ports")
 
 
 def _address(client: NfsClient) -> str:
-    return client.address or client.key.server
+    """The server's, as sockets have it."""
+    # rpc_ntop6() writes the interface behind a link-local one: "fe80::1%2".
+    # https://github.com/torvalds/linux/blob/v6.1/net/sunrpc/addr.c
+    return (client.address or client.key.server).partition("%")[0]
 
 
 def _ports(client: NfsClient) -> set[int]:
