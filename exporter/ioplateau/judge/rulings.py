@@ -225,7 +225,7 @@ def quiet(case: Case, at: float, dt: float) -> Verdict:
         case.saturated_seconds = 0.0
         return rule(case, at, _PLAIN[case.word])
     word = _quiet_word(case, dt)
-    if before is not None and word is case.word and _rests(case, before):
+    if before is not None and word is case.word is not Word.STALLED and _rests(case, before):
         case.is_told = True
         return before
     return rule(case, at, _PLAIN[word])
