@@ -104,6 +104,25 @@ def test_head_is_answered_with_the_same_header_and_no_body(serve):
     assert answer.headers["Content-Length"] == str(len("HEAD /metrics  x"))
 
 
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (b"HEAD /metrics HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody", 413),
+        (b"\r\nHEAD metrics HTTP/1.1\r\n\r\n", 400),
+        (b"HEAD metrics\r\n\r\n", 400),
+        (b"HEAD /" + b"a" * (17 << 10), 414),
+        (b"HEAD / HTTP/1.1\r\na: " + b"b" * (16 << 10), 431),
+        (b"HEAD /broken HTTP/1.1\r\n\r\n", 500),
+    ],
+)
+def test_head_gets_no_body_with_a_refusal_either(serve, request_bytes, status):
+    head, _, body = say(serve(), request_bytes).partition(b"\r\n\r\n")
+
+    assert head.startswith(b"HTTP/1.1 %d " % status)
+    assert b"Content-Length: " in head
+    assert body == b""
+
+
 def test_an_unknown_path_is_404(serve):
     assert get(place(serve()), "/metricsandmore")[0].status == 404
 

@@ -50,7 +50,8 @@ class Connection:
     """An accepted socket and how far it came. Times are CLOCK_MONOTONIC seconds."""
 
     __slots__ = (
-        "end_at", "leave_at", "phase", "received", "socket", "source", "tls", "unsent", "watched",
+        "end_at", "is_head", "leave_at", "phase", "received", "socket", "source", "tls", "unsent",
+        "watched",
     )  # fmt: skip
 
     def __init__(self, accepted: socket.socket, end_at: float, source: str = "") -> None:
@@ -59,6 +60,7 @@ class Connection:
         self.leave_at = end_at  # the same, or earlier where the answer was given
         self.phase = Phase.READING
         self.received = bytearray()
+        self.is_head = False  # no answer has a body, no refusal either: RFC 9110 9.3.2
         self.unsent: deque[memoryview] = deque()
         self.watched = 0  # the events the selector watches it for
         self.source = source  # whom it comes from

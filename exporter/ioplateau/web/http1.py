@@ -66,6 +66,11 @@ def head_end(received: bytes | bytearray, begin: int = 0) -> int | None:
     return end.end() if end else None
 
 
+def is_head(received: bytes) -> bool:
+    """Whether it asks with HEAD, also where nothing else of it is understood."""
+    return received.lstrip(b"\r\n").startswith(b"HEAD ")
+
+
 def parse(received: bytes, longest_line: int) -> Request | Response:
     """The request in a complete head, or the response that refuses it."""
     # RFC 9112 2.2: ignore an empty line before the request line.

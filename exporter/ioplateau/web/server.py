@@ -81,7 +81,7 @@ class WebServer:
         self._listeners = listen.passed() if is_passed else listen.listen_all(addresses)
         self._addresses = tuple(listen.spell(listener) for listener in self._listeners)
         self._checked: deque[tuple[Connection, Request, Response | None]] = deque()
-        self._answers: deque[tuple[Connection, Request, Response]] = deque()
+        self._answers: deque[tuple[Connection, Response]] = deque()
         self._closing = False
         self._wakeup = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._selector = selectors.DefaultSelector()
@@ -264,7 +264,9 @@ class WebServer:
         self._ask(connection, end)
 
     def _ask(self, connection: Connection, end: int | None) -> None:
-        asked = self._understand(bytes(connection.received[:end]), whole=end is not None)
+        received = bytes(connection.received[:end])
+        connection.is_head = http1.is_head(received)
+        asked = self._understand(received, whole=end is not None)
         # What follows the head is a pipelined request or a body: neither is served.
         connection.received = bytearray()
         if isinstance(asked, Response):
@@ -273,7 +275,7 @@ class WebServer:
         access = self._access
         refusal = access.refuse(asked, time.monotonic())
         if refusal:
-            self._answer(connection, refusal, body=asked.method != "HEAD")
+            self._answer(connection, refusal)
             return
         self._connections.watch(connection, 0)
         if access.needs_check(asked):
@@ -287,7 +289,7 @@ class WebServer:
         if connection.phase is not Phase.CHECKING:
             return  # evicted, or out of time
         if refusal:
-            self._answer(connection, refusal, body=request.method != "HEAD")
+            self._answer(connection, refusal)
         else:
             connection.phase = Phase.WORKING
             self._workers.ask(connection, request)
@@ -300,17 +302,17 @@ class WebServer:
             return http1.text(414, "The request line is too long.")
         return http1.text(431, f"The request header is too long, at most {cap} bytes are read.")
 
-    def _take(self, connection: Connection, request: Request, response: Response) -> None:
+    def _take(self, connection: Connection, response: Response) -> None:
         # It may have been evicted, or run out of time, while a worker was busy with it.
         if connection.phase is Phase.WORKING:
-            self._answer(connection, response, body=request.method != "HEAD")
+            self._answer(connection, response)
 
-    def _answer(self, connection: Connection, response: Response, *, body: bool = True) -> None:
+    def _answer(self, connection: Connection, response: Response) -> None:
         # Views: sixty clients of one rendered page share its bytes.
         connection.unsent.append(
             memoryview(http1.head(response, time.time(), self._access.headers))
         )
-        if body and response.body:
+        if response.body and not connection.is_head:
             connection.unsent.append(memoryview(response.body))
         connection.phase = Phase.WRITING
         self._step(connection, selectors.EVENT_WRITE)
@@ -346,7 +348,7 @@ class WebServer:
         self._checked.append((connection, request, refusal))
         os.eventfd_write(self._wakeup, 1)
 
-    def _done(self, connection: Connection, request: Request, response: Response) -> None:
+    def _done(self, connection: Connection, _: Request, response: Response) -> None:
         # In a worker.
-        self._answers.append((connection, request, response))
+        self._answers.append((connection, response))
         os.eventfd_write(self._wakeup, 1)
