@@ -153,7 +153,7 @@ def attack(address: str, context: ssl.SSLContext) -> list[int]:
                 elif number % 3 == 2:
                     wrapped = context.wrap_socket(client, server_hostname="localhost")
                     trickling.append(stack.enter_context(wrapped))
-                    wrapped.sendall(b"GET /metrics HTTP/1.1\r\nX-Slow: ")
+                    wrapped.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\nX-Slow: ")
         answered = [len(scrape(address, context).samples) for _ in range(2)]
         for client in trickling:
             with suppress(OSError):

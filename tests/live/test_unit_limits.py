@@ -111,7 +111,7 @@ class Client:
         plain.settimeout(60)
         plain.connect(("127.0.0.1", self._port))
         client = self._context.wrap_socket(plain, server_hostname="localhost")
-        client.sendall(f"GET /metrics HTTP/1.1\r\n{AUTHORIZATION}{headers}\r\n".encode())
+        client.sendall(f"GET /metrics HTTP/1.1\r\nHost: a\r\n{AUTHORIZATION}{headers}\r\n".encode())
         return client
 
     def scrape(self, headers: str) -> int:

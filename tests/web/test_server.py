@@ -107,12 +107,12 @@ def test_head_is_answered_with_the_same_header_and_no_body(serve):
 @pytest.mark.parametrize(
     ("request_bytes", "status"),
     [
-        (b"HEAD /metrics HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody", 413),
-        (b"\r\nHEAD metrics HTTP/1.1\r\n\r\n", 400),
+        (b"HEAD /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody", 413),
+        (b"\r\nHEAD metrics HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         (b"HEAD metrics\r\n\r\n", 400),
         (b"HEAD /" + b"a" * (17 << 10), 414),
-        (b"HEAD / HTTP/1.1\r\na: " + b"b" * (16 << 10), 431),
-        (b"HEAD /broken HTTP/1.1\r\n\r\n", 500),
+        (b"HEAD / HTTP/1.1\r\nHost: a\r\na: " + b"b" * (16 << 10), 431),
+        (b"HEAD /broken HTTP/1.1\r\nHost: a\r\n\r\n", 500),
     ],
 )
 def test_head_gets_no_body_with_a_refusal_either(serve, request_bytes, status):
@@ -136,7 +136,9 @@ def test_another_method_is_405_and_says_which_are_allowed(serve, method):
 
 def test_a_request_with_a_body_is_refused_and_the_refusal_arrives(serve):
     body = b"y" * 100_000
-    said = say(serve(), b"GET /metrics HTTP/1.1\r\nContent-Length: 100000\r\n\r\n" + body)
+    said = say(
+        serve(), b"GET /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n" + body
+    )
 
     assert said.startswith(b"HTTP/1.1 413 ")
 
@@ -145,34 +147,60 @@ def test_a_request_with_a_body_is_refused_and_the_refusal_arrives(serve):
     ("request_bytes", "status"),
     [
         (b"GET /metrics HTTP/1.0\n\n", 200),
-        (b"\r\nGET /metrics HTTP/1.1\r\n\r\n", 200),
+        (b"\r\nGET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", 200),
         (b"GET http://elsewhere:80/metrics?a HTTP/1.1\r\nHost: elsewhere\r\n\r\n", 200),
-        (b"GET /%6detrics HTTP/1.1\r\n\r\n", 200),
-        (b"GET /metrics HTTP/1.1\r\nContent-Length: 0\r\n\r\n", 200),
-        (b"GET /metrics HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400),
-        (b"GET /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", 413),
+        (b"GET /%6detrics HTTP/1.1\r\nHost: a\r\n\r\n", 200),
+        (b"GET /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", 200),
+        (b"GET /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", 400),
+        (b"GET /metrics HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 413),
         (b"GET /metrics\r\n\r\n", 400),
-        (b"GET  /metrics HTTP/1.1\r\n\r\n", 400),
-        (b"GET metrics HTTP/1.1\r\n\r\n", 400),
-        (b"GET /metrics HTTP/1.1\r\nno colon\r\n\r\n", 400),
-        (b"GET /metrics HTTP/1.1\r\n folded: line\r\n\r\n", 400),
-        (b"GET /metrics HTTP/1.1\r\n" + b"a: b\r\n" * 101 + b"\r\n", 400),
+        (b"GET  /metrics HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        (b"GET metrics HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        (b"GET /metrics HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n", 400),
+        (b"GET /metrics HTTP/1.1\r\nHost: a\r\n folded: line\r\n\r\n", 400),
+        (b"GET /metrics HTTP/1.1\r\nHost: a\r\n" + b"a: b\r\n" * 101 + b"\r\n", 400),
         (b"PRI * HTTP/2.0\r\n\r\n", 505),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\n\n", 400),
         (b"\x00\xff\xfe\n\r\n", 400),
-        (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n", 414),
+        (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 414),
         (b"GET /" + b"a" * (17 << 10), 414),
-        (b"GET / HTTP/1.1\r\na: " + b"b" * (16 << 10), 431),
-        (b"GET / HTTP/1.1\r\na: " + b" " * (16 << 10) + b"b\r\n\r\n", 431),
+        (b"GET / HTTP/1.1\r\nHost: a\r\na: " + b"b" * (16 << 10), 431),
+        (b"GET / HTTP/1.1\r\nHost: a\r\na: " + b" " * (16 << 10) + b"b\r\n\r\n", 431),
     ],
 )
 def test_odd_requests_get_the_status_they_deserve(serve, request_bytes, status):
     assert say(serve(), request_bytes).startswith(b"HTTP/1.1 %d " % status)
 
 
+@pytest.mark.parametrize(
+    ("version", "hosts", "status"),
+    [
+        (b"1.1", [], 400),
+        (b"1.0", [], 200),
+        (b"1.1", [b""], 200),
+        (b"1.1", [b"db-01:10049"], 200),
+        (b"1.1", [b"[fe80::1%eth0]:10049"], 200),
+        (b"1.1", [b"10.0.0.4:"], 200),
+        (b"1.1", [b"a", b"a"], 400),
+        (b"1.1", [b"", b""], 400),
+        (b"1.0", [b"a", b"b"], 400),
+        (b"1.1", [b'a b/c"<>'], 400),
+        (b"1.0", [b"a/b"], 400),
+        (b"1.1", [b"a:b"], 400),
+        (b"1.1", [b"me@a"], 400),
+        (b"1.1", [b"\xe4"], 400),
+    ],
+)
+def test_a_request_names_one_host(serve, version, hosts, status):
+    fields = b"".join(b"Host: %s\r\n" % host for host in hosts)
+    said = say(serve(), b"GET /metrics HTTP/%s\r\n%s\r\n" % (version, fields))
+
+    assert said.startswith(b"HTTP/1.1 %d " % status)
+
+
 def test_a_request_in_small_pieces_is_understood(serve):
     with connect(serve()) as client:
-        for letter in b"GET /metrics HTTP/1.1\r\nAccept: z\r\n\r\n":
+        for letter in b"GET /metrics HTTP/1.1\r\nHost: a\r\nAccept: z\r\n\r\n":
             client.sendall(bytes((letter,)))
         said = rest(client)
 
@@ -180,7 +208,10 @@ def test_a_request_in_small_pieces_is_understood(serve):
 
 
 def test_of_pipelined_requests_the_first_is_answered_and_the_connection_closed(serve):
-    said = say(serve(), b"GET /metrics?one HTTP/1.1\r\n\r\nGET /metrics?two HTTP/1.1\r\n\r\n")
+    said = say(
+        serve(),
+        b"GET /metrics?one HTTP/1.1\r\nHost: a\r\n\r\nGET /metrics?two HTTP/1.1\r\nHost: a\r\n\r\n",
+    )
 
     assert said.count(b"HTTP/1.1 200 ") == 1
     assert said.endswith(b"GET /metrics one ")
@@ -213,8 +244,8 @@ def test_clients_that_go_away_at_any_moment_leave_no_trace_in_the_log(serve, cap
     for words in (
         b"",
         b"GET /met",
-        b"GET /metrics HTTP/1.1\r\n\r\n",
-        b"GET /large HTTP/1.1\r\n\r\n",
+        b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n",
     ):
         for reset in (False, True):
             client = connect(server)
@@ -231,7 +262,7 @@ def test_clients_that_go_away_at_any_moment_leave_no_trace_in_the_log(serve, cap
 def test_a_trickling_request_does_not_outlive_the_deadline(serve):
     server = serve(HASTY)
     with connect(server) as client:
-        client.sendall(b"GET /metrics HTTP/1.1\r\nX: ")
+        client.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\nX: ")
         with pytest.raises(OSError):  # noqa: PT012 - which of the letters fails is a race
             for _ in range(400):
                 client.sendall(b"y")
@@ -243,7 +274,7 @@ def test_a_trickling_request_does_not_outlive_the_deadline(serve):
 def test_a_client_that_never_reads_its_answer_does_not_outlive_the_deadline(serve):
     server = serve(HASTY)
     with connect(server) as client:
-        client.sendall(b"GET /large HTTP/1.1\r\n\r\n")
+        client.sendall(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
 
         assert wait_until(lambda: server.open_connections == 1)
         assert wait_until(lambda: server.open_connections == 0)
@@ -253,7 +284,7 @@ def test_a_client_that_reads_slowly_does_not_outlive_the_deadline(serve):
     server = serve(HASTY)
     with connect(server) as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        client.sendall(b"GET /large HTTP/1.1\r\n\r\n")
+        client.sendall(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
         received = 0
         with pytest.raises(ConnectionError):  # noqa: PT012
             while part := client.recv(2048):
@@ -268,7 +299,7 @@ def test_a_client_that_reads_slowly_does_not_outlive_the_deadline(serve):
 def test_a_client_that_keeps_the_answered_connection_open_does_not_keep_it(serve):
     server = serve(HASTY)
     with connect(server) as client:
-        client.sendall(b"GET /metrics HTTP/1.1\r\nConnection: keep-alive\r\n\r\n")
+        client.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n\r\n")
         rest(client)
 
         assert wait_until(lambda: server.open_connections == 0)
@@ -285,7 +316,7 @@ def test_at_the_cap_the_oldest_connection_gives_way(serve):
         status = get(place(server))[0].status
         clients[0].settimeout(CLIENT_TIMEOUT_SECONDS)
         oldest = rest(clients[0])
-        clients[3].sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+        clients[3].sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
         youngest = rest(clients[3])
 
     assert status == 200
@@ -298,7 +329,7 @@ def test_clients_that_never_read_cannot_take_every_slot(serve):
     with ExitStack() as stack:
         for _ in range(20):
             client = stack.enter_context(connect(server))
-            client.sendall(b"GET /large HTTP/1.1\r\n\r\n")
+            client.sendall(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
         status = get(place(server))[0].status
 
     assert status == 200
@@ -345,7 +376,7 @@ def test_what_an_attack_took_comes_back(serve):
             for _ in range(200):
                 client = stack.enter_context(connect(server))
                 with suppress(OSError):
-                    client.sendall(b"GET /metrics HTTP/1.1\r\nX: " + b"y" * 12_000)
+                    client.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 12_000)
             during = tracemalloc.get_traced_memory()[0]
         assert wait_until(lambda: server.open_connections == 0)
         after = tracemalloc.get_traced_memory()[0]
@@ -356,7 +387,7 @@ def test_what_an_attack_took_comes_back(serve):
 
 
 def trickle(clients: list[socket.socket], stop: threading.Event) -> None:
-    words = b"GET /metrics HTTP/1.1\r\n" + b"X: y\r\n" * 10_000
+    words = b"GET /metrics HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 10_000
     for letter in words:
         for client in clients:
             try:
@@ -372,7 +403,7 @@ def hold_on(server: WebServer, stop: threading.Event) -> None:
     while not stop.is_set():
         client = connect(server)
         try:
-            client.sendall(b"GET /metrics HTTP/1.1\r\nX")
+            client.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\nX")
         except OSError:
             client.close()
             continue
@@ -397,7 +428,7 @@ def test_shedding_is_told_in_one_line(serve, caplog):
 def test_a_slow_handler_does_not_stop_other_pages(serve):
     server = serve()
     with connect(server) as client:
-        client.sendall(b"GET /wall HTTP/1.1\r\n\r\n")
+        client.sendall(b"GET /wall HTTP/1.1\r\nHost: a\r\n\r\n")
 
         assert get(place(server))[0].status == 200
 

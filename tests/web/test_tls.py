@@ -165,7 +165,7 @@ def test_an_answer_larger_than_any_buffer_arrives_whole_and_is_ended_properly(se
     with context.wrap_socket(
         raw, server_hostname="localhost", suppress_ragged_eofs=False
     ) as client:
-        client.sendall(b"GET /large HTTP/1.1\r\n\r\n")
+        client.sendall(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
         said = bytearray()
         while part := client.recv(1 << 16):  # a missing close_notify would raise
             said += part
@@ -183,7 +183,7 @@ def test_http_on_the_tls_port_is_told_so(serve):
 def test_a_request_in_small_records_is_understood(serve, made):
     server = serve(tls())
     with made["ca"].client().wrap_socket(connect(server), server_hostname="localhost") as client:
-        for letter in b"GET /metrics HTTP/1.1\r\nAccept: z\r\n\r\n":
+        for letter in b"GET /metrics HTTP/1.1\r\nHost: a\r\nAccept: z\r\n\r\n":
             client.sendall(bytes((letter,)))
         said = b"".join(iter(lambda: client.recv(1 << 16), b""))
 
@@ -376,7 +376,9 @@ def test_wrong_passwords_by_the_hundred_do_not_keep_the_scraper_out(serve):
             said = base64.b64encode(f"{SCRAPER}:{number}".encode())
             client = stack.enter_context(connect(server))
             with suppress(OSError):
-                client.sendall(b"GET / HTTP/1.1\r\nAuthorization: Basic " + said + b"\r\n\r\n")
+                client.sendall(
+                    b"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Basic " + said + b"\r\n\r\n"
+                )
         statuses = [status(server, password=RIGHT) for _ in range(5)]
 
     assert first == 200
@@ -421,7 +423,9 @@ def flood(server, count):
                 )
             )
             with suppress(OSError):
-                client.sendall(b"GET / HTTP/1.1\r\nAuthorization: Basic " + said + b"\r\n\r\n")
+                client.sendall(
+                    b"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Basic " + said + b"\r\n\r\n"
+                )
         yield
 
 
@@ -630,7 +634,7 @@ def holding_on(server, context, count: int):
                 with suppress(OSError):
                     wrapped = context.wrap_socket(client, server_hostname="localhost")
                     shaken.append(stack.enter_context(wrapped))
-                    wrapped.sendall(b"GET /metrics HTTP/1.1\r\nX: ")
+                    wrapped.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\nX: ")
         trickling = threading.Thread(target=trickle, args=(shaken, stop))
         trickling.start()
         stack.callback(trickling.join)

@@ -30,6 +30,11 @@ _REQUEST_LINE = re.compile(
 )
 _FIELD_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _ABSOLUTE = re.compile(r"https?://[^/?#]*", re.IGNORECASE)
+# RFC 3986 3.2.2 and 3.2.3, and %eth0 after an address as some clients send it. What `_headers` puts
+# between two of them is in no host.
+_HOST = re.compile(
+    r"(?:\[[0-9A-Za-z:.%_~-]+\]|(?:[0-9A-Za-z._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?"
+)
 
 
 class Request(NamedTuple):
@@ -88,6 +93,8 @@ def parse(received: bytes, longest_line: int) -> Request | Response:
     headers = _headers(fields)
     if headers is None:
         return text(400, "A header field is malformed, or there are too many.")
+    if not _has_host(headers, words[4]):
+        return text(400, "Host is missing, there twice, or no host: want one, like db-01:10049.")
     return _request(words[1].decode(), words[2].decode("latin-1"), headers)
 
 
@@ -105,6 +112,13 @@ def _request(method: str, target: str, headers: Mapping[str, str]) -> Request | 
     if not path.startswith("/"):
         return text(400, "The request target is no path.")
     return Request(method, unquote(path), query, headers)
+
+
+def _has_host(headers: Mapping[str, str], minor: bytes) -> bool:
+    # RFC 9112 3.2: HTTP/1.0 may do without, but nobody may send two or what is no host.
+    # https://www.rfc-editor.org/rfc/rfc9112#section-3.2
+    host = headers.get("host")
+    return minor == b"0" if host is None else _HOST.fullmatch(host) is not None
 
 
 def _refuse_body(headers: Mapping[str, str]) -> Response | None:
