@@ -29,7 +29,7 @@ _REQUEST_LINE = re.compile(
     rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~\x80-\xff]+) HTTP/([0-9])\.([0-9])"
 )
 _FIELD_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_ABSOLUTE = re.compile(r"https?://[^/?#]*", re.IGNORECASE)
+_ABSOLUTE = re.compile(r"\Ahttps?://[^/?#]*/?", re.IGNORECASE)
 # RFC 3986 3.2.2 and 3.2.3, and %eth0 after an address as some clients send it. What `_headers` puts
 # between two of them is in no host.
 _HOST = re.compile(
@@ -105,10 +105,9 @@ def _request(method: str, target: str, headers: Mapping[str, str]) -> Request | 
     refusal = _refuse_body(headers)
     if refusal:
         return refusal
-    # A proxy may send the absolute form: RFC 9112 3.2.2.
+    # A proxy may send the absolute form, also without a path: RFC 9112 3.2.2.
     # https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2
-    target = _ABSOLUTE.sub("", target, count=1) or "/"
-    path, _, query = target.partition("?")
+    path, _, query = _ABSOLUTE.sub("/", target).partition("?")
     if not path.startswith("/"):
         return text(400, "The request target is no path.")
     return Request(method, unquote(path), query, headers)
