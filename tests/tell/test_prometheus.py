@@ -233,6 +233,7 @@ def test_prometheus_gets_openmetrics():
         ("text/plain;version=abc", "text/plain; version=0.0.4; charset=utf-8"),
         ("application/openmetrics-text;version=abc", "text/plain; version=0.0.4; charset=utf-8"),
         (f"text/plain;version={'9' * 5000}", "text/plain; version=0.0.4; charset=utf-8"),
+        ("text/plain;version=1.0.0;q=high", "text/plain; version=0.0.4; charset=utf-8"),
         (
             'application/openmetrics-text;version="1.0.0"',
             "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores",
@@ -241,6 +242,50 @@ def test_prometheus_gets_openmetrics():
 )
 def test_versions_in_quotes_and_versions_that_are_none_are_no_error(accept, content_type):
     assert prometheus.negotiate(accept)[0] == content_type
+
+
+OPENMETRICS, PLAIN = "application/openmetrics-text", "text/plain"
+
+
+@pytest.mark.parametrize(
+    ("accept", "begins"),
+    [
+        (f"{OPENMETRICS};version=1.0.0;q=0, {PLAIN}", PLAIN),
+        (f"{OPENMETRICS};q=0.5, {PLAIN};q=0.6", PLAIN),
+        (f"{OPENMETRICS};q=0.1, */*;q=0.2", PLAIN),
+        (f"{PLAIN};q=0.5, {OPENMETRICS};q=0.6", OPENMETRICS),
+        (f"{PLAIN} ; q = 0.9, {OPENMETRICS}", OPENMETRICS),
+        (f"{PLAIN};q=0, {OPENMETRICS};q=0.001", OPENMETRICS),
+        (f"{PLAIN};q=0.3;version=0.0.4, {PLAIN};version=1.0.0", f"{PLAIN}; version=1.0.0"),
+        (f"{OPENMETRICS};q=0", PLAIN),
+    ],
+)
+def test_what_weighs_most_is_answered(accept, begins):
+    assert prometheus.negotiate(accept)[0].startswith(begins)
+
+
+@pytest.mark.parametrize("version", ["0.0.1", "1.0.1", "1.1.0", "2.0.0", "9.9.9"])
+def test_only_versions_that_are_written_are_confirmed(version):
+    alone = f"{OPENMETRICS};version={version}"
+
+    assert prometheus.negotiate(alone) == ("text/plain; version=0.0.4; charset=utf-8", False)
+    assert (
+        "; version=1.0.0;" in prometheus.negotiate(f"{alone}, {OPENMETRICS};version=1.0.0;q=0.5")[0]
+    )
+    assert "; version=0.0.4;" in prometheus.negotiate(f"{PLAIN};version={version}")[0]
+
+
+@pytest.mark.parametrize("escaping", ["underscores", "dots", "values", "allow-utf-8", "none"])
+@pytest.mark.parametrize(
+    ("name", "encode"), [(OPENMETRICS, generate_openmetrics), (PLAIN, generate_latest)]
+)
+def test_the_escaping_that_is_said_is_that_of_the_names(name, encode, escaping):
+    content_type, is_openmetrics = prometheus.negotiate(f"{name};version=1.0.0;escaping={escaping}")
+    said = content_type.partition("escaping=")[2]
+    state = states.full()
+
+    body = prometheus.render(state, openmetrics=is_openmetrics, per_connection=True)
+    assert encode(StateCollector(scene_of(state)), said) == body
 
 
 @given(
@@ -271,6 +316,7 @@ def test_everybody_else_gets_text(accept):
         ("gzip; q=0.5", True),
         ("gzip;q=0", False),
         ("gzip; q=0.0", False),
+        ("gzip;q=0;x=1", False),
         ("", False),
         ("br", False),
     ],

@@ -1,7 +1,7 @@
 """The state as an exposition, in the text format and in OpenMetrics.
 
-The only file that imports prometheus_client, without the servers in it: it negotiates, writes the
-heads of families and numbers, and says what is valid. Samples are joined here, with one label set
+The only file that imports prometheus_client, without the servers in it: it writes the heads of
+families and numbers, and says what is valid. Samples are joined here, with one label set
 for all rows of a table, and those of a quiet disk or mount are taken over from the last scrape, all
 of them at once: 1 us a series instead of 7. The tests hold the result to the library's own
 generate_latest(), byte for byte.
@@ -11,13 +11,12 @@ Formats: https://prometheus.io/docs/instrumenting/exposition_formats/
 
 from __future__ import annotations
 
-import re
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, repeat
-from operator import is_
+from operator import is_, itemgetter
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ioplateau import libraries
@@ -44,23 +43,38 @@ TABLES: tuple[MetricTable[Any, Any], ...] = (
     *metrics_self.TABLES,
 )
 
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+# What is written, by the type and version that are asked for. Our names are those that the escaping
+# "underscores" leaves as they are, whatever escaping is asked for.
+CONTENT_TYPES: Mapping[tuple[str, str], str] = {
+    ("application/openmetrics-text", ""):
+        "application/openmetrics-text; version=1.0.0; charset=utf-8",
+    ("application/openmetrics-text", "1.0.0"):
+        "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores",
+    ("text/plain", ""): TEXT,
+    ("text/plain", "0.0.4"): TEXT,
+    ("text/plain", "1.0.0"): "text/plain; version=1.0.0; charset=utf-8; escaping=underscores",
+    ("text/*", ""): TEXT,
+    ("*/*", ""): TEXT,
+}  # fmt: skip
+
 # What was told last time, by table; one for each view.
 Memo: TypeAlias = dict[str, "RenderedTable"]
 
 
 def _library() -> tuple[Any, ...]:
-    from prometheus_client.exposition import choose_encoder, generate_latest
+    from prometheus_client.exposition import generate_latest
     from prometheus_client.metrics_core import Metric
     from prometheus_client.openmetrics import exposition as openmetrics
     from prometheus_client.utils import floatToGoString
 
-    return choose_encoder, generate_latest, openmetrics.generate_latest, Metric, floatToGoString
+    return generate_latest, openmetrics.generate_latest, Metric, floatToGoString
 
 
 # 8 MiB of an HTTP server, TLS and mail come with them.
 _ITS_SERVERS = ("http.server", "ssl", "urllib.error", "urllib.request", "wsgiref.simple_server")
 _library_number: Callable[[float], str]
-choose_encoder, generate_latest, generate_openmetrics, Metric, _library_number = libraries.part(
+generate_latest, generate_openmetrics, Metric, _library_number = libraries.part(
     "prometheus_client", _library, without=_ITS_SERVERS
 )
 
@@ -80,7 +94,6 @@ class Twin(Protocol):
 
 
 twin: Twin | None = native.built("ioplateau.tell._samples")
-_QUOTED_VERSION = re.compile(r'(version=)"([^"]*)"')
 
 
 class ScrapeAnswer(NamedTuple):
@@ -182,24 +195,40 @@ def render(
 
 
 def negotiate(accept: str) -> tuple[str, bool]:
-    """The content type to answer with, and whether it is OpenMetrics. What is not understood of
-    an Accept header is answered with text.
+    """The content type to answer with, and whether it is OpenMetrics: what an Accept header wants
+    most of what is written, and text where it wants none of that.
     """
-    try:
-        # The library takes the quotes, which are legal, for a part of the version.
-        _, content_type = choose_encoder(_QUOTED_VERSION.sub(r"\1\2", accept))
-    except (TypeError, ValueError):  # it compares versions that are no numbers: 1.0.0rc1
-        _, content_type = choose_encoder("")
+    asked = ((name, said.get("version", "")) for name, said in _wanted(accept))
+    content_type = next((CONTENT_TYPES[each] for each in asked if each in CONTENT_TYPES), TEXT)
     return content_type, content_type.startswith("application/openmetrics-text")
 
 
 def wants_gzip(accept_encoding: str) -> bool:
     """Whether gzip stands in an Accept-Encoding header, and not with weight 0."""
-    for coding in accept_encoding.lower().split(","):
-        name, _, weight = (part.strip() for part in coding.partition(";"))
-        if name == "gzip":
-            return weight.replace(" ", "") not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
-    return False
+    return any(name == "gzip" for name, _ in _wanted(accept_encoding))
+
+
+def _wanted(header: str) -> list[tuple[str, Mapping[str, str]]]:
+    """What an Accept header lists, with its parameters: what weighs most first, weight 0 left out."""
+    # The library's choose_encoder() passes weights over, and takes any version for one it writes.
+    # https://www.rfc-editor.org/rfc/rfc9110#section-12.4.2
+    found: list[tuple[float, str, Mapping[str, str]]] = []
+    for each in header.lower().split(","):
+        name, *pairs = (part.strip() for part in each.split(";"))
+        said = {
+            key.strip(): value.strip(' \t"')
+            for key, _, value in (pair.partition("=") for pair in pairs)
+        }
+        found.append((_weight(said.get("q", "1")), name, said))
+    found.sort(key=itemgetter(0), reverse=True)
+    return [(name, said) for weight, name, said in found if weight > 0]
+
+
+def _weight(words: str) -> float:
+    try:
+        return float(words)
+    except ValueError:
+        return 0.0  # what is no number asks for nothing that we understand
 
 
 def _render(scene: Scene, memo: Memo, *, openmetrics: bool) -> list[bytes]:
