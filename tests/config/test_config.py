@@ -328,6 +328,7 @@ def test_everything_wrong_is_said_at_once_in_file_environment_and_flags():
         ('web.listen_addresses = ["10049"]', "want a list, not empty, of: an address like"),
         ('web.telemetry_path = "/-/healthy"', 'found "/-/healthy", want a path like "/metrics"'),
         ('web.telemetry_path = "/"', 'found "/", want a path'),
+        ('web.telemetry_path = "//x"', 'found "//x", want a path like "/metrics"'),
         ("web = 3", "web: found 3, want a table, [web]"),
         ("limit = { iops = 3 }", "limit: found a table of 1, want [[limit]] with two brackets"),
         ("limit = [3]", "limit[0]: found 3, want a table of keys"),
