@@ -220,6 +220,42 @@ def test_every_flag_reaches_a_setting():
     assert (made.state_directory, made.cloud.enabled) == ("/s", False)
 
 
+def test_a_path_of_a_flag_or_variable_may_begin_at_the_working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    flag = settings("", "--web.config.file=tls/w.yml").web
+    variable = settings("", IOPLATEAU_WEB_CONFIG_FILE="../w.yml").web
+
+    assert flag.config_file == f"{tmp_path}/tls/w.yml"
+    assert variable.config_file == f"{tmp_path}/../w.yml"
+
+
+@pytest.mark.parametrize("said", ["", "tls\n.yml"])
+def test_a_path_that_is_none_is_refused_though_it_is_a_flags(said):
+    (problem,) = problems("", f"--web.config.file={said}")
+
+    assert problem.endswith(", want an absolute path")
+
+
+def test_a_path_in_a_file_begins_at_the_root():
+    (problem,) = problems('web.config_file = "tls/w.yml"')
+
+    assert problem == 'web.config_file: found "tls/w.yml", want an absolute path'
+
+
+def test_from_a_working_directory_that_is_gone_only_absolute_paths_lead_somewhere(
+    tmp_path, monkeypatch
+):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    assert settings("", "--web.config.file=/w.yml").web.config_file == "/w.yml"
+    assert problems("", "--web.config.file=w.yml") == [
+        '--web.config.file: found "w.yml", want an absolute path'
+    ]
+
+
 def test_systemds_sockets_take_the_place_of_addresses_and_refuse_others_beside_them():
     assert settings("", "--web.systemd-socket").web.systemd_socket
     assert settings("[web]\nsystemd_socket = true").web.systemd_socket

@@ -63,7 +63,7 @@ def read(check: Check, words: str) -> Any:
     """A setting from the text of a flag or variable. Raises ValueError saying what is wrong."""
     try:
         return check.accept(check.read(words))
-    except (ValueError, TypeError, OverflowError):
+    except (ValueError, TypeError, OverflowError, OSError):
         raise ValueError(f"found {_shown(words)}, want {check.want}") from None
 
 

@@ -6,6 +6,7 @@ docs/ioplateau.example.toml holds the same keys; a test compares them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ioplateau.config.checker import (
@@ -48,7 +49,17 @@ def _page_check() -> Check:
     return Check('a path like "/metrics"', accept, str)
 
 
-_PLACE = text("an absolute path", r"/[^\x00-\x1f\x7f]*")
+def _place_check() -> Check:
+    """An absolute path; of a flag or variable also one from the working directory, as shells have it."""
+    place = text("an absolute path", r"/[^\x00-\x1f\x7f]*")
+
+    def spelled(said: str) -> str:
+        return said and str(Path(said).absolute())
+
+    return place._replace(read=spelled)
+
+
+_PLACE = _place_check()
 _PATTERN = text("a name or shell pattern")
 
 
