@@ -52,6 +52,13 @@ def test_every_link_into_the_repository_leads_somewhere():
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
+def test_the_web_servers_readme_has_each_of_its_files_and_no_other():
+    place = ROOT / "exporter/ioplateau/web"
+    named = set(re.findall(r"`(\w+\.py)`", (place / "README.md").read_text()))
+
+    assert named == {file.name for file in place.glob("*.py")} - {"__init__.py"}
+
+
 def test_every_make_target_that_is_named_exists():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
