@@ -1,5 +1,8 @@
 """A hundred clients of one volume: none at its limit alone, all together at the volume's."""
 
+import re
+
+from boards_and_rules import ROOT
 from rule_stories import alert, expect, growing, play, series, value
 
 CLIENTS = 100
@@ -133,6 +136,21 @@ def test_the_sum_its_limit_and_the_shares_are_recorded(tmp_path):
             (recorded("", instance="vm000:10049"), 0.2),
         ),
         value("15m", "round(sum(ioplateau:volume_client_share:ratio), 0.01)", ("{}", 1)),
+    ]
+
+    assert play(tmp_path, fleet(0.98), values=values) == ""
+
+
+def test_the_runbooks_query_shows_the_sums_and_the_limit(tmp_path):
+    page = (ROOT / "docs/runbooks/volume-at-limit.md").read_text()
+    query = re.search(r"Sum and limit:\n\n.*?'(.*)'", page)[1]
+    values = [
+        value(
+            "15m",
+            f"count by (__name__) ({query})",
+            ("ioplateau:volume_bytes:rate1m", 3),  # read, write, both
+            ("ioplateau:volume_limit_bytes:max", 1),
+        )
     ]
 
     assert play(tmp_path, fleet(0.98), values=values) == ""
