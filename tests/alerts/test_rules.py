@@ -129,6 +129,17 @@ def test_amtool_accepts_the_example_of_alertmanager():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_alertmanager_remembers_an_alert_until_it_is_to_be_repeated():
+    text = (ROOT / "alerts" / "alertmanager.example.yml").read_text(encoding="utf-8")
+    hours = [
+        int(number) * {"h": 1, "d": 24}[unit]
+        for number, unit in re.findall(r"repeat_interval: (\d+)([hd])$", text, re.MULTILINE)
+    ]
+
+    assert len(hours) == text.count("repeat_interval")
+    assert max(hours) < 120  # its --data.retention by default: it warns at the start of more
+
+
 def route(*labels):
     """Where Alertmanager would send it."""
     done = subprocess.run(
