@@ -661,7 +661,3 @@ COMMANDS = {
         _doctor, "what can be seen here, what is missing, how to mend it", _doctor_flags
     ),
 }
-
-
-if __name__ == "__main__":
-    sys.exit(main())

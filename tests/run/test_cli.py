@@ -30,6 +30,13 @@ def test_version_is_said():
     assert done.stdout.endswith(", native scan)\n")
 
 
+def test_python_runs_the_package_as_the_command():
+    command = [sys.executable, "-m", "ioplateau", "serv"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+    assert (done.returncode, done.stderr) == (2, run("serv").stderr)
+
+
 def test_version_says_that_the_native_scan_is_switched_off(monkeypatch):
     monkeypatch.setenv("IOPLATEAU_NATIVE", "0")
 

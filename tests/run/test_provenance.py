@@ -139,7 +139,7 @@ def test_limits_that_make_no_sense_are_passed_over(odd):
 
 
 def test_standard_output_and_input_take_a_recording(tmp_path):
-    command = [sys.executable, "-m", "ioplateau.cli"]
+    command = [sys.executable, "-m", "ioplateau"]
     made = subprocess.run(
         [*command, "record", "-", "--seconds", "1", "--no-cloud"],
         capture_output=True,
