@@ -201,6 +201,32 @@ def test_nvme_disks_of_several_types_are_not_guessed_at():
     assert any("say [[disk]] disk and sku" in reason for reason in sold.reasons)
 
 
+@pytest.mark.parametrize("listed", [("boot",), ("boot", "data")])
+def test_nvme_disks_of_which_one_is_not_listed_yet_are_not_guessed_at(listed):
+    block = {
+        f"nvme0n{number}": nvme("nvme_card-pd", namespace=number, gib=100 * number)
+        for number in range(1, len(listed) + 2)
+    }
+    sold = machine("c3-standard-8", [(name, "PERSISTENT-BALANCED") for name in listed], **block)
+
+    assert {(found.name, found.sku) for found in sold.identity.disks.values()} == {("", "")}
+    assert sold.lanes == {}
+    (reason,) = sold.reasons
+    assert reason.startswith(f"gcp/disks: tells the types of {len(listed)} of {len(block)} NVMe")
+
+
+def test_a_disk_that_is_known_by_its_serial_number_gives_no_other_its_type():
+    sold = machine(
+        "n2-standard-8",
+        [("boot", "PERSISTENT-BALANCED")],
+        sda=disk("boot", 100),
+        nvme0n1=nvme("nvme_card-pd", gib=1000),
+    )
+
+    assert sold.identity.disks["nvme0n1"].sku == ""
+    assert "pd-balanced of 100 GiB on this VM" in sold.disks["sda"].limits[0].source
+
+
 @pytest.mark.parametrize(
     ("sku", "told", "iops", "mib"),
     [

@@ -5,7 +5,7 @@ https://cloud.google.com/compute/docs/metadata/predefined-metadata-keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ioplateau.limits.clouds import lenientjson
@@ -41,18 +41,18 @@ def identify(documents: Mapping[str, str], devices: Mapping[str, BlockDevice]) -
     """What this VM is. Whatever the documents hold, this returns."""
     reasons: list[str] = []
     documented = _documented(documents, reasons)
+    whole = {name: device for name, device in devices.items() if not device.partition_of}
+    alike = _on_nvme(documented, whole.values(), reasons)
     disks = {}
-    for name, device in devices.items():
-        if device.partition_of:
-            continue
-        disk = documented.get(device.serial) or _by_model(device, documented.values())
+    for name, device in whole.items():
+        disk = documented.get(device.serial) or _by_model(device, alike)
         if disk is not None:
             size = None if device.size_bytes is None else device.size_bytes / GIB
             disks[name] = disk._replace(device=name, size_gib=size)
     placed = {disk.name for disk in disks.values() if disk.name}
     unnamed = sum(1 for disk in disks.values() if not disk.name)
     unplaced = [disk for name, disk in documented.items() if name not in placed]
-    if unnamed and any(not disk.sku for disk in disks.values()):
+    if alike and any(not disk.sku for disk in disks.values() if not disk.name):
         reasons.append(
             "NVMe disks of several types: the kernel does not tell which is which, "
             "say [[disk]] disk and sku"
@@ -68,22 +68,40 @@ def identify(documents: Mapping[str, str], devices: Mapping[str, BlockDevice]) -
     )
 
 
-def _by_model(device: BlockDevice, documented: Iterable[DiskIdentity]) -> DiskIdentity | None:
+def _on_nvme(
+    documented: Mapping[str, DiskIdentity], devices: Collection[BlockDevice], reasons: list[str]
+) -> Sequence[DiskIdentity]:
+    """What the disks on NVMe were sold as, in no order; empty: not of all of them is that told."""
+    serials = {device.serial for device in devices}
+    alike = [
+        disk for name, disk in documented.items() if disk.role != LOCAL and name not in serials
+    ]
+    count = sum(
+        device.model.startswith(NVME_REMOTE) and device.serial not in documented
+        for device in devices
+    )
+    if count <= len(alike):
+        return alike
+    # The one that was just attached may be of any type, and nobody tells which one it is.
+    reasons.append(
+        f"{DISKS}: tells the types of {len(alike)} of {count} NVMe disks, and not which these are: "
+        "until it tells all, say [[disk]] disk and sku"
+    )
+    return ()
+
+
+def _by_model(device: BlockDevice, alike: Sequence[DiskIdentity]) -> DiskIdentity | None:
     """A disk on NVMe. Its name stands in the namespace's vendor field, which takes an admin
     command to read (google_nvme_id); the model tells local SSDs from the others, and where all
-    of those are of one type, that is its type.
+    of those, `alike`, are of one type, that is its type.
     """
-    is_local = device.model.startswith(NVME_LOCAL) and not device.model.startswith(NVME_REMOTE)
-    if not is_local and not device.model.startswith(NVME_REMOTE):
-        return None
-    alike = [disk for disk in documented if (disk.role == LOCAL) is is_local]
-    types = {disk.sku for disk in alike}
-    sku = types.pop() if len(types) == 1 else ""
-    if is_local:
-        return DiskIdentity(role=LOCAL, sku="local-ssd-nvme")
+    if not device.model.startswith(NVME_REMOTE):
+        is_local = device.model.startswith(NVME_LOCAL)
+        return DiskIdentity(role=LOCAL, sku="local-ssd-nvme") if is_local else None
     if len(alike) == 1:
         return alike[0]
-    return DiskIdentity(role=DATA, sku=sku)
+    types = {disk.sku for disk in alike}
+    return DiskIdentity(role=DATA, sku=types.pop() if len(types) == 1 else "")
 
 
 def _documented(documents: Mapping[str, str], reasons: list[str]) -> dict[str, DiskIdentity]:
