@@ -10,7 +10,7 @@ from ioplateau.limits.clouds.aws import CLOUD
 from ioplateau.limits.clouds.aws import metadata as aws
 from ioplateau.limits.clouds.aws import sold as aws_limits
 from ioplateau.limits.clouds.aws.tables import instance
-from ioplateau.limits.clouds.identity import DiskIdentity
+from ioplateau.limits.clouds.identity import OWN, REMOTE, DiskIdentity
 from ioplateau.run.cataloguefiles import CatalogueFiles
 
 CATALOGUE = CatalogueFiles()
@@ -77,6 +77,28 @@ def test_on_xen_the_root_volume_is_told_by_the_block_device_mapping():
     assert {name: disk.role for name, disk in identity.disks.items()} == {
         "xvda": "os",
         "xvdf": "data",
+    }
+
+
+def test_on_xen_instance_storage_is_told_by_the_block_device_mapping_and_draws_on_no_volumes_limit():
+    documents = {
+        aws.TYPE: "d2.xlarge",
+        aws.MAPPING: "ami\nephemeral0\nephemeral1\nroot",
+        aws.MAPPING + "/root": "/dev/xvda",
+        aws.MAPPING + "/ephemeral0": "sdb",
+        aws.MAPPING + "/ephemeral1": "sdc",  # asked for at the launch, and not there
+    }
+    block = devices(
+        xvda={"size": "100", "dev": "202:0"},
+        xvdb={"size": "100", "dev": "202:16"},
+        xvdf={"size": "100", "dev": "202:80"},
+    )
+    sold = discover.sold(discover.identify("aws", documents, block, {}), CATALOGUE)
+
+    assert {name: (disk.identity.role, disk.draws) for name, disk in sold.disks.items()} == {
+        "xvda": ("os", REMOTE),
+        "xvdb": ("local", OWN),
+        "xvdf": ("data", REMOTE),
     }
 
 

@@ -9,7 +9,7 @@ https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-metadata.html
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from ioplateau.limits.clouds.aws import is_ebs, volumes
 from ioplateau.limits.clouds.identity import DATA, LOCAL, OS, DiskIdentity, Identity
@@ -53,7 +53,7 @@ def identify(
 ) -> Identity:
     """What this instance is. Whatever the documents hold, this returns."""
     reasons: list[str] = []
-    root = _root(documents)
+    root, local = _root(documents), _instance_store(documents)
     sold = (
         volumes.read(documents[volumes.VOLUMES], reasons)
         if volumes.VOLUMES in documents
@@ -61,7 +61,7 @@ def identify(
     )
     disks = {}
     for name, device in devices.items():
-        disk = None if device.partition_of else _disk(name, device, root)
+        disk = None if device.partition_of else _disk(name, device, root, local)
         if disk is not None:
             disks[name] = _with_type(disk, sold)
     return Identity(
@@ -120,14 +120,23 @@ def _root(documents: Mapping[str, str]) -> str:
     return _xen(documents.get(f"{MAPPING}/root", "").strip())
 
 
+def _instance_store(documents: Mapping[str, str]) -> frozenset[str]:
+    """Kernel names of instance store volumes on Xen: "ephemeral0" is "sdb" for xvdb."""
+    return frozenset(
+        _xen(told.strip())
+        for name, told in documents.items()
+        if name.startswith(f"{MAPPING}/ephemeral")
+    )
+
+
 def _xen(device: str) -> str:
     letter = re.fullmatch(r"(?:xvd|sd|hd)([a-z]+)\d*", device.removeprefix("/dev/"))
     return f"xvd{letter[1]}" if letter else ""
 
 
-def _disk(name: str, device: BlockDevice, root: str) -> DiskIdentity | None:
+def _disk(name: str, device: BlockDevice, root: str, local: Container[str]) -> DiskIdentity | None:
     size = None if device.size_bytes is None else device.size_bytes / GIB
-    if device.model.startswith(LOCAL_MODEL):
+    if device.model.startswith(LOCAL_MODEL) or name in local:
         return DiskIdentity(device=name, role=LOCAL, size_gib=size)
     if is_ebs(device):
         return DiskIdentity(device=name, role=DATA, name=volume_id(device.serial), size_gib=size)
