@@ -21,6 +21,7 @@ from ioplateau.measure.metadata import LINK_LOCAL, Document, Fetcher, Token
 AZURE = azure_answer(data_disk("0", "a"), os_disk=OS_DISK)
 EC2 = {
     "/latest/meta-data/instance-type": "m5.large",
+    "/latest/meta-data/instance-id": "i-0abc",
     "/latest/meta-data/placement/region": "eu-central-1",
     "/latest/meta-data/block-device-mapping/": "ami\nroot\nebs2",
     "/latest/meta-data/block-device-mapping/ami": "/dev/xvda",
@@ -144,10 +145,11 @@ def test_ec2_is_asked_for_a_token_once_and_then_for_every_document_and_what_they
         fetcher = Fetcher(aws.wanted(), base=service.base)
         fetch(fetcher)
 
-    assert [method for method, _, _ in service.asked] == ["PUT"] + ["GET"] * 6
+    assert [method for method, _, _ in service.asked] == ["PUT"] + ["GET"] * 7
     assert service.asked[0][2][TTL.lower()] == "21600"
     assert fetcher.known() == {
         "aws/instance-type": "m5.large",
+        "aws/instance-id": "i-0abc",
         "aws/placement/region": "eu-central-1",
         "aws/block-device-mapping": "ami\nroot\nebs2",
         "aws/block-device-mapping/ami": "/dev/xvda",
@@ -256,7 +258,11 @@ def test_a_document_that_is_gone_for_good_is_forgotten_with_all_it_listed():
         del service.answers["/latest/meta-data/block-device-mapping/"]
         fetch(fetcher, 300.0)
 
-    assert set(fetcher.known()) == {"aws/instance-type", "aws/placement/region"}
+    assert set(fetcher.known()) == {
+        "aws/instance-type",
+        "aws/instance-id",
+        "aws/placement/region",
+    }
 
 
 def test_a_detached_device_leaves_the_mapping():
@@ -275,7 +281,7 @@ def test_a_listing_names_no_paths_of_its_own():
         "/latest/meta-data/block-device-mapping/": "../user-data\n/x\nroot\na?b\n.\u00e9"
     }
     with serving(ec2_imds, answers=answers) as service:
-        fetcher = Fetcher(aws.wanted()[2:], base=service.base)
+        fetcher = Fetcher(aws.wanted()[3:], base=service.base)
         fetch(fetcher)
 
     assert [path for _, path, _ in service.asked[2:]] == [

@@ -19,7 +19,11 @@ from ioplateau.run.volumes import KEPT_SECONDS, Reply, VolumesError, VolumeTypes
 
 MIB = 1 << 20
 ID = "vol-0123456789abcdef0"
-KNOWN = {metadata.REGION: "eu-west-1", metadata.MAPPING: "ami\nroot"}
+KNOWN = {
+    metadata.REGION: "eu-west-1",
+    metadata.INSTANCE: "i-0abc",
+    metadata.MAPPING: "ami\nroot",
+}
 # As `aws ec2 describe-volumes --output json` prints it.
 CLI = {
     "Volumes": [
@@ -87,7 +91,6 @@ def imds(request):
         "/latest/api/token": "AQAEA-token",
         f"{here}/iam/security-credentials/": "watcher",
         f"{here}/iam/security-credentials/watcher": json.dumps(role),
-        f"{here}/instance-id": "i-0abc",
         f"{here}/services/domain": "amazonaws.com",
     }
     text = answers.get(request.path)
@@ -139,17 +142,61 @@ def test_the_apis_answer_gives_an_io2_volume_block_expresss_throughput():
 
 
 def test_what_follows_from_a_volumes_size_is_the_catalogues_word():
-    told = {ID: volumes.EbsVolume("gp2", 1500.0, None, "/dev/sdf")}
+    told = {ID: volumes.EbsVolume("gp2", 1500.0, None, {"i-0abc": "/dev/sdf"})}
 
     assert figures(sold(volumes.document(told, "x")))[Dimension.IOPS] == (1500, Origin.CATALOGUE)
 
 
-def test_on_xen_a_volume_is_known_by_the_device_it_was_attached_as():
-    document = volumes.document(volumes.of_cli(json.dumps(CLI)), "x")
+def on_xen(attachments, **known):
+    """A Xen instance with /dev/sdf, in a region of volumes: type by type, what each is attached to."""
+    described = [
+        {
+            "VolumeId": f"vol-{number:08x}",
+            "VolumeType": kind,
+            "Iops": 3000,
+            "Attachments": [{"InstanceId": to, "Device": device} for to, device in places],
+        }
+        for number, (kind, places) in enumerate(attachments.items())
+    ]
+    text = volumes.document(volumes.of_cli(json.dumps({"Volumes": described})), "v.json")
     block = devices(xvdf={"size": "100", "dev": "202:80"})
-    identity = discover.identify("aws", {volumes.VOLUMES: document}, block, {})
+    return discover.identify("aws", {volumes.VOLUMES: text} | known, block, {})
+
+
+OURS, THEIRS = ("i-0abc", "/dev/sdf"), ("i-0other", "/dev/sdf")
+
+
+@pytest.mark.parametrize(
+    "attachments",
+    [
+        {"gp3": [OURS]},
+        {"io2": [THEIRS], "gp3": [OURS], "st1": [THEIRS]},
+        {"io2": [("i-0abc", "/dev/sdg")], "gp3": [THEIRS, OURS]},
+        {"io2": [], "gp3": [("i-0other", "/dev/sdh"), OURS]},
+    ],
+)
+def test_on_xen_a_volume_is_known_by_the_device_it_was_attached_to_this_instance_as(attachments):
+    identity = on_xen(attachments, **{metadata.INSTANCE: "i-0abc"})
 
     assert identity.disks["xvdf"].sku == "gp3"
+    assert identity.reasons == ()
+
+
+def test_on_xen_no_volume_is_taken_for_ours_where_nobody_tells_which_instance_this_is():
+    identity = on_xen({"gp3": [OURS]})
+
+    assert identity.disks["xvdf"].sku == ""
+    assert identity.reasons == (
+        "aws/instance-id: not told, so it is not known which volumes of v.json are xvdf",
+    )
+
+
+def test_a_volume_where_the_mapping_names_instance_storage_is_a_volume():
+    mapping = {f"{metadata.MAPPING}/ephemeral0": "sdf"}
+
+    assert on_xen({"gp3": [THEIRS]}, **mapping).disks["xvdf"].role == "local"
+    found = on_xen({"gp3": [OURS]}, **mapping, **{metadata.INSTANCE: "i-0abc"}).disks["xvdf"]
+    assert (found.role, found.sku) == ("data", "gp3")
 
 
 @pytest.mark.parametrize(
@@ -268,21 +315,27 @@ def test_what_was_told_stays_when_the_api_falls_silent():
     assert looker.reasons == {volumes.VOLUMES: "EC2 API: ConnectTimeout"}
 
 
-@pytest.mark.parametrize(
-    ("gone", "why"),
-    [
-        ("security-credentials", "no role with credentials"),
-        ("instance-id", "does not tell the instance's id"),
-    ],
-)
-def test_an_instance_without_a_role_says_so(gone, why):
+def test_an_instance_without_a_role_says_so():
     def ask(request):
-        return linklocal.ServiceAnswer(404) if gone in request.path else imds(request)
+        gone = "security-credentials" in request.path
+        return linklocal.ServiceAnswer(404) if gone else imds(request)
 
     looker = asker(lambda *_: pytest.fail("asked without credentials"), ask=ask)
 
     assert looker.look("aws", KNOWN) == {}
-    assert why in looker.reasons[volumes.VOLUMES]
+    assert "no role with credentials" in looker.reasons[volumes.VOLUMES]
+
+
+@pytest.mark.parametrize(
+    ("untold", "why"), [(metadata.REGION, "the region"), (metadata.INSTANCE, "the instance's id")]
+)
+def test_before_the_machine_is_known_nobody_is_asked(untold, why):
+    looker = asker(lambda *_: pytest.fail("asked for nobody"))
+
+    assert looker.look("aws", KNOWN | {untold: ""}) == {}
+    assert looker.reasons == {
+        volumes.VOLUMES: f"the metadata service has not told {why} yet",
+    }
 
 
 def test_the_question_is_signed_for_the_region_with_the_roles_session():

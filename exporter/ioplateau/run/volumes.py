@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ioplateau.limits.clouds import lenientjson
 from ioplateau.limits.clouds.aws import volumes
-from ioplateau.limits.clouds.aws.metadata import MAPPING, REGION, TOKEN
+from ioplateau.limits.clouds.aws.metadata import INSTANCE, MAPPING, REGION, TOKEN
 from ioplateau.measure import linklocal
 from ioplateau.measure.metadata import Document, Fetcher
 from ioplateau.run.clock import Clock
@@ -23,11 +23,10 @@ FIRST_RETRY_SECONDS = 60.0
 SIZE_LIMIT = 4 << 20  # a volume with many tags takes 2 KiB
 CONNECT_SECONDS, ANSWER_SECONDS = 3.0, 10.0
 
-ROLE, INSTANCE, DOMAIN = "role", "instance", "domain"
+ROLE, DOMAIN = "role", "domain"
 HERE = "/latest/meta-data"
 PRIVATE = (
     Document(ROLE, f"{HERE}/iam/security-credentials/", token=TOKEN, is_listing=True),
-    Document(INSTANCE, f"{HERE}/instance-id", token=TOKEN),
     Document(DOMAIN, f"{HERE}/services/domain", token=TOKEN),
 )
 
@@ -112,10 +111,10 @@ class VolumeTypes:
         region = known.get(REGION, "").strip()
         if not region:
             raise VolumesError("the metadata service has not told the region yet")
-        documents = self._private()
-        instance = documents.get(INSTANCE, "").strip()
+        instance = known.get(INSTANCE, "").strip()
         if not instance:
-            raise VolumesError("the metadata service does not tell the instance's id")
+            raise VolumesError("the metadata service has not told the instance's id yet")
+        documents = self._private()
         endpoint = self._settings.endpoint or (
             f"https://ec2.{region}.{documents.get(DOMAIN, '').strip() or 'amazonaws.com'}"
         )

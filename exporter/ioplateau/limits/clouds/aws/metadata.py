@@ -19,6 +19,7 @@ from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.sysblock import BlockDevice
 
 TYPE = "aws/instance-type"
+INSTANCE = "aws/instance-id"
 REGION = "aws/placement/region"
 MAPPING = "aws/block-device-mapping"
 
@@ -41,6 +42,7 @@ def wanted() -> tuple[Document, ...]:
     """The documents that `identify` reads."""
     return (
         Document(TYPE, "/latest/meta-data/instance-type", token=TOKEN),
+        Document(INSTANCE, "/latest/meta-data/instance-id", token=TOKEN),
         Document(REGION, "/latest/meta-data/placement/region", token=TOKEN),
         Document(MAPPING, "/latest/meta-data/block-device-mapping/", token=TOKEN, is_listing=True),
     )
@@ -59,11 +61,18 @@ def identify(
         if volumes.VOLUMES in documents
         else _NOBODY
     )
+    attached = _attached(documents, sold)
     disks = {}
     for name, device in devices.items():
         disk = None if device.partition_of else _disk(name, device, root, local)
         if disk is not None:
-            disks[name] = _with_type(disk, sold)
+            disks[name] = _with_type(disk, sold, attached)
+    on_xen = [name for name, disk in disks.items() if disk.role != LOCAL and name.startswith("xvd")]
+    if on_xen and sold.volumes and not documents.get(INSTANCE):
+        reasons.append(
+            f"{INSTANCE}: not told, so it is not known which volumes of {sold.source} "
+            f"are {', '.join(on_xen)}"
+        )
     return Identity(
         "aws",
         vm_size=_instance_type(documents, files, reasons),
@@ -74,22 +83,31 @@ def identify(
     )
 
 
-def _with_type(disk: DiskIdentity, sold: volumes.EbsVolumes) -> DiskIdentity:
+def _attached(
+    documents: Mapping[str, str], sold: volumes.EbsVolumes
+) -> dict[str, volumes.EbsVolume]:
+    """What is attached to this instance, whose id must be told, by its kernel name on Xen."""
+    instance = documents.get(INSTANCE, "").strip()
+    return {
+        _xen(volume.devices[instance]): volume
+        for volume in sold.volumes.values()
+        if instance and instance in volume.devices
+    }
+
+
+def _with_type(
+    disk: DiskIdentity, sold: volumes.EbsVolumes, attached: Mapping[str, volumes.EbsVolume]
+) -> DiskIdentity:
     """What a volume was sold as: by its id, or on Xen by the device it was attached as."""
-    found = sold.volumes.get(disk.name) or next(
-        (
-            one
-            for one in sold.volumes.values()
-            if disk.role != LOCAL and _xen(one.device) == disk.device
-        ),
-        None,
-    )
+    found = sold.volumes.get(disk.name) or attached.get(disk.device)
     if found is None:
         return disk
     # What gp2 and hard disks do follows from their size; the API's figure is that and no more.
     is_set = found.kind in PROVISIONED
     mibps = found.mibps if is_set else None
     return disk._replace(
+        # The mapping names instance storage also where the type has none: this is a volume.
+        role=DATA if disk.role == LOCAL else disk.role,
         sku=found.kind,
         iops=found.iops if is_set else None,
         bytes_per_second=None if mibps is None else mibps * MIB,

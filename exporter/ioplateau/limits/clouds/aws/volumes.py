@@ -1,7 +1,7 @@
 """What EBS volumes were sold as: DescribeVolumes, as the EC2 API and as the AWS CLI write it.
 
 https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeVolumes.html. Of the answer
-only type, IOPS, throughput and device name are kept: no tags, no snapshots, no keys.
+only type, IOPS, throughput and attachments are kept: no tags, no snapshots, no keys.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ MOST = 500
 
 
 class EbsVolume(NamedTuple):
-    """One volume. None: not told."""
+    """One volume. None: not told. devices: "/dev/sdf", by the id of the instance it is attached to."""
 
     kind: str  # gp3
     iops: float | None
     mibps: float | None
-    device: str  # "/dev/sdf", as it was attached; empty: nowhere
+    devices: Mapping[str, str]
 
 
 class EbsVolumes(NamedTuple):
@@ -103,7 +103,10 @@ def read(text: str, reasons: list[str]) -> EbsVolumes:
                 lenientjson.text(described.get("kind")),
                 lenientjson.number(described, "iops", what, reasons),
                 lenientjson.number(described, "mibps", what, reasons),
-                lenientjson.text(described.get("device")),
+                {
+                    instance: lenientjson.text(device)
+                    for instance, device in lenientjson.mapping(described, "devices").items()
+                },
             )
     source = lenientjson.text(whole.get("source")) if isinstance(whole, dict) else ""
     return EbsVolumes(volumes, source)
@@ -119,12 +122,14 @@ def _by_id(items: Iterable[Mapping[str, Any]]) -> dict[str, EbsVolume]:
         if reasons:
             raise ValueError(reasons[0])
         attachments = lenientjson.items(item.get("attachments") or item.get("attachmentset"))
-        devices = [
-            lenientjson.text(one.get("device")) for one in attachments if isinstance(one, dict)
-        ]
+        devices = {
+            lenientjson.text(one.get("instanceid")): lenientjson.text(one.get("device"))
+            for one in attachments
+            if isinstance(one, dict)
+        }
         kind = lenientjson.text(item.get("volumetype")).lower()
         if name and kind:
-            found[name] = EbsVolume(kind, iops, mibps, devices[0] if devices else "")
+            found[name] = EbsVolume(kind, iops, mibps, devices)
     return found
 
 
