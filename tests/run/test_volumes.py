@@ -13,17 +13,15 @@ from ioplateau.limits.budgets import Dimension, Origin
 from ioplateau.limits.clouds import aws, discover
 from ioplateau.limits.clouds.aws import metadata, volumes
 from ioplateau.measure import linklocal
+from ioplateau.measure.snapshot import Static
 from ioplateau.run.cataloguefiles import CatalogueFiles
 from ioplateau.run.settings import VolumeQuestions
 from ioplateau.run.volumes import KEPT_SECONDS, Reply, VolumesError, VolumeTypes, of_file
 
 MIB = 1 << 20
 ID = "vol-0123456789abcdef0"
-KNOWN = {
-    metadata.REGION: "eu-west-1",
-    metadata.INSTANCE: "i-0abc",
-    metadata.MAPPING: "ami\nroot",
-}
+KNOWN = {metadata.REGION: "eu-west-1", metadata.INSTANCE: "i-0abc"}
+STATIC = Static()
 # As `aws ec2 describe-volumes --output json` prints it.
 CLI = {
     "Volumes": [
@@ -207,7 +205,7 @@ def test_a_file_that_holds_something_else_is_named_with_what_was_found(tmp_path,
     file.write_text(text)
     looker = asker(None, file=str(file))
 
-    assert looker.look("aws", KNOWN) == {}
+    assert looker.look("aws", KNOWN, STATIC) == {}
     assert str(file) in looker.reasons[volumes.VOLUMES]
 
 
@@ -215,12 +213,12 @@ def test_a_file_that_is_not_there_is_named_and_read_once_it_comes(tmp_path):
     file = tmp_path / "volumes.json"
     looker = asker(None, file=str(file))
 
-    assert looker.look("aws", KNOWN) == {}
+    assert looker.look("aws", KNOWN, STATIC) == {}
     assert "No such file" in looker.reasons[volumes.VOLUMES]
 
     file.write_text(json.dumps(CLI))
 
-    assert volumes.VOLUMES in looker.look("aws", KNOWN)
+    assert volumes.VOLUMES in looker.look("aws", KNOWN, STATIC)
     assert looker.reasons == {}
 
 
@@ -232,8 +230,8 @@ def test_elsewhere_and_unless_configured_nobody_is_asked(cloud, settings):
 
     looker = asker(call, **settings)
 
-    assert looker.look(cloud, KNOWN) == {}
-    assert asker(call, describe=False).look("aws", KNOWN) == {}
+    assert looker.look(cloud, KNOWN, STATIC) == {}
+    assert asker(call, describe=False).look("aws", KNOWN, STATIC) == {}
 
 
 def test_one_question_is_for_all_volumes_and_good_for_hours():
@@ -246,7 +244,7 @@ def test_one_question_is_for_all_volumes_and_good_for_hours():
     looker = asker(call, clock)
     for seconds in (0, 300, 3600):
         clock.now = 1000.0 + seconds
-        assert ID in looker.look("aws", KNOWN)[volumes.VOLUMES]
+        assert ID in looker.look("aws", KNOWN, STATIC)[volumes.VOLUMES]
     parts = urlsplit(asked[0][0])
 
     assert len(asked) == 1
@@ -261,18 +259,44 @@ def test_one_question_is_for_all_volumes_and_good_for_hours():
     }
 
     clock.now += KEPT_SECONDS
-    looker.look("aws", KNOWN)
+    looker.look("aws", KNOWN, STATIC)
 
     assert len(asked) == 2
 
 
-def test_a_volume_that_is_attached_is_asked_about_before_the_hours_are_over():
+# EC2's block device mapping never tells of a volume that is attached to a running instance.
+ROOT = {"nvme0n1": nvme(aws.EBS_MODEL, serial="vol0000000000000000a")}
+XEN_ROOT = {"xvda": {"size": "100", "dev": "202:0"}}
+
+
+@pytest.mark.parametrize(
+    ("before", "attached"),
+    [
+        (ROOT, ROOT | {"nvme1n1": nvme(aws.EBS_MODEL, serial=ID.replace("-", ""))}),
+        (ROOT, {"nvme0n1": nvme(aws.EBS_MODEL, serial=ID.replace("-", ""))}),
+        (XEN_ROOT, XEN_ROOT | {"xvdf": {"size": "100", "dev": "202:80"}}),
+    ],
+    ids=["Nitro", "Nitro, under the name of another", "Xen"],
+)
+def test_a_volume_that_is_attached_is_asked_about_before_the_hours_are_over(before, attached):
     asked = []
     looker = asker(lambda *_: asked.append(1) or Reply(200, XML))
-    looker.look("aws", KNOWN)
-    looker.look("aws", KNOWN | {metadata.MAPPING: "ami\nebs1\nroot"})
+    counts = []
+    for block in (before, attached, attached):
+        looker.look("aws", KNOWN, Static(block=block))
+        counts.append(len(asked))
 
-    assert len(asked) == 2
+    assert counts == [1, 2, 2]
+
+
+def test_of_a_volume_that_is_detached_or_a_disk_that_is_none_nobody_is_asked():
+    asked = []
+    looker = asker(lambda *_: asked.append(1) or Reply(200, XML))
+    more = {"nvme1n1": nvme(aws.EBS_MODEL, serial=ID.replace("-", ""))}
+    for block in (ROOT | more, ROOT, ROOT | {"loop0": {"size": "100", "dev": "7:0"}}):
+        looker.look("aws", KNOWN, Static(block=block))
+
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize(
@@ -292,7 +316,7 @@ def test_a_refusal_is_told_and_asked_again_later_and_later(reply, why):
     looker = asker(lambda *_: asked.append(1) or reply, clock)
     for seconds in (0, 30, 61, 90, 182):
         clock.now = 1000.0 + seconds
-        assert looker.look("aws", KNOWN) == {}
+        assert looker.look("aws", KNOWN, STATIC) == {}
 
     assert why in looker.reasons[volumes.VOLUMES]
     assert len(asked) == 3
@@ -308,10 +332,10 @@ def test_what_was_told_stays_when_the_api_falls_silent():
         return replies.pop()
 
     looker = asker(call, clock)
-    looker.look("aws", KNOWN)
+    looker.look("aws", KNOWN, STATIC)
     clock.now += KEPT_SECONDS
 
-    assert ID in looker.look("aws", KNOWN)[volumes.VOLUMES]
+    assert ID in looker.look("aws", KNOWN, STATIC)[volumes.VOLUMES]
     assert looker.reasons == {volumes.VOLUMES: "EC2 API: ConnectTimeout"}
 
 
@@ -322,7 +346,7 @@ def test_an_instance_without_a_role_says_so():
 
     looker = asker(lambda *_: pytest.fail("asked without credentials"), ask=ask)
 
-    assert looker.look("aws", KNOWN) == {}
+    assert looker.look("aws", KNOWN, STATIC) == {}
     assert "no role with credentials" in looker.reasons[volumes.VOLUMES]
 
 
@@ -332,7 +356,7 @@ def test_an_instance_without_a_role_says_so():
 def test_before_the_machine_is_known_nobody_is_asked(untold, why):
     looker = asker(lambda *_: pytest.fail("asked for nobody"))
 
-    assert looker.look("aws", KNOWN | {untold: ""}) == {}
+    assert looker.look("aws", KNOWN | {untold: ""}, STATIC) == {}
     assert looker.reasons == {
         volumes.VOLUMES: f"the metadata service has not told {why} yet",
     }
@@ -358,7 +382,7 @@ def test_the_question_is_signed_for_the_region_with_the_roles_session():
             HandClock(1000.0),
             ask=imds,
         )
-        found = looker.look("aws", KNOWN)
+        found = looker.look("aws", KNOWN, STATIC)
         server.shutdown()
     sign = heard[0]["Authorization"]
 
@@ -377,6 +401,6 @@ def test_an_endpoint_where_nobody_answers_is_a_reason_without_secrets():
         VolumeQuestions(describe=True, endpoint="http://127.0.0.1:9"), HandClock(1000.0), ask=imds
     )
 
-    assert looker.look("aws", KNOWN) == {}
+    assert looker.look("aws", KNOWN, STATIC) == {}
     assert looker.reasons == {volumes.VOLUMES: "EC2 API: ConnectionError"}
     assert "secret" not in repr(looker.reasons)

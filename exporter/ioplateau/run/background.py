@@ -31,7 +31,7 @@ class BackgroundReaders:
         if state.held:
             self.consumers(state)
         if self._settings.engine.asks_cloud:
-            self._metadata.begin(snapshot.static.files)
+            self._metadata.begin(snapshot.static)
 
     def add_sources(self, state: State, snapshot: Snapshot, *, wait_seconds: float = 0.0) -> None:
         """Have read what this tick showed to be there. wait_seconds: for what takes a moment."""

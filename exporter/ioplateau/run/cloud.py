@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ioplateau.limits.clouds import discover
 from ioplateau.logs import event
+from ioplateau.measure.snapshot import Static
 from ioplateau.run.clock import Clock
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def volume_types(settings: VolumeQuestions, clock: Clock) -> VolumeTypes | None:
 
 
 def fetch_once(
-    files: Mapping[str, str],
+    static: Static,
     clock: Clock,
     volumes: VolumeTypes | None = None,
 ) -> tuple[Mapping[str, str], tuple[str, ...]]:
@@ -49,7 +50,7 @@ def fetch_once(
     from ioplateau.measure.linklocal import ask
     from ioplateau.measure.metadata import Fetcher
 
-    cloud = discover.detect(files)
+    cloud = discover.detect(static.files)
     fetcher = Fetcher(discover.wanted(cloud))
     ends = clock.mono() + ONCE_SECONDS
     while (now := clock.mono()) < ends and (request := fetcher.next(now)) is not None:
@@ -57,7 +58,7 @@ def fetch_once(
         fetcher.take(clock.mono(), answer)
     known, why_not = dict(fetcher.known()), dict(fetcher.reasons())
     if volumes is not None:
-        known |= volumes.look(cloud, known)
+        known |= volumes.look(cloud, known, static)
         why_not |= volumes.reasons
     return known, tuple(f"metadata {name}: {why}" for name, why in why_not.items())
 
@@ -77,13 +78,17 @@ class Metadata:
         self._refresh_seconds = refresh_seconds
         self._volumes = volumes
         self._cloud: str | None = None
+        self._static = Static()
         self._stop = threading.Event()
 
-    def begin(self, files: Mapping[str, str]) -> None:
-        """Start asking, once the machine's DMI strings are known; the first call decides."""
-        if self._cloud is not None or not files:
+    def begin(self, static: Static) -> None:
+        """Start asking, once the machine's DMI strings are known; the first call decides. Later ones
+        tell how the machine looks now.
+        """
+        self._static = static
+        if self._cloud is not None or not static.files:
             return
-        self._cloud = discover.detect(files)
+        self._cloud = discover.detect(static.files)
         if not self._cloud:
             event(LOG, logging.INFO, "no cloud that is known by its DMI, no metadata is asked for")
             return
@@ -114,7 +119,7 @@ class Metadata:
                 continue
             documents, why_not = dict(fetcher.known()), dict(fetcher.reasons())
             if self._volumes is not None:
-                documents |= self._volumes.look(self._cloud or "", documents)
+                documents |= self._volumes.look(self._cloud or "", documents, self._static)
                 why_not |= self._volumes.reasons
             if documents != known:
                 known = documents

@@ -58,7 +58,7 @@ class Machine(NamedTuple):
         if not self.settings.engine.asks_cloud:
             return ()
         volumes = volume_types(self.settings.volumes, self.clock)
-        documents, reasons = fetch_once(first.static.files, self.clock, volumes)
+        documents, reasons = fetch_once(first.static, self.clock, volumes)
         self.sampler.tell(documents)
         return reasons
 

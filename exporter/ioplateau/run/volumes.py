@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from ioplateau.limits.clouds import lenientjson
 from ioplateau.limits.clouds.aws import volumes
-from ioplateau.limits.clouds.aws.metadata import INSTANCE, MAPPING, REGION, TOKEN
-from ioplateau.measure import linklocal
+from ioplateau.limits.clouds.aws.metadata import INSTANCE, REGION, TOKEN, identify
+from ioplateau.measure import linklocal, sysblock
 from ioplateau.measure.metadata import Document, Fetcher
+from ioplateau.measure.snapshot import Static
 from ioplateau.run.clock import Clock
 from ioplateau.run.settings import VolumeQuestions
 
@@ -75,16 +76,18 @@ class VolumeTypes:
         self._call = call or call_api
         self._due = float("-inf")
         self._failures = 0
-        self._attached = ""
+        self._attached: frozenset[tuple[str, str]] = frozenset()
         self._found: dict[str, str] = {}
         self.reasons: Mapping[str, str] = {}
 
-    def look(self, cloud: str, known: Mapping[str, str]) -> Mapping[str, str]:
-        """The document, where one is to be had; what was told stays when nobody answers."""
+    def look(self, cloud: str, known: Mapping[str, str], static: Static) -> Mapping[str, str]:
+        """The document, where one is to be had; what was told stays when nobody answers.
+        static: shows a volume that was just attached.
+        """
         settings = self._settings
         if cloud != "aws" or not (settings.file or settings.describe):
             return {}
-        if not settings.file and not self._is_due(known):
+        if not settings.file and not self._is_due(known, static):
             return self._found
         try:
             text = of_file(settings.file) if settings.file else self._described(known)
@@ -101,11 +104,11 @@ class VolumeTypes:
         self._found = {volumes.VOLUMES: text}
         return self._found
 
-    def _is_due(self, known: Mapping[str, str]) -> bool:
-        attached = known.get(MAPPING, "")
-        is_other, self._attached = attached != self._attached, attached
+    def _is_due(self, known: Mapping[str, str], static: Static) -> bool:
+        attached = _attached(known, static)
+        is_more, self._attached = bool(attached - self._attached), attached
         # A volume that was just attached is asked about at once, but not while calls fail.
-        return self._clock.mono() >= self._due or (is_other and not self._failures)
+        return self._clock.mono() >= self._due or (is_more and not self._failures)
 
     def _described(self, known: Mapping[str, str]) -> str:
         region = known.get(REGION, "").strip()
@@ -137,6 +140,15 @@ class VolumeTypes:
         while (request := fetcher.next(self._clock.mono())) is not None:
             fetcher.take(self._clock.mono(), self._ask(request))
         return fetcher.known()
+
+
+def _attached(known: Mapping[str, str], static: Static) -> frozenset[tuple[str, str]]:
+    """The disks of this instance, as the kernel tells them from others."""
+    # block-device-mapping/ebsN is of volumes that were there when the instance was last started:
+    # instancedata-data-categories.html.
+    devices = sysblock.parse(static)
+    disks = identify(known, devices).disks
+    return frozenset((name, sysblock.identity(devices[name])) for name in disks)
 
 
 def of_file(place: str) -> str:
