@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from cloud_machines import OS_DISK, azure_answer, data_disk
+from cloud_machines import OS_DISK, azure_answer, data_disk, gce_answer
 from ioplateau.limits.clouds.aws import metadata as aws
 from ioplateau.limits.clouds.azure import metadata as azure
 from ioplateau.limits.clouds.gcp import metadata as gcp
@@ -27,6 +27,12 @@ EC2 = {
     "/latest/meta-data/block-device-mapping/ami": "/dev/xvda",
     "/latest/meta-data/block-device-mapping/root": "/dev/xvda",
     "/latest/meta-data/block-device-mapping/ebs2": "/dev/sdf",
+}
+GCE_DISKS = gce_answer(("boot", "PERSISTENT-BALANCED"))
+GCE = {
+    "/computeMetadata/v1/instance/machine-type": "projects/123456789012/machineTypes/n2-standard-4",
+    "/computeMetadata/v1/instance/zone": "projects/123456789012/zones/europe-west1-b",
+    "/computeMetadata/v1/instance/disks/?recursive=true": GCE_DISKS,
 }
 TTL = "X-aws-ec2-metadata-token-ttl-seconds"
 
@@ -68,6 +74,12 @@ def ec2_imds(service, method, path, headers):
     if headers.get("x-aws-ec2-metadata-token") != service.token:
         return 401, ""
     return (200, service.answers[path]) if path in service.answers else (404, "")
+
+
+def gcp_imds(service, method, path, headers):
+    """Nobody is told anything who does not name the flavor."""
+    sound = method == "GET" and headers.get("metadata-flavor") == "Google"
+    return (200, service.answers[path]) if sound else (403, "")
 
 
 @contextmanager
@@ -159,15 +171,15 @@ def test_ec2_is_asked_for_a_token_once_and_then_for_every_document_and_what_they
 
 
 def test_google_is_asked_with_its_flavor():
-    def speak(_, method, path, headers):
-        sound = method == "GET" and headers.get("metadata-flavor") == "Google"
-        return (200, path.rpartition("/")[2]) if sound else (403, "")
-
-    with serving(speak) as service:
+    with serving(gcp_imds, answers=dict(GCE)) as service:
         fetcher = Fetcher(gcp.wanted(), base=service.base)
         fetch(fetcher)
 
-    assert fetcher.known()["gcp/machine-type"] == "machine-type"
+    assert fetcher.known() == {
+        "gcp/machine-type": "projects/123456789012/machineTypes/n2-standard-4",
+        "gcp/zone": "projects/123456789012/zones/europe-west1-b",
+        "gcp/disks": GCE_DISKS,
+    }
 
 
 def test_documents_are_refreshed_every_few_minutes_and_not_before():
@@ -281,12 +293,55 @@ def test_a_listing_names_no_paths_of_its_own():
         "/latest/meta-data/block-device-mapping/": "../user-data\n/x\nroot\na?b\n.\u00e9"
     }
     with serving(ec2_imds, answers=answers) as service:
-        fetcher = Fetcher(aws.wanted()[3:], base=service.base)
+        fetcher = Fetcher([aws.wanted()[-1]._replace(keep=None)], base=service.base)
         fetch(fetcher)
 
     assert [path for _, path, _ in service.asked[2:]] == [
         "/latest/meta-data/block-device-mapping/root"
     ]
+
+
+RUBBISH = ["", "<html>\xff\x00 not here</html>", "{}"]
+
+
+@pytest.mark.parametrize("rubbish", RUBBISH)
+@pytest.mark.parametrize(
+    ("cloud", "speak", "answers"),
+    [(azure, azure_imds, {"azure": AZURE}), (aws, ec2_imds, EC2), (gcp, gcp_imds, GCE)],
+    ids=["azure", "aws", "gcp"],
+)
+def test_rubbish_with_status_200_takes_nothing_back(cloud, speak, answers, rubbish):
+    with serving(speak, answers=dict(answers)) as service:
+        fetcher = Fetcher(cloud.wanted(), base=service.base)
+        fetch(fetcher, 0.0)
+        before = dict(fetcher.known())
+        service.answers.update(dict.fromkeys(answers, rubbish))
+        fetch(fetcher, 300.0)
+        during, reasons = dict(fetcher.known()), dict(fetcher.reasons())
+        due_at = fetcher.due_at()
+        service.answers.update(answers)
+        fetch(fetcher, 310.0)
+
+    assert before
+    assert during == before
+    assert reasons.keys() == before.keys()
+    assert due_at == 310
+    assert fetcher.reasons() == {}
+
+
+def test_an_azure_vm_without_its_disks_keeps_those_that_were_told():
+    with serving(azure_imds, answers={"azure": AZURE}) as service:
+        fetcher = Fetcher(azure.wanted(), base=service.base)
+        fetch(fetcher, 0.0)
+        before = dict(fetcher.known())
+        service.answers["azure"] = AZURE.replace("storageProfile", "other")
+        fetch(fetcher, 300.0)
+
+    assert fetcher.known() == before
+    assert fetcher.reasons() == {
+        "azure/instance": "/metadata/instance?api-version=2021-05-01: no JSON object with "
+        "compute.vmSize and compute.storageProfile"
+    }
 
 
 def test_during_maintenance_it_is_asked_again_soon_and_the_last_word_holds():

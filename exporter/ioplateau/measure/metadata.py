@@ -32,7 +32,8 @@ class Token(NamedTuple):
 class Document(NamedTuple):
     """One document a cloud wants. `name` is its key in Static.documents ("azure/instance").
 
-    keep: from the answer's text to what we keep of it, so that secrets are not kept.
+    keep: from the answer's text to what we keep of it, so that secrets are not kept. Raises
+    ValueError, with what was found, for what is no such document; what was told before holds then.
     is_listing: each line names a further document below this path; these are fetched too.
     """
 
@@ -42,6 +43,18 @@ class Document(NamedTuple):
     token: Token | None = None
     keep: Callable[[str], str] | None = None
     is_listing: bool = False
+
+
+def only(pattern: re.Pattern[str], wanted: str) -> Callable[[str], str]:
+    """A document's `keep`: its text without space around it, where all of that is so written."""
+
+    def keep(text: str) -> str:
+        found = text.strip()
+        if not pattern.fullmatch(found):
+            raise ValueError(f"{found[:60]!r}, want {wanted}")
+        return found
+
+    return keep
 
 
 class FetchSettings(NamedTuple):
@@ -171,7 +184,11 @@ class Fetcher:
 
     def _answered(self, entry: _Entry, now: float, text: str) -> None:
         document = entry.document
-        entry.text = text if document.keep is None else document.keep(text)
+        try:
+            entry.text = text if document.keep is None else document.keep(text)
+        except ValueError as error:
+            self._fail(entry, now, f"{document.path}: {error}")
+            return
         entry.why, entry.failures, entry.gone_since = "", 0, None
         entry.due = now + self.settings.refresh_seconds
         if document.is_listing:

@@ -14,7 +14,7 @@ from collections.abc import Container, Mapping
 from ioplateau.limits.clouds.aws import is_ebs, volumes
 from ioplateau.limits.clouds.identity import DATA, LOCAL, OS, DiskIdentity, Identity
 from ioplateau.limits.units import GIB, MIB
-from ioplateau.measure.metadata import Document, Token
+from ioplateau.measure.metadata import Document, Token, only
 from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.sysblock import BlockDevice
 
@@ -35,16 +35,33 @@ PROVISIONED = ("gp3", "io1", "io2")
 _NOBODY = volumes.EbsVolumes()
 
 _INSTANCE_TYPE = re.compile(r"[a-z][a-z0-9-]*\.[a-z0-9-]+")
+_INSTANCE = re.compile(r"i-[0-9a-f]+")
+_REGION = re.compile(r"[a-z]+(-[a-z]+)+-\d+")
+_DEVICES = re.compile(r"[\w./-]+(\s+[\w./-]+)*", re.ASCII)
 _VOLUME = re.compile(r"vol-?([0-9a-f]{8,17})", re.IGNORECASE)
 
 
 def wanted() -> tuple[Document, ...]:
     """The documents that `identify` reads."""
+    here = "/latest/meta-data"
     return (
-        Document(TYPE, "/latest/meta-data/instance-type", token=TOKEN),
-        Document(INSTANCE, "/latest/meta-data/instance-id", token=TOKEN),
-        Document(REGION, "/latest/meta-data/placement/region", token=TOKEN),
-        Document(MAPPING, "/latest/meta-data/block-device-mapping/", token=TOKEN, is_listing=True),
+        Document(
+            TYPE,
+            f"{here}/instance-type",
+            token=TOKEN,
+            keep=only(_INSTANCE_TYPE, "an instance type"),
+        ),
+        Document(
+            INSTANCE, f"{here}/instance-id", token=TOKEN, keep=only(_INSTANCE, "an instance's id")
+        ),
+        Document(REGION, f"{here}/placement/region", token=TOKEN, keep=only(_REGION, "a region")),
+        Document(
+            MAPPING,
+            f"{here}/block-device-mapping/",
+            token=TOKEN,
+            keep=only(_DEVICES, "names of devices"),
+            is_listing=True,
+        ),
     )
 
 

@@ -42,19 +42,22 @@ def wanted() -> tuple[Document, ...]:
 
 
 def essence(text: str) -> str:
-    """The document without what is not ours to keep: tags, user data, keys, names of people."""
+    """The document without what is not ours to keep: tags, user data, keys, names of people.
+    Raises ValueError for one that does not describe a VM.
+    """
     compute = lenientjson.mapping(lenientjson.document(text), "compute")
+    profile = compute.get("storageprofile")
+    if not isinstance(profile, dict) or not lenientjson.text(compute.get("vmsize")):
+        raise ValueError("no JSON object with compute.vmSize and compute.storageProfile")
+    profile.pop("imagereference", None)
+    for disk in (profile.get("osdisk"), *lenientjson.items(profile.get("datadisks"))):
+        if isinstance(disk, dict):
+            for name in ("encryptionsettings", "vhd", "image"):
+                disk.pop(name, None)
+            lenientjson.mapping(disk, "manageddisk").pop("id", None)
     essential = {
         name: compute[name] for name in ("vmsize", "location", "storageprofile") if name in compute
     }
-    profile = lenientjson.mapping(essential, "storageprofile")
-    if profile:
-        profile.pop("imagereference", None)
-        for disk in (profile.get("osdisk"), *lenientjson.items(profile.get("datadisks"))):
-            if isinstance(disk, dict):
-                for name in ("encryptionsettings", "vhd", "image"):
-                    disk.pop(name, None)
-                lenientjson.mapping(disk, "manageddisk").pop("id", None)
     return json.dumps({"compute": essential}, separators=(",", ":"), sort_keys=True)
 
 

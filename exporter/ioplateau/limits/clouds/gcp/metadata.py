@@ -5,6 +5,7 @@ https://cloud.google.com/compute/docs/metadata/predefined-metadata-keys.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -22,19 +23,28 @@ DISKS = "gcp/disks"
 # Local SSDs are "nvme_card", persistent disks and Hyperdisks "nvme_card-pd" (udev's 65-gce-disk-naming).
 NVME_REMOTE, NVME_LOCAL = "nvme_card-pd", "nvme_card"
 
+_TYPE = re.compile(r"projects/[\w.:-]+/machineTypes/[\w-]+", re.ASCII)
+_ZONE = re.compile(r"projects/[\w.:-]+/zones/[\w-]+", re.ASCII)
 _ASK = (("Metadata-Flavor", "Google"),)
 
 
 def wanted() -> tuple[Document, ...]:
     """The documents that `identify` reads. Not the whole tree: its attributes hold secrets."""
-    from ioplateau.measure.metadata import Document
+    from ioplateau.measure.metadata import Document, only
 
     here = "/computeMetadata/v1/instance"
     return (
-        Document(TYPE, f"{here}/machine-type", _ASK),
-        Document(ZONE, f"{here}/zone", _ASK),
-        Document(DISKS, f"{here}/disks/?recursive=true", _ASK),
+        Document(TYPE, f"{here}/machine-type", _ASK, keep=only(_TYPE, "a machine type")),
+        Document(ZONE, f"{here}/zone", _ASK, keep=only(_ZONE, "a zone")),
+        Document(DISKS, f"{here}/disks/?recursive=true", _ASK, keep=_only_a_list),
     )
+
+
+def _only_a_list(text: str) -> str:
+    value = lenientjson.document(text)
+    if value is None or value != lenientjson.items(value):
+        raise ValueError(f"{text[:60]!r}, want a JSON list")
+    return text
 
 
 def identify(documents: Mapping[str, str], devices: Mapping[str, BlockDevice]) -> Identity:
