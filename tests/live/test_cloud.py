@@ -319,14 +319,16 @@ def test_one_ec2_type_of_each_family_has_its_limits(machine, tmp_path):
     assert {status for _, _, _, status in machine.asked()} == {"200"}
 
 
+DESCRIBING = QUICK.replace(
+    "[cloud]\n",
+    '[cloud]\ndescribe_volumes = true\nec2_endpoint = "http://169.254.169.254/ec2"\n',
+)
+
+
 def test_ebs_volumes_types_are_asked_of_the_ec2_api_once(machine, tmp_path):
     machine.say("volumes.xml", VOLUMES)
     machine.serve_metadata("aws")
-    toml = QUICK.replace(
-        "[cloud]\n",
-        '[cloud]\ndescribe_volumes = true\nec2_endpoint = "http://169.254.169.254/ec2"\n',
-    )
-    machine.serve(nitro_instance(tmp_path), toml)
+    machine.serve(nitro_instance(tmp_path), DESCRIBING)
     found = machine.wait_until(knows("disk", "nvme1n1", 10_000, 2560 * MIB))
     asked = len(machine.asked())
     machine.wait_until(lambda _: len(machine.asked()) > asked + 3)
@@ -339,6 +341,20 @@ def test_ebs_volumes_types_are_asked_of_the_ec2_api_once(machine, tmp_path):
     assert sum("DescribeVolumes" in path for _, _, path, _ in machine.asked()) == 1
     assert "the-secret" not in machine.log.read_text()
     assert "nvme0n1, nvme1n1 were sold as is told by nobody" in doctor.stdout
+
+
+def test_an_ebs_volume_attached_to_a_running_instance_is_asked_about(machine, tmp_path):
+    machine.say("volumes.xml", VOLUMES)
+    machine.serve_metadata("aws")
+    tree = nitro_instance(tmp_path)
+    machine.serve(tree, DESCRIBING)
+    machine.wait_until(knows("disk", "nvme1n1", 10_000, 2560 * MIB))
+    more = VOLUMES.replace("def1", "def2").replace("10000", "20000")
+    machine.say("volumes.xml", more)
+    tree.nvme_disk("nvme2n1", "Amazon Elastic Block Store", 500, "vol0123456789abcdef2")
+    machine.wait_until(knows("disk", "nvme2n1", 20_000, 4000 * MIB))
+
+    assert sum("DescribeVolumes" in path for _, _, path, _ in machine.asked()) == 2
 
 
 COMPUTE_ENGINE = {
