@@ -52,6 +52,29 @@ def test_each_dimension_and_direction_is_settled_by_itself():
     assert len(lost) == 1
 
 
+def test_a_configured_total_beats_what_was_sold_for_reads_and_writes_apart_and_says_so():
+    total = claim(30_000, Origin.CONFIGURED)
+    read, write = (claim(15_000, direction=way) for way in (Direction.READ, Direction.WRITE))
+    data = claim(5e6, dimension=Dimension.THROUGHPUT, direction=Direction.WRITE)
+    chosen, lost = limits.settle([read, write, data, total])
+
+    assert set(chosen) == {total, data}
+    assert dict(lost) == {
+        read: "catalogue says 15,000 (read), configuration says 30,000 (total): 30,000 (total)",
+        write: "catalogue says 15,000 (write), configuration says 30,000 (total): 30,000 (total)",
+    }
+
+
+def test_a_total_leaves_directions_that_were_configured_or_learned_and_a_sold_total_leaves_all():
+    total = claim(30_000, Origin.CONFIGURED)
+    said = claim(9000, Origin.CONFIGURED, direction=Direction.READ)
+    met = claim(8000, Origin.LEARNED, direction=Direction.WRITE)
+    sold = [claim(20_000), claim(15_000, direction=Direction.WRITE)]
+
+    assert limits.settle([said, met, total]) == ((said, met, total), ())
+    assert limits.settle(sold) == (tuple(sold), ())
+
+
 def test_of_two_rules_of_the_configuration_the_later_holds():
     first, later = claim(100, Origin.CONFIGURED), claim(200, Origin.CONFIGURED)
     chosen, lost = limits.settle([first, later])

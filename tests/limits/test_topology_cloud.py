@@ -256,6 +256,17 @@ def test_what_the_operator_says_of_a_lane_beats_the_catalogue_and_both_are_told(
     assert lane.rejected[0][1] == "catalogue says 12,800, configuration says 10,000: 10,000"
 
 
+@pytest.mark.parametrize("direction", [Direction.TOTAL, Direction.WRITE])
+def test_what_the_operator_says_of_the_network_beats_what_is_sold_for_writes(direction):
+    rule = ConfiguredLimit(
+        vm="network", bytes_per_second=9e9, direction=direction, source="c limit[0]"
+    )
+    lane = azure(limits=[rule], nics=["eth0"]).budgets[BudgetKey(Kind.VM_NETWORK, "vm")]
+
+    assert [(one.value, one.direction) for one in lane.limits] == [(9e9, direction)]
+    assert [lost.direction for lost, _ in lane.rejected] == [Direction.WRITE]
+
+
 def test_a_size_by_configuration_beats_the_one_of_the_metadata():
     facts = discover.Facts(vm=VmFact("Standard_D2s_v3"))
     lane = azure(data_disk("0"), facts=facts).budgets[UNCACHED]

@@ -149,7 +149,8 @@ def _burst(base: float, burst: float | None, seconds: float | None) -> Burst | N
 def settle(claims: Iterable[Limit]) -> tuple[tuple[Limit, ...], tuple[Lost, ...]]:
     """The limit in force for each dimension and direction, and why each other claim lost.
 
-    The stronger origin wins; of two with one origin the later, as in a configuration file.
+    The stronger origin wins; of two with one origin the later, as in a configuration file. A
+    configured total wins over what was sold for reads or writes alone.
     """
     rivals: dict[tuple[Dimension, Direction], list[Limit]] = {}
     lost: list[Lost] = []
@@ -159,12 +160,28 @@ def settle(claims: Iterable[Limit]) -> tuple[tuple[Limit, ...], tuple[Lost, ...]
             lost.append((claim, complaint))
         if sound is not None:
             rivals.setdefault((sound.dimension, sound.direction), []).append(sound)
+    winners = {
+        way: min(reversed(group), key=lambda claim: RANK[claim.origin])
+        for way, group in rivals.items()
+    }
     chosen = []
-    for group in rivals.values():
-        winner = min(reversed(group), key=lambda claim: RANK[claim.origin])
-        chosen.append(winner)
+    for way, group in rivals.items():
+        winner, total = winners[way], winners.get((way[0], Direction.TOTAL))
+        if total is not None and _is_overruled(winner, total):
+            winner = total
+        else:
+            chosen.append(winner)
         lost.extend((claim, _why(claim, winner)) for claim in group if claim is not winner)
     return tuple(chosen), tuple(lost)
+
+
+def _is_overruled(one_way: Limit, total: Limit) -> bool:
+    # A learned one stays: it was met below the total.
+    return (
+        one_way.direction is not Direction.TOTAL
+        and one_way.origin in (Origin.REPORTED, Origin.CATALOGUE)
+        and total.origin is Origin.CONFIGURED
+    )
 
 
 def _sound(claim: Limit) -> tuple[Limit | None, str]:
@@ -183,10 +200,10 @@ def _sound(claim: Limit) -> tuple[Limit | None, str]:
 
 def _why(loser: Limit, winner: Limit) -> str:
     # As in: catalogue says 12,800, configuration says 10,000: 10,000
-    return (
-        f"{_SPEAKERS[loser.origin]} says {_figure(loser.value)}, "
-        f"{_SPEAKERS[winner.origin]} says {_figure(winner.value)}: {_figure(winner.value)}"
-    )
+    what, instead = _figure(loser.value), _figure(winner.value)
+    if loser.direction is not winner.direction:
+        what, instead = f"{what} ({loser.direction})", f"{instead} ({winner.direction})"
+    return f"{_SPEAKERS[loser.origin]} says {what}, {_SPEAKERS[winner.origin]} says {instead}: {instead}"
 
 
 def doubt(known: Limit, learned: Limit) -> str:
