@@ -641,6 +641,42 @@ def test_configuration_names_the_machine_that_metadata_does_not():
     assert sold.disks["sdd"].limits[0].origin is Origin.CONFIGURED
 
 
+def test_a_later_sku_is_an_exception_from_what_a_pattern_was_provisioned_with():
+    pattern = DiskFact(disk="sd*", sku="PremiumV2_LRS", iops=20_000, bytes_per_second=6e8)
+    facts = discover.Facts(disks=(pattern, DiskFact(lun=1, sku="Premium_LRS", tier="P40")))
+    sold = machine(facts, sdc=scsi(SCSI1, 0), sdd=scsi(SCSI1, 1))
+
+    assert figures(sold.disks["sdc"].limits) == {IOPS: 20_000, BYTES: 600e6}
+    assert figures(sold.disks["sdd"].limits) == {IOPS: 7500, BYTES: 250e6}
+    assert {one.origin for one in sold.disks["sdd"].limits} == {Origin.CATALOGUE}
+
+
+def test_what_is_reported_of_a_disk_holds_where_a_rule_names_the_sku_that_it_has():
+    ultra = data_disk(
+        "0", sku="UltraSSD_LRS", opsPerSecondThrottle="5000", bytesPerSecondThrottle="2e8"
+    )
+
+    def iops(sku):
+        facts = discover.Facts(disks=(DiskFact(lun=0, sku=sku),))
+        return machine(facts, azure_answer(ultra), sdc=scsi(SCSI1, 0)).identity.disks["sdc"].iops
+
+    assert iops("ultrassd_lrs") == 5000
+    assert iops("PremiumV2_LRS") is None
+
+
+@pytest.mark.parametrize(
+    ("option", "iops"), [("on_demand_burst", 30_000), ("performance_plus", 8000)]
+)
+def test_a_later_rule_takes_back_what_a_pattern_says_was_bought(option, iops):
+    pattern = DiskFact(disk="sd[cd]", sku="Premium_LRS", size_gib=1024, **{option: True})
+    later = (DiskFact(disk="sdd", caching="None"), DiskFact(disk="sdd", **{option: False}))
+    facts = discover.Facts(disks=(pattern, *later))
+    sold = machine(facts, sdc=scsi(SCSI1, 0), sdd=scsi(SCSI1, 1))
+
+    assert figures(sold.disks["sdc"].limits)[IOPS] == iops
+    assert figures(sold.disks["sdd"].limits)[IOPS] == 5000
+
+
 def test_outside_every_cloud_the_configuration_alone_tells_what_the_machine_is():
     facts = discover.Facts(VmFact("Standard_DS1"), (DiskFact(disk="vdb", sku="P30"),))
     block = devices(vdb={"size": str(1 << 31), "dev": "254:16"})

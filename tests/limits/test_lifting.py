@@ -104,7 +104,7 @@ def test_a_gp3_at_3000_iops_on_an_m5_large_is_lifted_to_what_the_instance_has():
     )
 
 
-def volume(version="3", slots=2, **use):
+def volume(*before, version="3", slots=2, **use):
     fact = VolumeFact(
         mount="/data",
         service="azure_netapp_files",
@@ -112,7 +112,7 @@ def volume(version="3", slots=2, **use):
         quota_gib=4096,
         source="limits.toml",
     )
-    rules = Rules(volumes=(fact,))
+    rules = Rules(volumes=(*before, fact))
     flow = NfsFlow("/data", "10.0.0.4:/vol", "/data", version=version, slots=slots)
     sold = discover.sold(Identity("azure", "Standard_D2s_v3"), CATALOGUE)
     built = topology.build({}, (flow,), ("eth0",), rules, CATALOGUE, sold)
@@ -126,6 +126,19 @@ def test_a_premium_volume_of_4_tib_is_lifted_by_its_level_and_by_its_quota():
         one = step(found, word)
         assert one.gives == 512 * MIB
         assert one.next == Next(Kind.VOLUME, Dimension.THROUGHPUT, 512 * MIB)
+
+
+def test_of_several_rules_the_last_says_what_the_volume_was_sold_as():
+    pattern = VolumeFact(mount="/*", bytes_per_second=100 * MIB, source="c volume[0]")
+    situation = volume(pattern, VolumeFact(mount="/d*", service_level="none", source="c volume[1]"))
+    budget = situation.budgets[BudgetKey(Kind.VOLUME, "/data")]
+    found = lifted(situation, Kind.VOLUME, "/data", Dimension.THROUGHPUT)
+
+    assert [limit.value for limit in budget.limits] == [256 * MIB]
+    assert [(lost.value, why) for lost, why in budget.rejected] == [
+        (100 * MIB, "limits.toml says what this volume was sold as")
+    ]
+    assert step(found, "Ultra").gives == 512 * MIB
 
 
 def test_a_volume_that_is_written_is_held_by_the_vms_network_next():

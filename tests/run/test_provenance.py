@@ -24,7 +24,10 @@ RULES = Rules(
     (ConfiguredLimit(disk="sda", iops=500.0, direction=Direction.TOTAL, source="x.toml limit[0]"),),
     (VolumeFact(mount="/a", service_level="Premium", quota_gib=4096.0, source="x.toml"),),
 )
-FACTS = Facts(VmFact("Standard_D8s_v5", source="x.toml"), (DiskFact(disk="sda", sku="P30"),))
+FACTS = Facts(
+    VmFact("Standard_D8s_v5", source="x.toml"),
+    (DiskFact(disk="sda", sku="P30", on_demand_burst=False),),
+)
 MADE = Provenance("vm17", "0.9", RULES, FACTS, 20.0, asks_cloud=False, learned=None)
 
 

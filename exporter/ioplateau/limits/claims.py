@@ -52,7 +52,8 @@ class DiskFact(NamedTuple):
 
     sku: a storage account type ("Premium_LRS"), a tier ("P30") or an EBS volume type ("gp3").
     tier: a performance tier above the one of its size. iops, bytes_per_second: provisioned
-    (Ultra, Premium SSD v2, gp3, io2). None: not said, what was discovered holds.
+    (Ultra, Premium SSD v2, gp3, io2). None: not said, what was discovered, or a rule before, holds;
+    but a sku puts an end to tier, iops and bytes_per_second of a rule before.
     """
 
     disk: str | None = None
@@ -64,13 +65,14 @@ class DiskFact(NamedTuple):
     caching: str | None = None  # None, ReadOnly, ReadWrite
     iops: float | None = None
     bytes_per_second: float | None = None
-    on_demand_burst: bool = False
-    performance_plus: bool = False
+    on_demand_burst: bool | None = None
+    performance_plus: bool | None = None
     source: str = ""
 
 
 class VolumeFact(NamedTuple):
-    """What an NFS volume was sold as. One selector: `mount` or `volume` ("server:/export").
+    """What an NFS volume was sold as. One selector: `mount` or `volume` ("server:/export"). Of several
+    that choose a volume the last one holds, as a whole.
 
     service: one of clouds.registry.services(); empty: the default one. With quota_gib the
     limit is the quota times the service level's rate; with bytes_per_second it is the assigned

@@ -21,6 +21,7 @@ from ioplateau.limits.budgets import (
 )
 from ioplateau.limits.claims import (
     ConfiguredLimit,
+    Lost,
     Target,
     VolumeFact,
     configured,
@@ -236,12 +237,7 @@ class _Builder:
     def volumes(self, mounts: Sequence[NfsFlow]) -> Iterable[Budget]:
         for flow in mounts:
             target = _volume_target(flow)
-            claims: list[Limit] = []
-            for fact in self._rules.volumes:
-                if selects(fact, target):
-                    found, reasons = discover.volume_limits(fact, self._catalogue)
-                    claims.extend(found)
-                    self._notices.extend(reasons)
+            claims, overruled = self._sold_volume(target)
             claims.extend(
                 limit
                 for rule in self._rules.limits
@@ -253,10 +249,26 @@ class _Builder:
                 BudgetKey(Kind.VOLUME, flow.mount),
                 (FlowKey("nfs", flow.mount),),
                 limits,
-                rejected,
+                (*overruled, *rejected),
                 parents=(BudgetKey(Kind.NFS_SLOTS, flow.client),),
                 info={"volume": flow.volume, "server": flow.server, "version": flow.version},
             )
+
+    def _sold_volume(self, target: Target) -> tuple[list[Limit], list[Lost]]:
+        """What the last [[volume]] that chooses it gives, and what those before it would have given."""
+        facts = [fact for fact in self._rules.volumes if selects(fact, target)]
+        if not facts:
+            return [], []
+        *before, last = facts
+        limits, reasons = discover.volume_limits(last, self._catalogue)
+        self._notices.extend(reasons)
+        words = f"{last.source} says what this volume was sold as"
+        overruled = [
+            (limit, words)
+            for fact in before
+            for limit in discover.volume_limits(fact, self._catalogue)[0]
+        ]
+        return [*limits], overruled
 
     def unmatched(self, mounts: Sequence[NfsFlow]) -> Iterable[str]:
         """Rules that choose nothing here (they apply when what they name appears), or too much."""

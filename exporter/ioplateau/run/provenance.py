@@ -185,5 +185,6 @@ _FITS: Mapping[str, Callable[[Any], bool]] = {
     "float | None": lambda value: value is None or (_is_number(value) and value > 0),
     "int | None": lambda value: value is None or _is_whole(value),
     "bool": lambda value: isinstance(value, bool),
+    "bool | None": lambda value: value is None or isinstance(value, bool),
     "Direction": lambda value: _is_text(value) and value in list(Direction),
 }

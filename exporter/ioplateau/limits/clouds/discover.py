@@ -106,6 +106,9 @@ def _with_fact(disk: DiskIdentity, device: BlockDevice, fact: DiskFact) -> DiskI
     if size is None and device.size_bytes is not None:
         size = device.size_bytes / GIB
     is_provisioned = fact.iops is not None or fact.bytes_per_second is not None
+    if fact.sku and (disk.configured or fact.sku.lower() != disk.sku.lower()):
+        # What something else was provisioned with.
+        disk = disk._replace(iops=None, bytes_per_second=None, configured="")
     return disk._replace(
         sku=fact.sku or disk.sku,
         # Another SKU has another tier, unless the rule names one.
@@ -116,10 +119,14 @@ def _with_fact(disk: DiskIdentity, device: BlockDevice, fact: DiskFact) -> DiskI
         bytes_per_second=(
             disk.bytes_per_second if fact.bytes_per_second is None else fact.bytes_per_second
         ),
-        on_demand_burst=fact.on_demand_burst or disk.on_demand_burst,
-        performance_plus=fact.performance_plus or disk.performance_plus,
+        on_demand_burst=_latest(fact.on_demand_burst, disk.on_demand_burst),
+        performance_plus=_latest(fact.performance_plus, disk.performance_plus),
         configured=(fact.source or "configuration") if is_provisioned else disk.configured,
     )
+
+
+def _latest(said: bool | None, before: bool) -> bool:
+    return before if said is None else said
 
 
 def cloud_of(identity: Identity) -> Cloud | None:

@@ -33,10 +33,10 @@ def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
 def _volume(situation: Situation, budget: Budget, limit: Limit) -> Iterable[Step]:
     """A higher service level, or a larger quota, of what the volume was sold as."""
     target = Target(mounts=(budget.key.name,), volume=budget.info.get("volume", ""))
-    fact = next((each for each in situation.rules.volumes if selects(each, target)), None)
-    if fact is None:
+    facts = [each for each in situation.rules.volumes if selects(each, target)]
+    if not facts:
         return
-    for action, changed in _offers(fact):
+    for action, changed in _offers(facts[-1]):
         limits, _ = discover.volume_limits(changed, situation.catalogue)
         for other in limits:
             same = (other.dimension, other.direction) == (limit.dimension, limit.direction)
