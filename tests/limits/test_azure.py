@@ -501,6 +501,18 @@ def test_an_nfs_volume_is_limited_by_quota_and_level_as_documented(fact, mib, io
         assert (limits[0].value, limits[0].burst.rate, limits[0].burst.bucket) == iops
 
 
+def test_operations_of_a_volume_leave_its_level_and_quota_their_throughput():
+    fact = VolumeFact(service_level="Premium", quota_gib=4096, iops=10_000, source="c")
+    limits, reasons = volumes.volume_limits(fact, CATALOGUE)
+    without_level = volumes.volume_limits(fact._replace(service_level="Gold"), CATALOGUE)
+
+    assert figures(limits) == {IOPS: 10_000, BYTES: 256 * MIB}
+    assert [one.origin for one in limits] == [Origin.CONFIGURED, Origin.CATALOGUE]
+    assert reasons == ()
+    assert figures(without_level[0]) == {IOPS: 10_000}
+    assert "'Gold' has no rate" in without_level[1][0]
+
+
 def test_a_volume_may_be_given_operations_alone():
     limits, reasons = volumes.volume_limits(VolumeFact(iops=5000, source="c"), CATALOGUE)
 

@@ -35,11 +35,13 @@ def volume_limits(
 
 def _netapp(volume: VolumeFact, catalogue: Catalogue) -> tuple[tuple[Limit, ...], tuple[str, ...]]:
     most = (LARGE_VOLUME_MIBPS if volume.large else REGULAR_VOLUME_MIBPS) * MIB
-    if volume.bytes_per_second is not None or volume.iops is not None:
-        data = volume.bytes_per_second
-        assigned = Ceiling(volume.iops, None if data is None else min(data, most))
+    stated = _volume(Ceiling(volume.iops), volume.source, Origin.CONFIGURED)
+    if volume.bytes_per_second is not None:
+        assigned = Ceiling(None, min(volume.bytes_per_second, most))
         source = f"{volume.source}, manual QoS".removeprefix(", ")
-        return _volume(assigned, source, Origin.CONFIGURED), ()
+        return (*stated, *_volume(assigned, source, Origin.CONFIGURED)), ()
+    if stated and volume.service_level is None and volume.quota_gib is None:
+        return stated, ()
     level = (volume.service_level or "").capitalize()
     path = ("azure_netapp_files", level, "volume", "throughput_mibps_per_tib")
     found = fact(catalogue, "file_services", *path)
@@ -49,12 +51,12 @@ def _netapp(volume: VolumeFact, catalogue: Catalogue) -> tuple[tuple[Limit, ...]
             f"{volume.source}: service level {volume.service_level!r} has no rate, "
             "want Standard, Premium or Ultra, or bytes_per_second"
         )
-        return (), (words,)
+        return stated, (words,)
     if volume.quota_gib is None or volume.quota_gib <= 0:
-        return (), (f"{volume.source}: {level} without a quota: limit unknown",)
+        return stated, (f"{volume.source}: {level} without a quota: limit unknown",)
     mibps = volume.quota_gib / GIB_PER_TIB * rate
     source = f"{level} x {volume.quota_gib:g} GiB ({rate:g} MiB/s per TiB), file_services"
-    return _volume(Ceiling(None, min(mibps * MIB, most)), source), ()
+    return (*stated, *_volume(Ceiling(None, min(mibps * MIB, most)), source)), ()
 
 
 def _files(volume: VolumeFact) -> tuple[tuple[Limit, ...], tuple[str, ...]]:
