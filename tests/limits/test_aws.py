@@ -229,13 +229,14 @@ def test_provisioned_figures_are_the_configurations_word():
     block = devices(nvme0n1=nvme(EBS, gib=100))
     fact = DiskFact(disk="nvme0n1", sku="gp3", iops=6000, source="config.toml disk[0]")
     identity = discover.identify("aws", {}, block, NITRO_DMI, discover.Facts(disks=(fact,)))
-    limit = discover.sold(identity, CATALOGUE).disks["nvme0n1"].limits[0]
+    limit, included = discover.sold(identity, CATALOGUE).disks["nvme0n1"].limits
 
     assert (limit.value, limit.origin, limit.source) == (
         6000,
         Origin.CONFIGURED,
         "config.toml disk[0]",
     )
+    assert (included.value, included.origin) == (125 * MIB, Origin.CATALOGUE)
 
 
 def test_an_unknown_volume_or_instance_type_is_named():

@@ -248,6 +248,25 @@ def test_a_provisioned_disk_may_do_what_it_was_provisioned_with(sku, told, iops,
     )
 
     assert figures(sold.disks["sdb"].limits) == {IOPS: iops, BYTES: mib * MIB}
+    assert {one.origin for one in sold.disks["sdb"].limits} == {Origin.CONFIGURED}
+
+
+def test_figures_of_a_disk_that_its_size_decides_hold_and_are_said():
+    facts = discover.Facts(
+        VmFact("n2-standard-8"),
+        [DiskFact(disk="sdb", sku="pd-ssd", iops=5000.0, source="c disk[0]")],
+    )
+    sold = discover.sold(
+        discover.identify("", {}, devices(sdb=disk("x", 500)), {}, facts), CATALOGUE
+    )
+    found = sold.disks["sdb"].limits
+
+    assert [(one.dimension, one.direction, one.origin) for one in found] == [
+        (Dimension.IOPS, Direction.TOTAL, Origin.CONFIGURED),
+        (Dimension.THROUGHPUT, Direction.READ, Origin.CATALOGUE),
+        (Dimension.THROUGHPUT, Direction.WRITE, Origin.CATALOGUE),
+    ]
+    assert "sdb: pd-ssd cannot be provisioned, its size decides: believed" in sold.reasons
 
 
 def test_more_than_a_disk_can_be_set_to_is_believed_and_said():

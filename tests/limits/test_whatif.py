@@ -287,10 +287,18 @@ def test_a_disk_that_the_cloud_does_not_sell_is_told_what_it_does(size, disk, wo
             "hyperdisk-balanced:iops=900000",
             "hyperdisk-balanced: 900,000 IOPS is more than hyperdisk-balanced can be set to",
         ),
+        ("Standard_D8s_v5", "P30:mibps=10", "P30: P30 cannot be provisioned, its size decides"),
+        ("n2-standard-8", "pd-ssd:size=99:iops=10", "pd-ssd: pd-ssd cannot be provisioned, its"),
     ],
 )
 def test_more_than_the_tables_know_is_believed_with_a_word_since_tables_age(size, disk, notice):
     assert any(words.startswith(notice) for words in ask(CATALOGUE, size, [disk]).notices)
+
+
+def test_a_figure_of_what_is_sold_by_its_size_leaves_the_other():
+    operations, data = ask(CATALOGUE, "Standard_D8s_v5", ["P30:mibps=10"]).disks[0].limits
+
+    assert (operations.value, data.value) == (5000, 10 * (1 << 20))
 
 
 def test_throughput_that_was_not_said_is_told_as_assumed():

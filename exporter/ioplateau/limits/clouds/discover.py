@@ -13,6 +13,7 @@ from ioplateau.limits.claims import DiskFact, Target, VmFact, VolumeFact, select
 from ioplateau.limits.clouds import registry
 from ioplateau.limits.clouds.identity import DATA, REMOTE, DiskIdentity, Identity, Sold, SoldDisk
 from ioplateau.limits.clouds.protocol import Cloud, VolumeLimits
+from ioplateau.limits.clouds.provisioned import as_said
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import GIB
 from ioplateau.measure.nothing import NO_ENTRIES
@@ -141,7 +142,20 @@ def lane_of(identity: Identity) -> str:
 
 
 def sold(identity: Identity, catalogue: Catalogue) -> Sold:
-    """The limits of every lane and disk of the machine, by what it is."""
+    """The limits of every lane and disk of the machine, by what it is. What the configuration states
+    of a disk holds whether it is known what the disk was sold as or not.
+    """
+    found = _by_its_cloud(identity, catalogue)
+    disks = {
+        name: disk._replace(limits=as_said(disk.identity, "", disk.limits))
+        if disk.identity.configured
+        else disk
+        for name, disk in found.disks.items()
+    }
+    return found._replace(disks=disks)
+
+
+def _by_its_cloud(identity: Identity, catalogue: Catalogue) -> Sold:
     cloud = cloud_of(identity)
     if cloud is not None:
         found = cloud.sold(identity, catalogue)
@@ -155,8 +169,21 @@ def sold(identity: Identity, catalogue: Catalogue) -> Sold:
     if identity.vm_size:
         words = f"VM size {identity.vm_size!r} is in no table: the VM's limits are unknown"
         reasons = (*reasons, words)
+    reasons += tuple(
+        _sold_by_nobody(name, disk) for name, disk in identity.disks.items() if _named(disk)
+    )
     disks = {name: SoldDisk(disk, REMOTE) for name, disk in identity.disks.items()}
     return Sold(identity, disks=disks, reasons=reasons)
+
+
+def _sold_by_nobody(name: str, disk: DiskIdentity) -> str:
+    unknown = "" if disk.configured else ": its limits are unknown"
+    words = " or ".join(map(repr, _named(disk)))
+    return f"{name}: no cloud that we know has a SKU or tier {words}{unknown}"
+
+
+def _named(disk: DiskIdentity) -> tuple[str, ...]:
+    return tuple(filter(None, (disk.sku, disk.tier)))
 
 
 def _names_like(cloud: Cloud, identity: Identity, catalogue: Catalogue) -> Iterable[str]:
@@ -167,8 +194,8 @@ def _names_like(cloud: Cloud, identity: Identity, catalogue: Catalogue) -> Itera
 
 
 def likely(identity: Identity) -> Cloud | None:
-    """The cloud whose names the VM size looks like, or else the SKUs of the disks."""
-    skus = frozenset(disk.sku.lower() for disk in identity.disks.values() if disk.sku)
+    """The cloud whose names the VM size looks like, or else the SKUs and tiers of the disks."""
+    skus = frozenset(name.lower() for disk in identity.disks.values() for name in _named(disk))
     if not identity.vm_size and not skus:
         return None
     return next((c for c in registry.every() if c.sells(identity.vm_size, skus)), None)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ioplateau.limits.budgets import Direction, Kind, Limit, Origin
+from ioplateau.limits.budgets import Direction, Kind, Limit
 from ioplateau.limits.ceilings import NOTHING, Ceiling, limits_of
 from ioplateau.limits.clouds.aws import VOLUME_TYPES
 from ioplateau.limits.clouds.aws.tables import (
@@ -32,6 +32,7 @@ from ioplateau.limits.clouds.identity import (
     SoldDisk,
 )
 from ioplateau.limits.clouds.protocol import BELIEVED
+from ioplateau.limits.clouds.provisioned import as_said, unprovisionable
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import MIB
 
@@ -85,28 +86,28 @@ def sold_disk(disk: DiskIdentity, catalogue: Catalogue) -> tuple[SoldDisk, tuple
         "provider_name": disk.name,
     }
     info = {name: value for name, value in info.items() if value}
-    if disk.role == LOCAL or not disk.sku:
+    # A performance tier is Azure's, and named as what is in no table here.
+    name = disk.sku or disk.tier
+    if disk.role == LOCAL or not name:
         return SoldDisk(disk, draws, info=info), ()
-    kind = volume_type(catalogue, disk.sku)
-    what = disk.device or disk.name or disk.sku
+    kind = volume_type(catalogue, name)
+    what = disk.device or disk.name or name
     if kind is None:
-        words = f"{disk.sku!r} is no EBS volume type, want one of {', '.join(sorted(VOLUME_TYPES))}"
+        words = f"{name!r} is no EBS volume type, want one of {', '.join(sorted(VOLUME_TYPES))}"
         return SoldDisk(disk, draws, info=info), (f"{what}: {words}",)
     ceiling = volume_ceiling(kind.name, disk.size_gib, disk.iops, disk.bytes_per_second)
-    wanted = disk.iops is not None or disk.bytes_per_second is not None
-    origin = Origin.CATALOGUE
-    if wanted:
-        origin = Origin.CONFIGURED if disk.configured else Origin.REPORTED
     size = "" if disk.size_gib is None else f" of {disk.size_gib:g} GiB"
-    source = f"{kind.name}{size}, {kind.source} {kind.date}"
-    if wanted:
-        source = disk.configured or f"{kind.name}{size}, {disk.told_by}"
-    reasons = (
-        _excess(what, disk, kind)
-        if ceiling
-        else (f"{what}: {kind.name} without {_lacking(kind.name)}: its limits are unknown",)
-    )
-    limits = limits_of(ceiling, source, origin=origin)
+    of_type = limits_of(ceiling, f"{kind.name}{size}, {kind.source} {kind.date}")
+    # One figure of these decides the other, which is then as much said.
+    said = disk._replace(iops=ceiling.iops, bytes_per_second=ceiling.bytes_per_second)
+    told = said if kind.name in PROVISIONED else disk
+    limits = as_said(told, f"{kind.name}{size}, {disk.told_by}", of_type)
+    reasons: tuple[str, ...] = _excess(what, disk, kind)
+    if kind.name not in (*PROVISIONED, "gp3"):
+        reasons = (*reasons, *unprovisionable(what, disk, kind.name))
+    if not limits:
+        words = f"{what}: {kind.name} without {_lacking(kind.name)}: its limits are unknown"
+        reasons = (words,)
     return SoldDisk(disk, draws, limits, kind.operation_bytes, info), reasons
 
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ioplateau.limits.budgets import Limit, Origin
+from ioplateau.limits.budgets import Limit
 from ioplateau.limits.ceilings import NOTHING, Ceiling, limits_of
 from ioplateau.limits.clouds.azure.tables import DiskTier, VmSize, disk_tier, named_tier
 from ioplateau.limits.clouds.identity import DiskIdentity
 from ioplateau.limits.clouds.protocol import BELIEVED
+from ioplateau.limits.clouds.provisioned import as_said, unprovisionable
 from ioplateau.limits.tables import Catalogue
 
 # The SKU API gave v3 to v5 throughput in MiB in 2023-10 and in MB in 2024-12: 4.86 % apart.
@@ -60,18 +61,21 @@ def managed(
 ) -> tuple[tuple[Limit, ...], tuple[str, ...]]:
     """The limits of a managed disk, and what is wrong with what is said of it."""
     what = disk.device or disk.name or disk.tier or disk.sku
-    provisioned = Ceiling(disk.iops, disk.bytes_per_second)
-    if provisioned:
-        source = disk.configured or "azure/instance: provisioned"
-        origin = Origin.CONFIGURED if disk.configured else Origin.REPORTED
-        return limits_of(provisioned, source, origin=origin), _excess(disk, tier)
+    said = as_said(disk, "azure/instance: provisioned")
     if is_uncacheable(disk.sku):
+        if said:
+            return said, _excess(disk, tier)
         words = f"{disk.sku} is provisioned, and nobody tells with what"
         return (), (f"{what}: {words}: say [[disk]] iops and bytes_per_second",)
     if tier is None:
-        return (), (f"{what}: {_in_no_table(disk)}: limits unknown{_meant(disk.sku)}",)
+        if said and not disk.sku and not disk.tier:
+            return said, ()
+        unknown = "" if said else ": limits unknown"
+        return said, (f"{what}: {_in_no_table(disk)}{unknown}{_meant(disk.sku)}",)
     own = tier if not disk.tier else of_size(disk, catalogue)
-    return _of_tier(disk, tier, size), tuple(_contradictions(what, disk, tier, own))
+    limits = as_said(disk, "azure/instance: provisioned", _of_tier(disk, tier, size))
+    reasons = unprovisionable(what, disk, tier.tier)
+    return limits, (*reasons, *_contradictions(what, disk, tier, own))
 
 
 def _in_no_table(disk: DiskIdentity) -> str:

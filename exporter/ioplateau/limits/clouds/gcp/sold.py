@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ioplateau.limits.budgets import Dimension, Direction, Kind, Limit, Origin
+from ioplateau.limits.budgets import Dimension, Direction, Kind, Limit
 from ioplateau.limits.ceilings import NOTHING, Ceiling, limits_of
 from ioplateau.limits.clouds.gcp.tables import (
     Cap,
@@ -31,6 +31,7 @@ from ioplateau.limits.clouds.identity import (
     SoldDisk,
 )
 from ioplateau.limits.clouds.protocol import BELIEVED
+from ioplateau.limits.clouds.provisioned import as_said, unprovisionable
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import MIB
 
@@ -39,6 +40,7 @@ from ioplateau.limits.units import MIB
 PAGE = "https://docs.cloud.google.com/compute/docs/disks/hyperdisk-perf-limits"
 # Of a disk that the machine type does not support as one: it does what an SSD does there.
 LIKE = {"pd-extreme": "pd-ssd"}
+PROVISIONED = "provisioned"
 # What is said of a disk, by the directions in which it is limited.
 Parts = tuple[tuple[Direction, Ceiling], ...]
 
@@ -77,16 +79,25 @@ def _sold_disk(
     }
     bare = SoldDisk(disk, draws, info={name: value for name, value in figure.items() if value})
     what = disk.device or disk.name or disk.sku
-    if not disk.sku:
+    # A performance tier is Azure's, and named as what is in no table here.
+    name = disk.sku or disk.tier
+    if not name:
         return bare, ()
     if kind is None:
-        return bare, (f"{what}: {disk.sku!r} is no disk type of the table: limits unknown",)
+        unknown = "" if disk.configured else ": limits unknown"
+        return bare, (f"{what}: {name!r} is no disk type of the table{unknown}",)
     if kind.is_provisioned:
         return _provisioned(bare, kind, what)
-    if disk.iops is not None or disk.bytes_per_second is not None:
-        return bare, (f"{what}: {kind.name} cannot be provisioned, its size decides: ignored",)
-    if disk.role == LOCAL:
-        return _local(bare, kind, what)
+    found, reasons = (
+        _local(bare, kind, what) if disk.role == LOCAL else _sized(bare, kind, what, alike)
+    )
+    limits = as_said(disk, PROVISIONED, found.limits)
+    return found._replace(limits=limits), (*unprovisionable(what, disk, kind.name), *reasons)
+
+
+def _sized(
+    bare: SoldDisk, kind: DiskType, what: str, alike: Iterable[DiskIdentity]
+) -> tuple[SoldDisk, tuple[str, ...]]:
     total = _total_gib(alike)
     if total is None:
         return bare, (f"{what}: {kind.name} without a size: limits unknown",)
@@ -119,13 +130,10 @@ def _provisioned(bare: SoldDisk, kind: DiskType, what: str) -> tuple[SoldDisk, t
         data = min(per_iops * iops, most or per_iops * iops) * MIB
     if iops is None and data is not None and per_mibps is not None:
         iops = per_mibps * data / MIB
-    ceiling = Ceiling(iops, data)
-    if not ceiling:
+    limits = as_said(disk._replace(iops=iops, bytes_per_second=data), PROVISIONED)
+    if not limits:
         words = f"{kind.name} is provisioned, and nobody tells with what"
         return bare, (f"{what}: {words}: say [[disk]] iops or bytes_per_second",)
-    source = disk.configured or "provisioned"
-    origin = Origin.CONFIGURED if disk.configured else Origin.REPORTED
-    limits = limits_of(ceiling, source, origin=origin)
     return bare._replace(limits=limits), tuple(_excess(disk, kind, what))
 
 
