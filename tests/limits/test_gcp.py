@@ -176,7 +176,7 @@ def test_nvme_disks_of_one_type_have_that_type_though_their_names_are_not_told()
         nvme0n1=nvme("nvme_card-pd", namespace=1),
         nvme0n2=nvme("nvme_card-pd", namespace=2, gib=500),
     )
-    (limit, data) = sold.disks["nvme0n2"].limits
+    (limit,) = sold.disks["nvme0n2"].limits
 
     assert sold.identity.disks["nvme0n1"].sku == "hyperdisk-balanced"
     assert (limit.value, limit.origin, limit.direction) == (
@@ -184,7 +184,6 @@ def test_nvme_disks_of_one_type_have_that_type_though_their_names_are_not_told()
         Origin.CONFIGURED,
         Direction.TOTAL,
     )
-    assert data.value == 1500 * MIB
     assert figures(sold.lanes[Kind.VM_UNCACHED]) == {IOPS: 50_000, BYTES: 800 * MIB}
     assert any("nvme0n1: hyperdisk-balanced is provisioned" in why for why in sold.reasons)
 
@@ -249,6 +248,20 @@ def test_a_provisioned_disk_may_do_what_it_was_provisioned_with(sku, told, iops,
 
     assert figures(sold.disks["sdb"].limits) == {IOPS: iops, BYTES: mib * MIB}
     assert {one.origin for one in sold.disks["sdb"].limits} == {Origin.CONFIGURED}
+
+
+@pytest.mark.parametrize("sku", ["hyperdisk-balanced", "hyperdisk-balanced-high-availability"])
+def test_throughput_that_is_provisioned_by_itself_stays_unknown_until_it_is_said(sku):
+    facts = discover.Facts(VmFact("c3-standard-8"), [DiskFact(disk="sdb", sku=sku, iops=3000.0)])
+    sold = discover.sold(
+        discover.identify("", {}, devices(sdb=disk("x", 500)), {}, facts), CATALOGUE
+    )
+
+    assert figures(sold.disks["sdb"].limits) == {IOPS: 3000}
+    assert any(
+        words.startswith(f"sdb: {sku} is provisioned with bytes_per_second too")
+        for words in sold.reasons
+    )
 
 
 def test_figures_of_a_disk_that_its_size_decides_hold_and_are_said():

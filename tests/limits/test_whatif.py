@@ -307,6 +307,8 @@ def test_throughput_that_was_not_said_is_told_as_assumed():
     assert words in ask(CATALOGUE, "c4d-standard-8", ["hyperdisk-balanced:iops=6000"]).notices
     said = ask(CATALOGUE, "c4d-standard-8", ["hyperdisk-balanced:iops=6000:mibps=300"])
     assert words not in said.notices
+    many = ask(CATALOGUE, "c4d-standard-8", ["hyperdisk-balanced:iops=90000"])
+    assert many.disks[0].limits[1].value == 2400 * (1 << 20)
 
 
 def test_what_binds_first_changes_where_throughput_takes_over():

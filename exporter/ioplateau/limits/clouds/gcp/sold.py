@@ -134,7 +134,12 @@ def _provisioned(bare: SoldDisk, kind: DiskType, what: str) -> tuple[SoldDisk, t
     if not limits:
         words = f"{kind.name} is provisioned, and nobody tells with what"
         return bare, (f"{what}: {words}: say [[disk]] iops or bytes_per_second",)
-    return bare._replace(limits=limits), tuple(_excess(disk, kind, what))
+    missing = tuple(
+        f"{what}: {kind.name} is provisioned with {key} too, and nobody tells how much: say [[disk]] {key}"
+        for key, figure in (("iops", iops), ("bytes_per_second", data))
+        if figure is None
+    )
+    return bare._replace(limits=limits), (*_excess(disk, kind, what), *missing)
 
 
 def _excess(disk: DiskIdentity, kind: DiskType, what: str) -> Iterable[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 
 from ioplateau.limits.budgets import Dimension
@@ -18,10 +19,10 @@ from ioplateau.limits.clouds.gcp.tables import (
     may_be_sold,
     vcpus_of,
 )
-from ioplateau.limits.clouds.identity import LOCAL, Identity
+from ioplateau.limits.clouds.identity import LOCAL, DiskIdentity, Identity
 from ioplateau.limits.clouds.protocol import Supposed
 from ioplateau.limits.tables import Catalogue
-from ioplateau.limits.units import rate
+from ioplateau.limits.units import MIB, rate
 
 # Sold in one size only.
 LOCAL_SSD_GIB = 375.0
@@ -39,14 +40,11 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
             disk = disk._replace(sku="local-ssd-nvme")
         if disk.sku.startswith("local-ssd"):
             disk = disk._replace(role=LOCAL, size_gib=disk.size_gib or LOCAL_SSD_GIB)
-        if (
-            disk.sku.startswith("hyperdisk-balanced")
-            and disk.bytes_per_second is None
-            and disk.iops
-        ):
-            most.append(
-                f"{disk.sku} with {disk.iops:,.0f} IOPS: throughput taken as the most it can be"
-            )
+        data = _most_throughput(disk, catalogue)
+        if data is not None:
+            words = f"{disk.iops:,.0f} IOPS: throughput taken as the most it can be"
+            most.append(f"{disk.sku} with {words}")
+            disk = disk._replace(bytes_per_second=data)
         if disk.caching:
             wrong.append(f"{disk.sku}: no disk here has a host cache to set")
         disks[name] = disk
@@ -67,6 +65,15 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
         tuple(dict.fromkeys((*doubts, *most))),
         allows,
     )
+
+
+def _most_throughput(disk: DiskIdentity, catalogue: Catalogue) -> float | None:
+    """Bytes/s that a disk with these operations can be set to, where they are all that is said."""
+    kind = disk_type(catalogue, disk.sku)
+    per_iops = None if kind is None else kind.number("max_mibps_per_iops")
+    if kind is None or per_iops is None or disk.iops is None or disk.bytes_per_second is not None:
+        return None
+    return min(per_iops * disk.iops, kind.number("max_mibps") or math.inf) * MIB
 
 
 def _allowed(machine: str, catalogue: Catalogue) -> Iterable[str]:
