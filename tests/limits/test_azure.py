@@ -578,6 +578,19 @@ def test_on_demand_bursting_is_of_premium_disks_above_512_gib(gib, said):
     assert ("on-demand bursting is of Premium SSDs above 512 GiB" in " ".join(reasons)) is said
 
 
+# disk-bursting.md: "cannot be enabled on a premium SSD that has less than or equal to 512 GiB".
+def test_a_tier_that_a_small_disk_was_raised_to_gives_it_no_on_demand_bursting():
+    disk = DiskIdentity(role="data", sku="Premium_LRS", size_gib=128, tier="P50")
+    sold, reasons = told_of(disk._replace(device="sdc", on_demand_burst=True))
+
+    assert figures(sold.limits) == {IOPS: 7500, BYTES: 250e6}
+    assert reasons == (
+        "sdc: on-demand bursting is of Premium SSDs above 512 GiB, not of 128 GiB: without effect",
+    )
+    with pytest.raises(QuestionError, match="not of 128 GiB"):
+        ask(CATALOGUE, "Standard_D8s_v5", ["Premium_LRS:size=128:tier=P50:burst"])
+
+
 # ephemeral-os-disks.md: on the cache of older sizes, on the temporary disk of v5, on NVMe of v6.
 def test_an_ephemeral_os_disk_lies_on_what_the_size_has():
     disk = DiskIdentity(device="sda", role="os", size_gib=30, is_ephemeral=True)

@@ -73,6 +73,14 @@ def test_a_p30_at_5000_iops_is_lifted_by_the_next_tier_by_bursting_and_by_a_seco
     )
 
 
+def test_on_demand_bursting_is_offered_by_the_size_of_a_disk_and_not_by_its_tier():
+    raised = P30._replace(size_gib=128, tier="P30")
+
+    found = lifted(machine("azure", "Standard_D8s_v5", [raised]), Kind.DISK, "sdb")
+
+    assert not [each for each in found if "on-demand" in each.action]
+
+
 def test_a_ds4_at_256_megabytes_is_lifted_by_the_first_size_that_has_more():
     situation = machine("azure", "Standard_DS4", [P30, P30], request_bytes=MIB)
 

@@ -50,7 +50,7 @@ def _of_disk(identity: Identity, name: str, catalogue: Catalogue) -> Iterable[Ch
         what = f"{larger.tier} ({size}{either}) in place of {tier.tier} for {name}"
         changed = disk._replace(tier=larger.tier, iops=None, bytes_per_second=None)
         yield Choice(what, _with(identity, name, changed))
-    if tier.on_demand and not disk.on_demand_burst:
+    if managed.may_burst_on_demand(disk, tier) and not disk.on_demand_burst:
         words = f"on-demand bursting of {name} (billed)"
         bursting = _with(identity, name, disk._replace(on_demand_burst=True))
         yield Choice(words, bursting, is_burst=True)

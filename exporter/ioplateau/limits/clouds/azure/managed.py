@@ -116,13 +116,20 @@ def _contradictions(
         yield f"{what}: {disk.tier!r} is no tier of the table: taken as {tier.tier}"
     if own is not None and not _can_be_raised(own.tier, tier.tier):
         yield f"{what}: its size makes it {own.tier}, which cannot be set to {tier.tier}"
-    if disk.on_demand_burst and not tier.on_demand:
+    if disk.on_demand_burst and not may_burst_on_demand(disk, tier):
+        of = f"{disk.size_gib:g} GiB" if tier.on_demand else tier.tier
         yield (
             f"{what}: on-demand bursting is of Premium SSDs above {ON_DEMAND_ABOVE_GIB} GiB, "
-            f"not of {tier.tier}: without effect"
+            f"not of {of}: without effect"
         )
     if disk.performance_plus and not tier.performance_plus:
         yield f"{what}: {tier.tier} {tier.sku} has no performance plus: without effect"
+
+
+def may_burst_on_demand(disk: DiskIdentity, tier: DiskTier) -> bool:
+    """Whether Azure lets a disk of this size and tier; a tier that it was raised to does not."""
+    is_small = disk.size_gib is not None and disk.size_gib <= ON_DEMAND_ABOVE_GIB
+    return bool(tier.on_demand) and not is_small
 
 
 def _can_be_raised(own: str, to: str) -> bool:
@@ -159,7 +166,7 @@ def _of_tier(disk: DiskIdentity, tier: DiskTier, size: VmSize | None) -> tuple[L
     ceiling = tier.base
     if disk.performance_plus and tier.performance_plus:
         ceiling, source = tier.performance_plus, f"{source}, performance plus"
-    if disk.on_demand_burst and tier.on_demand:
+    if disk.on_demand_burst and may_burst_on_demand(disk, tier):
         # Opt-in, billed by use, and without a bucket: simply a higher limit.
         ceiling, source = tier.on_demand, f"{source}, on-demand burst"
     most = size.standard_disk_iops if size is not None else None
