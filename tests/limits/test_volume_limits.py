@@ -2,8 +2,8 @@
 
 import pytest
 
-from ioplateau.limits.budgets import Dimension, Direction, Origin
-from ioplateau.limits.claims import VolumeFact
+from ioplateau.limits.budgets import Dimension, Direction, Limit, Origin
+from ioplateau.limits.claims import VolumeFact, settle
 from ioplateau.limits.clouds import discover
 from ioplateau.run.cataloguefiles import CatalogueFiles
 
@@ -46,6 +46,52 @@ def test_provisioned_operations_are_the_operators_word():
     assert found[Dimension.IOPS, WRITE].value == 50_000
     assert found[Dimension.IOPS, WRITE].origin is Origin.CONFIGURED
     assert found[Dimension.THROUGHPUT, WRITE].value == 1300e6
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"service": "efs", "service_level": "elastic"},
+        {"service": "efs", "service_level": "bursting", "quota_gib": 1024},
+        {"service": "fsx_openzfs", "service_level": "512", "quota_gib": 2048},
+        {"service": "fsx_ontap", "service_level": "2048", "quota_gib": 2048},
+        {"service": "filestore", "service_level": "zonal", "quota_gib": 2048},
+    ],
+)
+def test_throughput_that_a_service_is_not_sold_by_holds_as_it_was_stated(said):
+    limits, reasons = discover.volume_limits(
+        VolumeFact(mount="/m", bytes_per_second=5e7, source="c", **said), CATALOGUE
+    )
+    in_force = [limit for limit in settle(limits)[0] if limit.dimension is Dimension.THROUGHPUT]
+
+    assert in_force == [Limit(Dimension.THROUGHPUT, TOTAL, 5e7, Origin.CONFIGURED, "c")]
+    assert reasons == ()
+
+
+def test_operations_that_efs_is_not_sold_by_hold_as_they_were_stated():
+    found = sold(service="efs", service_level="elastic", iops=5000)
+
+    assert (found[Dimension.IOPS, TOTAL].value, found[Dimension.IOPS, TOTAL].origin) == (
+        5000,
+        Origin.CONFIGURED,
+    )
+
+
+def test_what_was_stated_holds_where_the_rest_is_wrong():
+    fact = VolumeFact(mount="/m", service="filestore", service_level="zonal", bytes_per_second=5e7)
+    (limit,), reasons = discover.volume_limits(fact, CATALOGUE)
+
+    assert (limit.value, limit.origin) == (5e7, Origin.CONFIGURED)
+    assert "say its capacity" in reasons[0]
+
+
+def test_provisioned_throughput_of_efs_is_the_operators_word():
+    found = sold(service="efs", service_level="provisioned", bytes_per_second=200 * MIB)
+    ways = [found[Dimension.THROUGHPUT, way] for way in (READ, WRITE)]
+
+    assert [limit.value for limit in ways] == pytest.approx([600 * MIB, 200 * MIB], rel=1e-3)
+    assert {limit.origin for limit in ways} == {Origin.CONFIGURED}
+    assert "provisioned" in ways[0].source
 
 
 def test_efs_is_limited_for_each_client_and_by_its_metering():

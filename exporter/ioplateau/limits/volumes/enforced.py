@@ -1,7 +1,8 @@
 """What of a file service's ceilings the provider enforces, as limits of a [[volume]].
 
 What was only measured is no limit. A ceiling of which reads and writes take unequal shares holds
-for each alone. Reads that the server's memory may answer are held by no disk.
+for each alone. Reads that the server's memory may answer are held by no disk. A figure of the
+configuration that the service is not sold by holds as it stands.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from ioplateau.limits.budgets import Burst, Dimension, Direction, Kind, Limit, Origin
+from ioplateau.limits.ceilings import Ceiling, limits_of
 from ioplateau.limits.claims import VolumeFact
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.volumes.ceiling import SoldVolume, VolumeCeiling, VolumeError, VolumeOrder
 
+# Of a ceiling that the order states itself.
+SAID = ("provisioned", "purchased")
 Order = Callable[[VolumeOrder, Catalogue], SoldVolume]
 
 
@@ -30,17 +34,21 @@ def volume_limits(
         is_large=fact.large,
         words=fact.source,
     )
+    figures = Ceiling(fact.iops, fact.bytes_per_second)
+    stated = limits_of(figures, fact.source, origin=Origin.CONFIGURED)
     try:
         sold = orders[word](order, catalogue)
     except VolumeError as error:
-        return (), (str(error),)
-    return tuple(_least(limit for each in sold.ceilings for limit in _limits(each, sold.title))), ()
+        return stated, (str(error),)
+    limits = _least(limit for each in sold.ceilings for limit in _limits(each, sold.title))
+    used = {each.dimension for each in sold.ceilings if each.source in SAID}
+    return (*limits, *(limit for limit in stated if limit.dimension not in used)), ()
 
 
 def _limits(ceiling: VolumeCeiling, title: str) -> Iterable[Limit]:
     if ceiling.is_measured or ceiling.kind is Kind.VM_NETWORK:
         return
-    said = ceiling.source in ("provisioned", "purchased", "assigned (manual QoS)")
+    said = ceiling.source in SAID
     date = f" {ceiling.date}" if ceiling.date else ""
     read = 0.0 if ceiling.behind_memory else ceiling.read
     both = read == ceiling.write

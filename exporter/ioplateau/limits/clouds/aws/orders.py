@@ -60,7 +60,6 @@ def _metered(order: VolumeOrder, level: str, figures: Figures) -> tuple[VolumeCe
     """Throughput as EFS meters it: a read counts for a third, a small request for 4 KiB."""
     least = int(figures.value("metering/least_bytes") or 0)
     share = figures.value("metering/read_share") or 1.0
-    columns = figures.row("metering/read_share")
     if level == "provisioned":
         if order.bytes_per_second is None:
             raise VolumeError(
@@ -74,8 +73,9 @@ def _metered(order: VolumeOrder, level: str, figures: Figures) -> tuple[VolumeCe
             share,
             least_bytes=least,
             unit_bytes=float(MIB),
+            source="provisioned",
         )
-        return (ceiling.told_by(columns),)
+        return (ceiling,)
     if level != "bursting":
         return ()
     if order.size_gib is None:
@@ -95,7 +95,7 @@ def _metered(order: VolumeOrder, level: str, figures: Figures) -> tuple[VolumeCe
         least_bytes=least,
         unit_bytes=float(MIB),
     )
-    return (ceiling.told_by(columns),)
+    return (ceiling.told_by(figures.row("metering/read_share")),)
 
 
 def openzfs(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
