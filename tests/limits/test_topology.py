@@ -99,6 +99,31 @@ def test_the_lun_of_a_network_disk_is_nobodys_lun():
     assert not found[BudgetKey(Kind.DISK, "sdz")].limits
 
 
+def multipathed(*serials, **more):
+    paths = {f"sd{'abc'[n]}": {"serial": serial} for n, serial in enumerate(serials)}
+    return machine(**paths, **{"dm-0": {"slaves": [*paths], "dm/name": "mpatha"}}, **more)
+
+
+def test_the_serial_of_a_multipathed_disk_is_that_of_the_node_over_its_paths():
+    above = {"dm-1": {"slaves": ["dm-0"], "dm/name": "vg-data"}}
+    found = build(
+        multipathed("SER1", "SER1", **above), (), (), Rules([limit(serial="SER1")]), Tables({})
+    )
+    limited = {key: budget.limits for key, budget in found.budgets.items() if budget.limits}
+
+    assert {key.name: limits[0].value for key, limits in limited.items()} == {"dm-0": 500.0}
+    assert found.notices == ()
+
+
+@pytest.mark.parametrize("serials", [("SER1",), ("SER1", "SER2"), ("SER1", "SER1", "")])
+def test_a_node_over_anything_but_paths_of_one_disk_has_no_serial(serials):
+    found = budgets(multipathed(*serials), limit(serial="SER1"))
+
+    assert [key.name for key, budget in found.items() if budget.limits] == [
+        f"sd{'abc'[n]}" for n, serial in enumerate(serials) if serial == "SER1"
+    ]
+
+
 @pytest.mark.parametrize("name", ["zd16", "drbd0", "rbd1", "nbd0"])
 def test_where_sysfs_is_silent_a_known_name_tells_that_it_is_no_disk_of_the_vms(name):
     found = build({"sda": None, name: None}, (), (), Rules(), Tables({})).budgets

@@ -40,7 +40,7 @@ from ioplateau.limits.clouds.identity import (
     Sold,
     SoldDisk,
 )
-from ioplateau.limits.stacks import Devices, is_remote_disk, stack_members
+from ioplateau.limits.stacks import Devices, is_remote_disk, paths_of, stack_members
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import GIB
 from ioplateau.measure.nothing import NO_ENTRIES
@@ -138,6 +138,9 @@ class _Builder:
             if device is None or not device.partition_of
         }
         self._members = {name: stack_members(disks, name) for name in self._whole}
+        paths = {name: paths_of(disks, name) for name in self._whole}
+        self._serials = {name: found[0].serial for name, found in paths.items() if found}
+        self._paths = {path.name for found in paths.values() for path in found}
 
     def disks(self) -> Iterable[Budget]:
         for name, device in self._whole.items():
@@ -306,7 +309,10 @@ class _Builder:
         sold = self._sold.disks.get(name)
         if device is None:
             return Target((name,))
-        return discover.target_of(device, sold.identity if sold is not None else None)
+        target = discover.target_of(device, sold.identity if sold is not None else None)
+        # The serial number of a path is that of the disk, whose limit is not each path's.
+        serial = "" if name in self._paths else self._serials.get(name, target.serial)
+        return target._replace(serial=serial)
 
 
 def _volume_target(flow: NfsFlow) -> Target:
