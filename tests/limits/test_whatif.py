@@ -262,6 +262,7 @@ def test_no_size_of_the_tables_looks_like_two_clouds():
         ("Standard_D8s_v5", "Premium_LRS:size=128:tier=Q9", "'Q9' is no tier of the table: taken"),
         ("m7i.large", "gp2", "gp2 without a size"),
         ("m7i.large", "io2", "io2 without its provisioned iops"),
+        ("m7i.large", "standard:size=500", "standard is magnetic, of which only approximate"),
         ("m7i.large", "P30", "'P30' is no EBS volume type, want one of gp2, gp3, "),
         ("n2-standard-8", "gp3", "no disk type of the table, want one of hyperdisk-balanced, "),
     ],

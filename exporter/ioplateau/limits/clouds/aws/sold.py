@@ -106,13 +106,16 @@ def sold_disk(disk: DiskIdentity, catalogue: Catalogue) -> tuple[SoldDisk, tuple
     if kind.name not in (*PROVISIONED, "gp3"):
         reasons = (*reasons, *unprovisionable(what, disk, kind.name))
     if not limits:
-        words = f"{what}: {kind.name} without {_lacking(kind.name)}: its limits are unknown"
-        reasons = (words,)
+        reasons = (f"{what}: {kind.name} {_lacking(kind.name)}: its limits are unknown",)
     return SoldDisk(disk, draws, limits, kind.operation_bytes, info), reasons
 
 
 def _lacking(name: str) -> str:
-    return "a size" if name in _BY_SIZE else "its provisioned iops"
+    if name in PROVISIONED:
+        return "without its provisioned iops"
+    if name in _BY_SIZE:
+        return "without a size"
+    return "is magnetic, of which only approximate figures are documented"
 
 
 def _excess(what: str, disk: DiskIdentity, kind: VolumeType) -> tuple[str, ...]:
