@@ -363,7 +363,7 @@ def test_the_lanes_of_a_vm_have_the_limits_of_its_size_with_their_source():
     assert uncached[0].burst == Burst(16_000, 5_760_000)
     assert figures(lanes[Kind.VM_CACHED]) == {IOPS: 16_000, BYTES: 128e6}
     # Azure counts what leaves the VM, in Mbit/s.
-    assert figures(lanes[Kind.VM_NETWORK]) == {(Dimension.THROUGHPUT, Direction.WRITE): 250e6}
+    assert figures(lanes[Kind.VM_NETWORK]) == {(Dimension.THROUGHPUT, Direction.WRITE): 500e6}
     assert uncached[0].source.startswith("Standard_D8s_v3 (docs), azure-compute-docs")
     assert uncached[0].source.endswith("2024-09-24")
     assert (uncached[0].tolerance, uncached[1].tolerance) == (0, 0.05)

@@ -2,6 +2,7 @@
 
 import csv
 import importlib.util
+import itertools
 import json
 import random
 from pathlib import Path
@@ -16,6 +17,9 @@ from ioplateau.run.cataloguefiles import HERE, CatalogueFiles
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "data" / "limits"
 CATALOGUE = CatalogueFiles()
+UNITS, NETWORK = ("iops", "mbps"), "network_bandwidth_mbps"
+SUSTAINED = ("uncached", "uncached_ultra", "cached")
+LANES = (*SUSTAINED, *(f"burst_{lane}" for lane in SUSTAINED))
 
 
 def rows(name):
@@ -128,6 +132,73 @@ def test_forty_random_instances_are_as_in_the_source_table():
         assert instance.base.iops == (number(row["baseline_iops"]) or number(row["max_iops"]))
         assert instance.baseline_known == bool(row["baseline_mbit_s"])
         assert (instance.source, instance.date) == (row["source"], row["source_date"])
+
+
+@pytest.mark.parametrize(
+    ("file", "lanes", "operations", "data", "unit"),
+    [
+        ("azure_vm_sizes.csv", LANES, "iops", "mbps", 1e6),
+        ("azure_vm_sizes_nvme_controller.csv", LANES, "iops", "mbps", 1e6),
+        ("azure_disks.csv", ("base", "burst", "ondemand_burst", "perfplus"), "iops", "mbps", 1e6),
+        ("aws_instance_ebs.csv", ("baseline", "max"), "iops", "mbit_s", 1e6 / 8),
+        ("gcp_machine_types.csv", ("", "read", "write"), "iops", "mibps", 1 << 20),
+    ],
+)
+def test_no_operation_has_less_than_4_kb_or_more_than_256_kib(file, lanes, operations, data, unit):
+    odd = []
+    for row in rows(file):
+        for lane in lanes:
+            iops, rate = (number(row.get(f"{lane}_{of}".strip("_"))) for of in (operations, data))
+            if iops and rate and not 4000 <= rate * unit / iops <= 262_144:
+                odd.append((next(iter(row.values())), lane, iops, rate))
+
+    assert odd == []
+
+
+def test_the_exact_bytes_of_an_azure_size_are_its_megabytes_or_mebibytes():
+    odd = [
+        row["name"]
+        for row in rows("azure_vm_sizes.csv")
+        if row["uncached_bps"]
+        and not 0.95 < float(row["uncached_bps"]) / million(row["uncached_mbps"]) < 1.05
+    ]
+
+    assert odd == []
+
+
+# So they are in their sources: M208 is of Mv2, which is older than the rest of its series here; cached
+# lanes of NVadsA10v5 and NCadsA100v4 are those of the SKU API, and in no document.
+ODD_SERIES = {
+    *(("Standard_", series, f"uncached_{unit}") for series in ("Msv2", "Mmsv2") for unit in UNITS),
+    *(
+        ("Standard_", series, f"cached_{unit}")
+        for series in ("NVads_A10v5", "NCads_A100v4")
+        for unit in UNITS
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "column", [*(f"{lane}_{unit}" for lane in LANES for unit in UNITS), NETWORK]
+)
+def test_no_figure_of_an_azure_series_falls_or_leaps_as_vcpus_grow(column):
+    series = {}
+    for row in rows("azure_vm_sizes.csv"):
+        # A size with fewer vCPUs than its parent has the parent's limits.
+        if row["vcpus"] and row[column] and not row["constrained_vcpu"]:
+            tier = row["name"].partition("_")[0] + "_"
+            each = (int(row["vcpus"]), float(row[column]), row["name"])
+            series.setdefault((tier, row["series"], column), []).append(each)
+    odd = {
+        (place, smaller[2], larger[2])
+        for place, sizes in series.items()
+        for smaller, larger in itertools.pairwise(sorted(sizes))
+        # MB and MiB are 5 % apart; the largest size of a series may have more than its share.
+        if larger[0] > smaller[0]
+        and not 0.95 <= larger[1] / smaller[1] <= 2.5 * larger[0] / smaller[0]
+    }
+
+    assert {pair for pair in odd if pair[0] not in ODD_SERIES} == set()
 
 
 def test_every_key_of_every_table_is_found_by_bisection():
