@@ -181,7 +181,7 @@ def test_two_slots_are_lifted_by_more_of_them_as_littles_law_has_it():
     ("slots", "lifted_to"), [(1024, []), (256, ["1,024 slots in place of 256"])]
 )
 def test_a_v40_client_gets_no_more_slots_than_its_table_has(slots, lifted_to):
-    situation = volume("4.0", slots, nfs=NfsUse(latency_seconds=0.5))
+    situation = volume(version="4.0", slots=slots, nfs=NfsUse(latency_seconds=0.5))
 
     found = lifted(situation, Kind.NFS_SLOTS, "/data", Dimension.SLOTS)
 
