@@ -176,8 +176,15 @@ class Case:
             # Reads that the host's cache answers do not count on the disk's own limits either.
             hidden = doubtful = rate_of(drawn, limit.dimension, Direction.READ)
         of_server = self.budget.key.kind is Kind.VOLUME and drawn.excess >= number.STEEP
+        waits = drawn.waiting, drawn.excess, drawn.came, drawn.left
+        if (
+            limit.direction is not Direction.TOTAL
+            and isinstance(drawn, WatchedFlow)
+            and drawn.active
+        ):
+            queue, waits = _of_direction(drawn, queue, limit.direction)
         return Signs(
-            queue, level, latency, drawn.waiting, drawn.excess, drawn.came, drawn.left, elsewhere,
+            queue, level, latency, *waits, elsewhere,
             hidden, doubtful, number.STEP if of_server else 0.0, drawn.busy,
             queue > NONE and self.plateau.was_free(drawn), is_paced, drawn.was_alone,
         )  # fmt: skip
@@ -216,3 +223,17 @@ def apart(
         else:
             lasting[key] = verdict
     return awake, lasting
+
+
+def _of_direction(
+    drawn: WatchedFlow, queue: Queue, direction: Direction
+) -> tuple[Queue, tuple[float, float, float, float]]:
+    """What waits for a limit of reads alone, or of writes: none of the others. The queue, and requests
+    that wait, over those in service, and of those outstanding as the block began and ended its share.
+    """
+    held, waiting = drawn.parts[direction is Direction.WRITE]
+    excess = waiting / (held - waiting) if held > waiting else 0.0
+    if waiting < number.QUEUE_WAITING or excess < number.QUEUE_EXCESS:
+        return min(queue, WEAK), (waiting, excess, 0.0, 0.0)
+    share = held / drawn.outstanding
+    return max(queue, WEAK), (waiting, excess, drawn.came * share, drawn.left * share)

@@ -198,6 +198,11 @@ class DiskJudge:
                 bound[key] = claim
         return bound
 
+    def _off_now(self, disk: BudgetKey, claim: Claim) -> float:
+        """Of this block, as the lane's is: what is smoothed would lag behind it."""
+        limit = claim.limit
+        return self._disks[disk].rate_of(limit.dimension, limit.direction) / claim.value - 1
+
     def _siblings(self) -> set[str]:
         """Members of stripes of which some member waits."""
         found: set[str] = set()
@@ -221,7 +226,7 @@ class DiskJudge:
             told = {
                 disk.name
                 for disk, claim in bound.items()
-                if _misfit(claim.smooth / claim.value - 1) <= worst
+                if _misfit(self._off_now(disk, claim)) <= worst
             }
             if self._learn and key.kind is Kind.VM_UNCACHED and fit > number.OFF_LIMIT:
                 self._own = self._standing_alone(pool, dt)

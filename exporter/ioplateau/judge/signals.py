@@ -34,6 +34,7 @@ class Queue(IntEnum):
 
 # Each flow asks at each tick, and an attribute of an enumeration is dear before Python 3.12.
 NONE, WEAK, STRONG, DEEP = Queue
+_NO_PART = (0.0, 0.0)
 
 
 PRIORS = number.PRIOR_SECONDS, number.PRIOR_SECONDS
@@ -215,6 +216,7 @@ class WatchedFlow(Levels):
         "outstanding",
         "own",
         "pace",
+        "parts",
         "queue",
         "queue_share",
         "queued",
@@ -255,6 +257,10 @@ class WatchedFlow(Levels):
         self.left = 0.0
         self.beside_queue = False  # others in its lane wait, and it may wait with them
         self.near = False  # some limit of this flow is close, so nothing here is the floor now
+        self.parts = [
+            _NO_PART,
+            _NO_PART,
+        ]  # reads, writes: requests outstanding, and those that wait
         self.pace = inf  # bytes per second of the least limit that was told of it
         self.delay = 0.0
         self.rate_steps = self.latency_steps = (
@@ -351,6 +357,7 @@ class WatchedFlow(Levels):
             and self.in_flight <= 2
         )
         base = waiting = held = usual = 0.0
+        parts = self.parts = [_NO_PART, _NO_PART]
         counts = max(1.0, dt)
         for write, rate, wait, volume in (
             (False, reads, read_await, read_bytes),
@@ -370,8 +377,9 @@ class WatchedFlow(Levels):
             held += rate * wait
             base += rate * floor
             usual += rate * (wait if own is None else own)
-            if wait > floor:
-                waiting += rate * (wait - floor)
+            delayed = rate * (wait - floor) if wait > floor else 0.0
+            waiting += delayed
+            parts[write] = rate * wait, delayed
         # Whether its own history says so too, and not only the prior or another class.
         self.risen = held / usual - 1 if usual > 0 else 0.0
         self.own = self.risen >= number.QUEUE_EXCESS
