@@ -65,6 +65,9 @@ stage() { # wheel tag, directory
     install -m 644 deploy/packages/ioplateau.{1,bash} "$2/"
     install -m 644 deploy/systemd/{ebs,processes,tls}.conf "$2/share/"
     install -m 644 docs/ioplateau.example.toml "$2/ioplateau.toml"
+    # uv's cache keeps the modes that somebody's umask gave its files once.
+    chmod -R u=rwX,go=rX "$2"
+    [ -z "$(find "$2" ! -perm -444)" ] || die "not readable for all: $(find "$2" ! -perm -444)"
     same_times "$2"
 }
 

@@ -7,6 +7,7 @@ and the Debian package rpm, and what guests/build.sh names.
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -37,9 +38,18 @@ def files_of_deb(architecture: str) -> dict[str, str]:
 
 def test_a_second_build_gives_the_same_bytes(tmp_path):
     first = packages()
-    # Elsewhere, later, and by somebody with other settings.
+    # Elsewhere, later, and by somebody with other settings, in whose cache of uv all is theirs alone.
     (tmp_path / "elsewhere").mkdir()
-    build(tmp_path / "again", {"TMPDIR": str(tmp_path / "elsewhere"), "LANG": "tr_TR.UTF-8"})
+    cache = {"UV_CACHE_DIR": str(tmp_path / "cache")}
+    subprocess.run(
+        ["uv", "sync", "--quiet", "--frozen", "--no-dev", "--extra=web", "--no-install-project"],
+        cwd=PROJECT,
+        env={**os.environ, **cache, "UV_PROJECT_ENVIRONMENT": str(tmp_path / "environment")},
+        umask=0o077,
+        check=True,
+    )
+    settings = {"TMPDIR": str(tmp_path / "elsewhere"), "LANG": "tr_TR.UTF-8"}
+    build(tmp_path / "again", settings | cache)
     sums = {
         place: {
             file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in place.iterdir()
@@ -73,6 +83,7 @@ def test_the_deb_stays_in_its_own_places(architecture):
     assert [path for path in files if not path.endswith("/") and not own.fullmatch(path)] == []
     assert {about.split()[1] for about in files.values()} == {"root/root"}
     assert not [path for path, about in files.items() if about[8] == "w" and about[0] != "l"]
+    assert not [path for path, about in files.items() if about[7] != "r"]
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
