@@ -15,13 +15,15 @@ umask 022
 die() { echo "build.sh: $*" >&2; exit 1; }
 say() { echo "build.sh: $*" >&2; }
 
-cd "$(dirname "$0")/../.."
-dist=$(realpath -m "${1:-dist}")
+root=$(realpath "$(dirname "$0")/../..")
+dist=$(realpath -m "${1:-$root/dist}")
+cd "$root"
 PATH=$PATH:$PWD/.cache/uv/bin # where tools/environment.sh puts uv
 for tool in uv git python3; do
     command -v $tool >/dev/null || die "$tool is missing"
 done
-export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)} || die "no git history: set SOURCE_DATE_EPOCH"
+export SOURCE_DATE_EPOCH
 version=${IOPLATEAU_VERSION:-$(sed -n 's/^__version__ = "\(.*\)"/\1/p' exporter/ioplateau/__init__.py)}
 # Debian's and Red Hat's names, and the wheels that run on every system with glibc 2.17.
 architectures=(amd64:x86_64-manylinux2014 arm64:aarch64-manylinux2014)
@@ -79,7 +81,8 @@ packages() { # architecture, staged directory
 }
 
 say "ioplateau $version, as of $(date -d "@$SOURCE_DATE_EPOCH" -Is)"
-rm -f "$dist"/*
+# What an earlier build left; nothing else that lies there.
+rm -f "$dist"/ioplateau "$dist"/ioplateau[-_][0-9]* "$dist"/SHA256SUMS
 # Of the extras only `web`: docs/limits.md says how ec2 is installed where it is wanted.
 # An index of somebody's own (UV_INDEX_URL) must not leave a trace.
 uv export --quiet --frozen --no-dev --extra web --no-emit-project --no-header --no-annotate \
@@ -97,6 +100,6 @@ done
 python3 deploy/single-file/make_archive.py "$dist/ioplateau" "${stages[@]}"
 uv export --quiet --frozen --no-dev --extra web --format cyclonedx1.5 --preview-features sbom-export |
     python3 deploy/packages/sbom.py "$version" >"$dist/ioplateau-$version.cdx.json"
-(cd "$dist" && sha256sum -- * >SHA256SUMS)
+(cd "$dist" && sha256sum -- ioplateau ioplateau[-_][0-9]* >SHA256SUMS)
 say "in $dist:"
 (cd "$dist" && ls -s --block-size=KiB)
