@@ -47,7 +47,10 @@ def _man() -> Iterator[str]:
         yield from (".TP", rf"\fB\-\-{_plain(flag.name)}\fR{value}, \fB{flag.variable}\fR")
         yield _plain(flag.help)
     yield from (".SH FILES", ".TP", ".I /etc/ioplateau/ioplateau.toml")
-    yield "The configuration of the service; each key stands in it with a comment."
+    yield (
+        "The configuration of the service, and of the commands of its package that look at this machine;"
+        " each key stands in it with a comment."
+    )
     yield from (".TP", ".I /var/lib/ioplateau", "What must survive a restart.")
 
 
