@@ -6,7 +6,7 @@ _ioplateau() {
         return
     fi
     case ${COMP_WORDS[1]} in
-        serve) words="-h --help --config.file --web.listen-address --web.systemd-socket --web.telemetry-path --web.config.file --path.procfs --path.sysfs --path.rootfs --log.level --log.format --sampling.interval --no-cloud --state.directory" ;;
+        serve) words="-h --help --config.file --web.listen-address --web.systemd-socket --web.telemetry-path --web.config.file --path.procfs --path.sysfs --path.rootfs --log.level --log.format --sampling.interval --no-cloud --state.directory --check" ;;
         top) words="-h --help --config.file --web.listen-address --path.procfs --path.sysfs --path.rootfs --sampling.interval --no-cloud --state.directory -b --batch --json -n --count --url --no-daemon --ca-file --password-file --cert-file --key-file" ;;
         limits) words="-h --help --config.file --path.procfs --path.sysfs --path.rootfs --no-cloud --state.directory --json --vm-size --disk --request-size --controller --volume --nconnect --reads" ;;
         record) words="-h --help --config.file --path.procfs --path.sysfs --path.rootfs --sampling.interval --no-cloud --seconds --json" ;;

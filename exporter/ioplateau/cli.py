@@ -119,6 +119,14 @@ def parser(words: Collection[str] | None = None) -> argparse.ArgumentParser:
     return parser
 
 
+def _serve_flags(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--check",
+        action="store_true",
+        help="say whether it would start with these settings, and end; no address is opened",
+    )
+
+
 def _top_flags(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-b", "--batch", action="store_true", help="plain text, one screen after another"
@@ -334,6 +342,8 @@ def _add(
 
 
 def _serve(options: argparse.Namespace, settings: Settings) -> int:
+    if options.check:
+        return _check(settings)
     gc.collect()  # the parser of the command line, while there is little else to look through
     gc.disable()  # until the loop begins: what is imported from here on stays
     from ioplateau import config, logs
@@ -351,6 +361,16 @@ def _serve(options: argparse.Namespace, settings: Settings) -> int:
         return _serve_settings(fresh, cataloguefiles.CatalogueFiles())
 
     return serve.serve(_serve_settings(settings, cataloguefiles.CatalogueFiles()), reload)
+
+
+def _check(settings: Settings) -> int:
+    """Whether the daemon would start with what was loaded. Raises OSError with what it would refuse."""
+    if settings.web.config_file:
+        from ioplateau.web.accessfile import AccessFile
+
+        AccessFile(settings.web.config_file)
+    print("configuration is good")
+    return GOOD
 
 
 def _top(options: argparse.Namespace, settings: Settings) -> int:
@@ -647,7 +667,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "serve": Command(_serve, "run the daemon: sample, judge, and answer scrapes"),
+    "serve": Command(_serve, "run the daemon: sample, judge, and answer scrapes", _serve_flags),
     "top": Command(_top, "the live screen: what is at its limit here, now", _top_flags),
     "limits": Command(_limits, "what this machine is allowed, by whom, and why", _limits_flags),
     "record": Command(_record, "write what is read of this machine into a file", _record_flags),

@@ -34,6 +34,7 @@ PAGES = {
                 "ioplateau serve --config.file=/etc/ioplateau/ioplateau.toml",
                 "as the systemd service does",
             ),
+            ("ioplateau serve --check --config.file=new.toml", "whether it would start with that"),
         ),
     ),
     "top": Page(

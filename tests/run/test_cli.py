@@ -1,6 +1,7 @@
 """The commands, as a person types them."""
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -144,6 +145,31 @@ def test_a_flag_that_a_command_does_not_have_is_refused_with_the_nearest_it_has(
     usage, last = done.stderr.splitlines()[0], done.stderr.splitlines()[-1]
     assert usage.startswith(f"usage: ioplateau {words[0]} ")
     assert last == f"ioplateau {words[0]}: error: {told}"
+
+
+def test_a_daemon_that_would_start_says_so_and_opens_nothing(limits):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = run("serve", "--check", "--config.file", limits, "--web.listen-address", address)
+
+    assert (done.returncode, done.stdout) == (0, "configuration is good\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("web", "told"),
+    [
+        ('listen_addresses = ["127.0.0.1:9999"]', "web.listen_addresses: found 127.0.0.1:9999"),
+        ('config_file = "/nonexistent.yml"', "/nonexistent.yml: No such file or directory"),
+        ('config_files = "/a.yml"', "web.config_files: unknown key"),
+    ],
+)
+def test_what_the_service_would_not_start_with_is_told_by_a_check(tmp_path, web, told):
+    file = tmp_path / "ioplateau.toml"
+    file.write_text(f"[web]\n{web}\n")
+    done = run("serve", "--check", "--web.systemd-socket", "--config.file", file)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
 
 
 def test_doctor_says_what_it_sees(tmp_path):
