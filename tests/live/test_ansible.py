@@ -1,4 +1,4 @@
-"""The Ansible role, run by ansible-playbook against a guest: twice, and then told to do otherwise.
+"""The Ansible role, run by ansible-playbook against a guest: dry, twice, and then told to do otherwise.
 
 Needs what guests/guest.py names, uv (ansible-core comes from PyPI), and an apt that can download
 python3-apt, which Ansible wants on a Debian and the guest's minimal one lacks.
@@ -20,6 +20,8 @@ pytestmark = [pytest.mark.live, pytest.mark.guest, pytest.mark.timeout(1500)]
 
 ANSIBLE = "ansible-core==2.18.19"
 LIMIT = '[[limit]]\ndisk = "nvme0n1"\niops = 4321\n'
+SLOWER = LIMIT + "[sampling]\ninterval_seconds = 3\n"
+BROKEN = 'nonsense = 1\n[web]\nlisten_addresses = ["127.0.0.1:9999"]\n'
 LIMIT_LINE = "^ioplateau_budget_limit_operations_per_second{.*} 4321"
 
 
@@ -53,23 +55,31 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
             "ioplateau_listen": ["127.0.0.1:10050"],
             "ioplateau_flags": "--log.level=debug",
         }
+        _play(guest, place, found, "dry", wanted, "--check")
+        found.said["dry"] = guest.run(
+            "ls -d /usr/lib/ioplateau /etc/ioplateau 2>/dev/null", check=False
+        )
         for run in ("first", "second"):
             _play(guest, place, found, run, wanted)
-            # `systemctl reload` comes back once the signal is sent, not once the daemon has begun.
             found.said[run] = guest.run(
-                "for _ in $(seq 30); do journalctl -u ioplateau | grep -q 'configuration reloaded'"
-                " && [ $(systemctl is-active ioplateau) = active ] && break; sleep 1; done;"
-                " systemctl is-active ioplateau; systemctl is-enabled ioplateau;"
+                "systemctl is-active ioplateau; systemctl is-enabled ioplateau;"
                 f" for _ in $(seq 60); do curl -s localhost:10050/metrics | grep -o '{LIMIT_LINE}'"
                 "  && break; sleep 1; done;"
                 " systemctl show -P ActiveEnterTimestampMonotonic ioplateau"
             )
-        _play(guest, place, found, "broken", {**wanted, "ioplateau_configuration": "nonsense = 1"})
+        _play(guest, place, found, "slower", {**wanted, "ioplateau_configuration": SLOWER})
+        found.said["slower"] = guest.run(
+            "for _ in $(seq 60); do curl -s localhost:10050/metrics"
+            " | grep '^ioplateau_sampling_interval_seconds' && break; sleep 1; done"
+        )
+        _play(guest, place, found, "broken", {**wanted, "ioplateau_configuration": BROKEN})
         found.said["broken"] = guest.run("cat /etc/ioplateau/ioplateau.toml")
     return found
 
 
-def _play(guest: Guest, place: Path, found: Fleet, run: str, wanted: dict[str, object]) -> None:
+def _play(
+    guest: Guest, place: Path, found: Fleet, run: str, wanted: dict[str, object], *flags: str
+) -> None:
     variables = place / f"{run}.json"
     variables.write_text(json.dumps(wanted))
     key = image() / "ssh_key"
@@ -79,7 +89,7 @@ def _play(guest: Guest, place: Path, found: Fleet, run: str, wanted: dict[str, o
         f" ansible_ssh_private_key_file={key} ansible_python_interpreter=/usr/bin/python3\n"
     )
     done = subprocess.run(
-        ["uvx", "--quiet", "--from", ANSIBLE, "ansible-playbook", "-i", inventory,
+        ["uvx", "--quiet", "--from", ANSIBLE, "ansible-playbook", *flags, "-i", inventory,
          "-e", f"@{variables}", PROJECT / "deploy/ansible/playbook.yml"],
         env={
             **os.environ,
@@ -101,6 +111,12 @@ def _play(guest: Guest, place: Path, found: Fleet, run: str, wanted: dict[str, o
     found.sums[run] = {name: int(count) for name, count in words}
 
 
+def test_a_dry_run_comes_to_its_end_and_changes_nothing(fleet: Fleet):
+    assert fleet.sums["dry"]["failed"] == 0, fleet.output["dry"]
+    assert fleet.sums["dry"]["changed"] > 0
+    assert fleet.said["dry"] == ""
+
+
 def test_the_first_run_installs_configures_and_starts(fleet: Fleet):
     assert fleet.sums["first"]["failed"] == 0, fleet.output["first"]
     assert fleet.sums["first"]["changed"] > 0
@@ -114,7 +130,13 @@ def test_the_second_run_changes_nothing(fleet: Fleet):
     assert fleet.said["second"] == fleet.said["first"]  # not even restarted
 
 
+def test_what_changes_with_a_restart_only_is_in_force_after_a_run(fleet: Fleet):
+    assert fleet.sums["slower"]["failed"] == 0, fleet.output["slower"]
+    assert fleet.said["slower"].split() == ["ioplateau_sampling_interval_seconds", "3.0"]
+
+
 def test_a_broken_configuration_does_not_reach_the_machine(fleet: Fleet):
     assert fleet.sums["broken"]["failed"] == 1
     assert "nonsense" in fleet.output["broken"]
-    assert fleet.said["broken"] == LIMIT
+    assert "systemd opens the sockets" in fleet.output["broken"]
+    assert fleet.said["broken"] == SLOWER
