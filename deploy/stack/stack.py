@@ -16,6 +16,7 @@ import contextlib
 import json
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -59,6 +60,9 @@ def main() -> int:
         return 2
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     ports = Ports(**{port.name: getattr(options, f"{port.name}_port") for port in fields(Ports)})
+    if taken := [*_taken(ports)]:
+        print(*taken, sep="\n")
+        return 2
     with contextlib.ExitStack() as stack:
         directory = options.directory or Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="ioplateau-stack-"))
@@ -88,6 +92,23 @@ def _options() -> argparse.Namespace:
     for port in fields(Ports):
         parser.add_argument(f"--{port.name}-port", type=int, default=port.default)
     return parser.parse_args()
+
+
+def _taken(ports: Ports) -> Iterator[str]:
+    """A sentence for each port that cannot be had: somebody else would answer there in our part's place."""
+    for port in fields(Ports):
+        number = getattr(ports, port.name)
+        if port.name == "grafana" and not _grafana_place():
+            continue
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # TIME_WAIT takes no port
+            try:
+                probe.bind(("127.0.0.1", number))
+            except OSError as error:
+                yield (
+                    f"stack: 127.0.0.1:{number}, for {port.name}: {error.strerror};"
+                    f" --{port.name}-port=N takes another"
+                )
 
 
 def _parts(directory: Path, ports: Ports, config: Path | None) -> Iterator[Part]:
@@ -125,12 +146,17 @@ def _parts(directory: Path, ports: Ports, config: Path | None) -> Iterator[Part]
         ],
         f"http://127.0.0.1:{ports.prometheus}/-/ready",
     )
-    grafana = shutil.which("grafana-server")
-    home = next((path for path in GRAFANA_HOMES if path.is_dir()), None)
-    if grafana and home:
-        yield _grafana(directory, ports, grafana, home)
+    if place := _grafana_place():
+        yield _grafana(directory, ports, *place)
     else:
         print("stack: no Grafana here; its provisioning files are in dashboards/provisioning/")
+
+
+def _grafana_place() -> tuple[str, Path] | None:
+    """Its program and its files, where it is installed."""
+    program = shutil.which("grafana-server")
+    home = next((path for path in GRAFANA_HOMES if path.is_dir()), None)
+    return (program, home) if program and home else None
 
 
 def _scraping(directory: Path, ports: Ports) -> Path:
@@ -216,7 +242,7 @@ def _wait(part: Part, process: subprocess.Popen[bytes]) -> bool:
     while time.monotonic() < deadline and process.poll() is None:
         with contextlib.suppress(OSError):
             urllib.request.urlopen(part.ready, timeout=5).close()
-            return True
+            return process.poll() is None  # else somebody else has answered
         time.sleep(0.2)
     return False
 

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -58,6 +59,25 @@ def test_one_command_starts_the_whole_way_and_ends_it(tmp_path):
     for part in ("exporter", "prometheus", "alertmanager"):
         with pytest.raises(OSError, match="refused"):
             read(f"http://127.0.0.1:{ports[part]}/")
+
+
+def test_a_port_that_somebody_else_answers_at_is_named_before_anything_starts(tmp_path):
+    ports = {part: free_port() for part in PARTS}
+    flags = [f"--{part}-port={port}" for part, port in ports.items()]
+    with socket.create_server(("127.0.0.1", ports["prometheus"])):
+        done = subprocess.run(
+            [sys.executable, ROOT / "deploy/stack/stack.py", f"--directory={tmp_path}/x", *flags],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    assert done.returncode == 2
+    assert done.stdout == (
+        f"stack: 127.0.0.1:{ports['prometheus']}, for prometheus: Address already in use;"
+        " --prometheus-port=N takes another\n"
+    )
+    assert not (tmp_path / "x").exists()
 
 
 def wait_for(log, text):
