@@ -126,6 +126,17 @@ def test_the_pods_flags_are_flags_of_ours():
     }
 
 
+@pytest.mark.parametrize("address", ["10.0.0.7", "fd00::5"])
+def test_the_pod_listens_where_it_is_in_ipv4_and_ipv6(address):
+    from ioplateau.web.listen import split_address
+
+    (container,) = daemon_set()["spec"]["template"]["spec"]["containers"]
+    (said,) = (flag for flag in container["args"] if flag.startswith("--web.listen-address="))
+    words = said.partition("=")[2].replace("$(POD_ADDRESS)", address)
+
+    assert split_address(words) == (address, 10049)
+
+
 @pytest.mark.live
 def test_cloud_init_takes_the_snippet():
     done = run(

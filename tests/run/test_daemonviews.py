@@ -104,6 +104,7 @@ def test_nobody_there_is_no_daemon():
         (("[::]:10049",), "http://127.0.0.1:10049"),
         (("[::1]:10049",), "http://[::1]:10049"),
         (("10.0.0.5:80",), "http://10.0.0.5:80"),
+        (("[10.0.0.5]:80",), "http://10.0.0.5:80"),
     ],
 )
 def test_the_daemon_of_this_machine_is_where_it_listens(addresses, url):

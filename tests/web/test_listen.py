@@ -1,4 +1,4 @@
-"""Sockets that systemd passes; tests/web/test_server.py has those that we open ourselves."""
+"""Addresses, and sockets that systemd passes; tests/web/test_server.py has those that we open ourselves."""
 
 import os
 
@@ -21,3 +21,16 @@ from ioplateau.web import listen
 def test_where_systemd_passes_nothing_to_us_that_is_said(environ):
     with pytest.raises(OSError, match="systemd passed no sockets"):
         listen.passed(environ)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "[127.0.0.1]"])
+def test_an_ipv4_address_may_stand_in_brackets(address):
+    (listener,) = listen.listen(f"{address}:0")
+    with listener:
+        assert listen.spell(listener).startswith("127.0.0.1:")
+
+
+@pytest.mark.parametrize("host", ["[127.0.0.1%lo]", "[127.0.0]", "[localhost]", "[]"])
+def test_what_stands_in_brackets_is_an_address(host):
+    with pytest.raises(ValueError, match="is no IPv6 or IPv4 address"):
+        listen.split_address(f"{host}:1")

@@ -16,6 +16,7 @@ from ioplateau.run.daemonaddress import DaemonAddress
 from ioplateau.run.views import ViewSource
 from ioplateau.tell import apiview
 from ioplateau.tell.view import BudgetView
+from ioplateau.web.listen import split_address
 
 PROBE_SECONDS = (
     1.0  # of a machine that is short of everything, too; nobody there is refused at once
@@ -171,7 +172,7 @@ def _of_tls(error: ssl.SSLError) -> str:
 
 def local_url(addresses: Sequence[str]) -> str:
     """Where a daemon on this machine answers, that listens on the first of `addresses`."""
-    host, _, port = addresses[0].rpartition(":")
-    if host in {"", "0.0.0.0", "[::]", "*"}:
+    host, port = split_address(addresses[0])
+    if host in {"", "0.0.0.0", "::"}:
         host = "127.0.0.1"
-    return f"http://{host}:{port}"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,7 +1,7 @@
 """`--web.listen-address`: words to listening sockets, as other exporters spell them.
 
 ":10049" is every address of the machine, IPv4 and IPv6; "127.0.0.1:10049", "[::1]:10049"
-and "localhost:10049" are what they say. "[::]:10049" is IPv6 only, so that it can stand
+and "localhost:10049" are what they say, and "[127.0.0.1]:10049" is the first of them. "[::]:10049" is IPv6 only, so that it can stand
 beside "0.0.0.0:10049".
 """
 
@@ -26,10 +26,14 @@ def split_address(address: str) -> tuple[str, int]:
         raise ValueError(f'want "host:port" or ":port" with a port of 0 to 65535, not "{address}"')
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
-        with suppress(OSError):
-            socket.inet_pton(socket.AF_INET6, host.partition("%")[0])
-            return host, int(port)
-        raise ValueError(f'"{host}" in "{address}" is no IPv6 address')
+        for family, words in (
+            (socket.AF_INET6, host.partition("%")[0]),
+            (socket.AF_INET, host),  # where one template serves both, like a pod's address
+        ):
+            with suppress(OSError):
+                socket.inet_pton(family, words)
+                return host, int(port)
+        raise ValueError(f'"{host}" in "{address}" is no IPv6 or IPv4 address')
     if ":" in host:
         raise ValueError(f'an IPv6 address is written in brackets: "[{host}]:{port}"')
     return host, int(port)
