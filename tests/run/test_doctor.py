@@ -1,14 +1,18 @@
 """The doctor, on machines of all kinds."""
 
+from pathlib import Path
+
 import pytest
 
-from ioplateau.engine import EngineSettings
+from ioplateau.engine import Engine, EngineSettings
+from ioplateau.measure.snapshot import Snapshot, Static
 from ioplateau.run import doctor
 from ioplateau.run.machine import machine as machine_of
 from ioplateau.run.sampler import Sampler, SamplerSettings, files
 from ioplateau.run.settings import PathSettings, ServeSettings
 from nfs_texts import entry, mounted
 
+ROOT = Path(__file__).parents[2]
 LINE = b"   8       0 sda 1 0 8 1 2 0 16 2 0 3 3 0 0 0 0 0 0\n"
 
 
@@ -79,6 +83,18 @@ def test_mounts_are_told_with_their_connections(machine):
 
     assert "fs (NFSv4.1): 2 connections" in found["NFS sockets"].what
     assert "no answer" not in found["NFS sockets"].what
+
+
+def test_ebs_volumes_that_tell_nothing_are_mended_by_the_drop_in_of_the_service():
+    asked = Snapshot(0.0, 0.0, 0.0, Static(), blobs={"ebs": {"nvme1": "permission denied"}})
+    state = Engine(EngineSettings()).observe(asked)
+    found = {each.subject: each for each in doctor.examine(asked, state)}["EBS volumes"]
+    drop_in = (ROOT / "deploy/systemd/ebs.conf").read_text()
+
+    assert found.what == "nvme1 does not tell its exceeded time: permission denied"
+    assert found.mend.startswith("it takes CAP_SYS_ADMIN, which the service gets by: ")
+    for command in found.mend.partition(": ")[2].split(" && "):
+        assert command in drop_in
 
 
 def test_garbage_everywhere_is_a_report_all_the_same(machine):
