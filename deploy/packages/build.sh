@@ -83,7 +83,7 @@ packages() { # architecture, staged directory
 say "ioplateau $version, as of $(date -d "@$SOURCE_DATE_EPOCH" -Is)"
 # What an earlier build left; nothing else that lies there.
 rm -f "$dist"/ioplateau "$dist"/ioplateau[-_][0-9]* "$dist"/SHA256SUMS
-# Of the extras only `web`: docs/limits.md says how ec2 is installed where it is wanted.
+# Of the extras only `web`: docs/limits.md says what takes the place of ec2.
 # An index of somebody's own (UV_INDEX_URL) must not leave a trace.
 uv export --quiet --frozen --no-dev --extra web --no-emit-project --no-header --no-annotate \
     --output-file "$work/locked.txt" >/dev/null

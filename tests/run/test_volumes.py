@@ -2,6 +2,8 @@
 
 import http.server
 import json
+import subprocess
+import sys
 import threading
 from urllib.parse import parse_qs, urlsplit
 
@@ -394,6 +396,19 @@ def test_the_question_is_signed_for_the_region_with_the_roles_session():
     assert {key.lower(): value for key, value in heard[0].items()}["x-amz-security-token"] == (
         "the-session"
     )
+
+
+def test_without_the_extra_it_says_what_to_install_and_what_to_do_with_a_package():
+    script = (
+        "import sys; sys.modules['requests'] = None; from ioplateau.run import volumes; "
+        "volumes.call_api('http://127.0.0.1:9', 'eu-west-1', volumes.Credentials('a', 'b', 'c'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
+
+    assert 'want pip install "ioplateau[ec2]"' in done.stderr
+    assert "not with deb, rpm or the single file: cloud.volumes_file there" in done.stderr
 
 
 def test_an_endpoint_where_nobody_answers_is_a_reason_without_secrets():

@@ -291,9 +291,10 @@ def _volume_types(state: State) -> Iterable[Finding]:
             "EBS volume types",
             is_good=False,
             what=f"what {', '.join(unknown)} were sold as is told by nobody here: no limits",
-            mend="cloud.describe_volumes = true (the extra ioplateau[ec2], a role that may "
-            "ec2:DescribeVolumes), or cloud.volumes_file with what `aws ec2 describe-volumes` "
-            'prints, or [[disk]] disk = "nvme1n1" sku = "gp3" iops = 3000',
+            mend="cloud.volumes_file with what `aws ec2 describe-volumes --output json` prints, or "
+            '[[disk]] disk = "nvme1n1" sku = "gp3" iops = 3000, or, not with deb, rpm or the single '
+            "file, cloud.describe_volumes = true (the extra ioplateau[ec2], a role that may "
+            "ec2:DescribeVolumes)",
         )
     elif ours:
         types = ", ".join(f"{name} {_sku(state, name)}" for name in ours)

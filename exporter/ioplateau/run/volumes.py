@@ -184,7 +184,10 @@ def call_api(url: str, region: str, credentials: Credentials) -> Reply:
         import requests
         from requests_aws4auth import AWS4Auth
     except ImportError:
-        raise VolumesError("needs the extra: pip install ioplateau[ec2]") from None
+        raise VolumesError(
+            "cloud.describe_volumes needs requests and requests-aws4auth: want pip install "
+            '"ioplateau[ec2]"; not with deb, rpm or the single file: cloud.volumes_file there'
+        ) from None
     auth = AWS4Auth(
         credentials.key, credentials.secret, region, "ec2", session_token=credentials.token
     )
