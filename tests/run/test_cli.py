@@ -236,6 +236,23 @@ def test_every_recording_that_is_kept_replays(machine):
     assert all(json.loads(line)["budgets"] for line in done.stdout.splitlines()[1:])
 
 
+def test_top_says_that_it_samples_by_itself_and_where_it_asked(monkeypatch):
+    monkeypatch.setenv("IOPLATEAU_WEB_LISTEN_ADDRESS", "127.0.0.1:1")
+    top = ("top", "-b", "-n1", "--no-cloud", "--sampling.interval=0.1")
+    asked, alone = run(*top).stdout, run(*top, "--no-daemon").stdout
+
+    assert "no daemon tells at 127.0.0.1:1: sampled here" in asked.splitlines()[0]
+    assert "sampled here" not in alone
+
+
+def test_report_asks_where_it_is_told_and_says_what_else_there_is(monkeypatch):
+    monkeypatch.setenv("IOPLATEAU_WEB_LISTEN_ADDRESS", "127.0.0.1:1")
+    done = run("report")
+
+    assert done.returncode == 2
+    assert "no daemon tells (http://127.0.0.1:1: Connection refused): give its --url" in done.stderr
+
+
 @pytest.mark.parametrize(
     "url",
     ["http://[::1", "http://a b:1", "http://localhost:abc", "http://localhost:99999", "ftp://a"],

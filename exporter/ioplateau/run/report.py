@@ -137,7 +137,7 @@ def remembered(daemon: DaemonAddress, wanted: TimeSpan) -> tuple[Samples, Report
         return daemonreport.of_daemon(ask, began, wanted.ended or now, now)
     except NoDaemonError as error:
         raise ReportError(
-            f"no daemon tells ({error}): name a RECORDING, or --minutes N to look live"
+            f"no daemon tells ({error}): give its --url, a RECORDING, or --minutes N to look live"
         ) from error
 
 

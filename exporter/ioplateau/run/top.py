@@ -10,7 +10,6 @@ import logging
 import shutil
 import signal
 import sys
-from contextlib import suppress
 from queue import Empty
 from typing import TYPE_CHECKING, TextIO
 
@@ -60,10 +59,15 @@ def top(
 def _source(settings: ServeSettings, daemon: DaemonAddress | None, *, alone: bool) -> ViewSource:
     if daemon is not None:
         return DaemonViews(daemon)
-    if not alone:
-        with suppress(NoDaemonError):
-            return DaemonViews(DaemonAddress(local_url(settings.web.listen_addresses)))
-    return _sampling(settings)
+    if alone:
+        return _sampling(settings)
+    here = DaemonAddress(local_url(settings.web.listen_addresses))
+    try:
+        return DaemonViews(here)
+    except NoDaemonError:
+        source = _sampling(settings)
+        source.origin = f"no daemon tells at {here.place}: sampled here"
+        return source
 
 
 def _sampling(settings: ServeSettings) -> LocalViews:
