@@ -250,7 +250,7 @@ def test_nor_is_what_a_server_answers_when_its_stall_ends(limits, rate, seconds)
         (400, 450.0, 2, Word.APP_LIMITED),
         (400, 900.0, 2, Word.THROTTLED),  # half of them are others'
         (0, 40.0, 2, Word.THROTTLED),  # pNFS: the calls go to other servers
-        (0, 450.0, 0, Word.APP_LIMITED),  # nor was one on the wire before
+        (0, 450.0, 0, Word.THROTTLED),  # whose calls are never counted
     ],
 )
 def test_a_queue_of_calls_stands_if_they_are_on_the_wire_at_the_looks(

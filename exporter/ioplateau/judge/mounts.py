@@ -48,7 +48,8 @@ class MountJudge:
         self._clients: dict[FlowKey, str] = {}
         self._awake: dict[FlowKey, WatchedFlow] = {}  # mounts that this block had to look at
         self._on_wire: dict[str, int] = {}
-        # Calls on the wire that were there in a silence and may have been sent again or given up.
+        # Clients of which calls on the wire were seen at some look: how many of them are sent again or given up,
+        # and will never be answered.
         self._lost: dict[str, int] = {}
         self._unanswered: dict[str, Unanswered] = {}
         # By slots: calls on the wire, of the blocks in which others waited for one.
@@ -221,10 +222,9 @@ class MountJudge:
     def _remember_wire(self, witness: Witness) -> None:
         self._on_wire = {name: client.on_wire or 0 for name, client in witness.clients.items()}
         before, self._lost = self._lost, {}
-        for name, client in witness.clients.items():
-            calls = client.on_wire
-            if calls is not None:
-                is_silent = client.receives_per_second == 0
+        for name, calls in self._on_wire.items():
+            if calls or name in before:
+                is_silent = witness.clients[name].receives_per_second == 0
                 self._lost[name] = calls if is_silent else min(calls, before.get(name, 0))
 
     def _follow_unanswered(self, witness: Witness, silent: Collection[str]) -> None:

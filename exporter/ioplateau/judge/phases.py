@@ -152,7 +152,7 @@ class Claim:
             if not weight and (signs.queue is WEAK or signs.is_paced):
                 return _locked(rate, self.value, signs, dt)
             return -0.5  # near the limit, and nobody waits for it
-        if signs.elsewhere or (not weight and signs.left < 1.0):
+        if signs.elsewhere or (not is_held and signs.left < 1.0):
             return -inf  # another limit explains what waits, or nothing is outstanding any more
         if self.on and signs.excess >= number.STEEP and self._is_gust():
             return -number.LEAST_PART

@@ -1,0 +1,151 @@
+"""A queue at a told limit's rate is not always the limit's: batches, the other direction, a sibling's."""
+
+import random
+
+import pytest
+
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.judge import Judge
+from ioplateau.limits.budgets import (
+    Budget,
+    BudgetKey,
+    Dimension,
+    Direction,
+    FlowKey,
+    Kind,
+    Limit,
+    Origin,
+    Word,
+)
+
+LIMIT = 300.0
+
+
+def judged(budgets, ticks):
+    """Verdicts by second. ticks: by flow, for each second."""
+    judge = Judge()
+    return [
+        judge.observe(100.0 + second, 1.0, budgets, flows) for second, flows in enumerate(ticks)
+    ]
+
+
+def disk(name, *limits):
+    key, flow = BudgetKey(Kind.DISK, name), FlowKey("disk", name)
+    return key, flow, Budget(key, (flow,), limits)
+
+
+def told(value, direction=Direction.TOTAL):
+    return Limit(Dimension.IOPS, direction, value, Origin.CONFIGURED)
+
+
+def steady(rate, depth, *, writes=False, in_flight=None):
+    """As many requests under way all the time."""
+    ways = {
+        "write_operations_per_second": rate,
+        "write_bytes_per_second": rate * 4096,
+        "write_await_seconds": depth / rate,
+    }
+    if not writes:
+        ways = {name.replace("write", "read"): value for name, value in ways.items()}
+    there = round(depth) if in_flight is None else in_flight
+    return FlowTick(1.0, **ways, queue_length=depth, in_flight=there, busy_ratio=min(1.0, depth))
+
+
+def batch(count, device_rate):
+    """All of a second at once, between two looks, as fast as the device can."""
+    seconds = count / device_rate
+    return FlowTick(
+        1.0, write_operations_per_second=count, write_bytes_per_second=count * 4096,
+        write_await_seconds=seconds / 2, queue_length=count * seconds / 2, in_flight=0,
+        busy_ratio=seconds,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_batches_that_a_device_drains_at_four_times_a_limit_are_not_held_by_it(seed):
+    """Not after the limit has bound, either; a bucket of a second has room for them."""
+    numbers = random.Random(seed)
+    key, flow, budget = disk("sda", told(LIMIT))
+    quiet = [steady(40.0, 0.2, writes=True)] * 10
+    held = [steady(LIMIT * numbers.gauss(1.0, 0.004), 16, writes=True) for _ in range(30)]
+    low, high = numbers.choice([(0.4, 0.6), (0.5, 0.9), (0.95, 0.99)])
+    batches = [batch(LIMIT * numbers.uniform(low, high), 4 * LIMIT) for _ in range(120)]
+
+    said = judged({key: budget}, [{flow: tick} for tick in (*quiet, *held, *batches)])
+    words = [each[key].word for each in said]
+
+    assert Word.THROTTLED in words[:40]
+    assert Word.THROTTLED not in words[45:]
+
+
+@pytest.mark.parametrize("share", [0.97, 0.99])
+@pytest.mark.parametrize("seed", range(3))
+def test_nor_are_batches_whose_sum_is_near_a_limit_that_never_bound(seed, share):
+    numbers = random.Random(seed)
+    key, flow, budget = disk("sda", told(LIMIT))
+    batches = [batch(share * LIMIT * numbers.gauss(1.0, 0.002), 5 * LIMIT) for _ in range(120)]
+
+    said = judged({key: budget}, [{flow: tick} for tick in batches])
+
+    assert all(each[key].word is not Word.THROTTLED for each in said)
+
+
+def both(reads, read_seconds, writes, write_seconds, in_flight):
+    held = reads * read_seconds + writes * write_seconds
+    return FlowTick(
+        1.0, reads, writes, reads * 4096, writes * 4096, read_seconds, write_seconds,
+        queue_length=held, in_flight=in_flight, busy_ratio=1.0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_reads_near_a_limit_of_reads_are_not_held_while_only_writes_wait(seed):
+    numbers = random.Random(seed)
+    key, flow, budget = disk("sda", told(LIMIT, Direction.READ))
+    calm = [both(100.0, 0.002, 100.0, 0.002, 0)] * 10
+    beside = []
+    for _ in range(120):
+        writes = 800.0 * numbers.gauss(1.0, 0.03)
+        beside.append(both(0.97 * LIMIT, 0.002, writes, 16 / writes, 16))
+
+    said = judged({key: budget}, [{flow: tick} for tick in (*calm, *beside)])
+
+    assert all(each[key].word is not Word.THROTTLED for each in said)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_reads_that_wait_at_a_limit_of_reads_are_held_whatever_writes_run_beside(seed):
+    numbers = random.Random(seed)
+    key, flow, budget = disk("sda", told(LIMIT, Direction.READ))
+    calm = [both(100.0, 0.002, 1500.0, 0.005, 7)] * 10
+    held = []
+    for _ in range(60):
+        reads = LIMIT * numbers.gauss(1.0, 0.004)
+        held.append(both(reads, 2 / reads, 1500.0 * numbers.gauss(1.0, 0.03), 0.005, 9))
+
+    said = judged({key: budget}, [{flow: tick} for tick in (*calm, *held)])
+
+    assert [each[key].word for each in said[16:]] == [Word.THROTTLED] * 54
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_disk_at_its_own_limit_is_to_blame_from_the_first_block_that_shows_it(seed):
+    """Not the VM, of whose limit both disks together are just short."""
+    numbers = random.Random(seed)
+    (sda, first, own), (sdb, second, free) = disk("sda", told(500.0)), disk("sdb", told(5000.0))
+    vm = BudgetKey(Kind.VM_UNCACHED, "vm")
+    budgets = {
+        sda: own._replace(parents=(vm,)),
+        sdb: free._replace(parents=(vm,)),
+        vm: Budget(vm, (first, second), (told(1.03 * 800.0),)),
+    }
+    beside = steady(300.0, 0.6)
+    calm = [{first: steady(100.0, 0.2), second: beside}] * 15
+    held = [
+        {first: steady(500.0 * numbers.gauss(1.0, 0.003), 16), second: beside} for _ in range(30)
+    ]
+
+    said = judged(budgets, [*calm, *held])
+
+    assert all(each[vm].word is not Word.THROTTLED for each in said)
+    assert all(each[sda].word is Word.THROTTLED for each in said[18:])
