@@ -16,7 +16,15 @@ BOARD = "/d/ioplateau-volume?var-volume=10.0.0.4%3A%2Fvol1"
 
 
 def client(
-    number, share, minutes=40, *, then_minutes=0, jobs=("ioplateau",), origin="configured", held=1
+    number,
+    share,
+    minutes=40,
+    *,
+    then_minutes=0,
+    jobs=("ioplateau",),
+    origin="configured",
+    held=1,
+    alone="",
 ):
     """One VM that reads so much of the volume's limit, and what its exporter tells of it."""
     told = []
@@ -41,7 +49,14 @@ def client(
                 mount="/mnt/a",
                 direction="write",
             ),
-            series("ioplateau_budget_info", "1x240", **where, **BUDGET, origin=origin),
+            series(
+                "ioplateau_budget_limit_info",
+                "1x240",
+                **where,
+                **LIMIT,
+                origin=origin,
+                each_client=alone,
+            ),
             series(
                 "ioplateau_budget_limit_bytes_per_second",
                 f"{LIMIT_BYTES * held:.0f}x240",
@@ -234,6 +249,70 @@ def test_a_limit_that_a_client_learned_is_not_the_volumes(tmp_path):
     assert play(tmp_path, story, values=[value("15m", "ioplateau:volume_limit_bytes:max")]) == ""
 
 
+def test_a_limit_that_a_client_learned_is_not_the_volumes_beside_one_that_was_told(tmp_path):
+    operations = {**BUDGET, "dimension": "iops", "direction": "total"}
+    story = []
+    for number in range(20):
+        where = {"instance": f"vm{number:03}:10049"}
+        story += [
+            *client(number, 0.06, origin="learned"),
+            series(
+                "ioplateau_budget_info", "1x240", **where, **BUDGET, origin="configured,learned"
+            ),
+            series(
+                "ioplateau_budget_limit_operations_per_second", "1e5x240", **where, **operations
+            ),
+            series(
+                "ioplateau_budget_limit_info", "1x240", **where, **operations, origin="configured"
+            ),
+        ]
+    values = [value("15m", "ioplateau:volume_limit_bytes:max")]
+
+    assert play(tmp_path, story, [expect("15m", NAME)], values) == ""
+
+
+def test_what_each_client_may_do_alone_is_not_the_volumes_limit(tmp_path):
+    story = [
+        line
+        for number in range(2)
+        for line in client(number, 0.7, origin="catalogue", alone="true")
+    ]
+    values = [value("15m", "ioplateau:volume_limit_bytes:max")]
+
+    assert play(tmp_path, story, [expect("15m", NAME)], values) == ""
+
+
+BURST = "ioplateau_budget_burst_limit_bytes_per_second"
+CREDIT = "ioplateau_budget_burst_credit_ratio"
+
+
+def bursting(number, share, burst):
+    where = {"instance": f"vm{number:03}:10049"}
+    return [
+        *client(number, share),
+        series(BURST, f"{burst * LIMIT_BYTES:.0f}x240", **where, **LIMIT),
+    ]
+
+
+def test_a_volume_that_bursts_above_its_base_is_at_its_limit_at_its_burst_only(tmp_path):
+    many = range(10)
+    below = [line for number in many for line in bursting(number, 0.3, burst=4)]
+    full = [line for number in many for line in bursting(number, 0.4, burst=4)]
+    limit = (recorded("ioplateau:volume_limit_bytes:max", direction="total"), 4 * LIMIT_BYTES)
+    values = [value("15m", "ioplateau:volume_limit_bytes:max", limit)]
+
+    assert play(tmp_path, below, [expect("15m", NAME)], values) == ""
+    assert "together draw 800 MB/s of 800 MB/s" in play(tmp_path, full, [expect("15m", NAME)])
+
+
+def test_a_limit_whose_credit_is_counted_is_the_one_in_force(tmp_path):
+    credit = series(CREDIT, "0.5x240", instance="vm000:10049", **LIMIT)
+    limit = (recorded("ioplateau:volume_limit_bytes:max", direction="total"), LIMIT_BYTES)
+    values = [value("15m", "ioplateau:volume_limit_bytes:max", limit)]
+
+    assert play(tmp_path, [*bursting(0, 0.5, burst=4), credit], values=values) == ""
+
+
 def test_a_share_that_every_client_is_held_at_is_not_the_volumes_limit(tmp_path):
     story = [line for number in range(2) for line in client(number, 0.5, held=0.5)]
     whole = (recorded("ioplateau:volume_limit_bytes:max", direction="total"), LIMIT_BYTES)
@@ -252,6 +331,7 @@ def test_operations_are_added_and_held_against_their_limit(tmp_path):
         series(calls, "0+750x160", **where, mount="/mnt/a", operation="WRITE"),
         series(calls, "0+9000x160", **where, mount="/mnt/a", operation="GETATTR"),
         series("ioplateau_budget_limit_operations_per_second", "300x160", **where, **limit),
+        series("ioplateau_budget_limit_info", "1x160", **where, **limit, origin="reported"),
     ]
     values = [
         value(
@@ -314,27 +394,33 @@ def test_one_client_held_back_on_a_volume_that_is_not_full_is_told(tmp_path):
         BOARD,
         "volume-holds-one-client",
     )
-    story = [*fleet(0.5), held(7, 0.5), held(8, 0.1)]
+    story = [*fleet(0.5, held=0.5), held(7, 0.5), held(8, 0.1)]
 
     assert play(tmp_path, story, [expect("14m", ONE, expected)]) == ""
 
 
 def test_two_clients_held_back_or_a_full_volume_is_another_story(tmp_path):
-    two = [*fleet(0.5), held(7, 0.5), held(8, 0.5)]
-    full = [*fleet(0.9), held(7, 0.5)]
+    two = [*fleet(0.5, held=0.5), held(7, 0.5), held(8, 0.5)]
+    full = [*fleet(0.9, held=0.5), held(7, 0.5)]
 
     assert play(tmp_path, two, [expect("14m", ONE)]) == ""
     assert play(tmp_path, full, [expect("14m", ONE)]) == ""
 
 
 def test_a_volume_with_one_client_only_is_told_too(tmp_path):
-    story = [*client(7, 0.5), held(7, 0.5)]
+    story = [*client(7, 0.5, held=0.5), held(7, 0.5)]
     done = play(tmp_path, story, [expect("14m", ONE)])
 
     assert "vm007:10049 was held back" in done
 
 
+def test_a_client_held_at_the_base_of_a_burst_is_not_rationed(tmp_path):
+    story = [*bursting(7, 1.0, burst=4), held(7, 0.9)]
+
+    assert play(tmp_path, story, [expect("14m", ONE), expect("14m", NAME)]) == ""
+
+
 def test_one_client_let_go_resolves(tmp_path):
-    story = [*fleet(0.5), held(7, 0.5, 15, 15)]
+    story = [*fleet(0.5, held=0.5), held(7, 0.5, 15, 15)]
 
     assert play(tmp_path, story, [expect("22m", ONE)]) == ""

@@ -285,7 +285,8 @@ def limit(
         "episodes": 0,
         "credit_ratio": burst_credit,
     }
-    ceiling = Limit(dimension, direction, value, origin, source)
+    told = {name: changes.pop(name) for name in ("burst", "each_client") if name in changes}
+    ceiling = Limit(dimension, direction, value, origin, source, **told)
     return LimitState(ceiling, **(values | changes))
 
 

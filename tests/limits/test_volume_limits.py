@@ -99,6 +99,9 @@ def test_efs_is_limited_for_each_client_and_by_its_metering():
     bursting = sold(service="efs", service_level="bursting", quota_gib=1024)
 
     assert elastic[Dimension.THROUGHPUT, TOTAL].value == 1500 * MIB
+    assert elastic[Dimension.THROUGHPUT, TOTAL].each_client
+    assert bursting[Dimension.THROUGHPUT, TOTAL].each_client
+    assert sum(limit.each_client for limit in bursting.values()) == 1
     assert bursting[Dimension.THROUGHPUT, WRITE].value == 50 * MIB
     assert bursting[Dimension.THROUGHPUT, WRITE].burst.rate == 100 * MIB
     assert bursting[Dimension.THROUGHPUT, READ].value == pytest.approx(150 * MIB, rel=1e-3)

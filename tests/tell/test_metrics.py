@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 import states
-from ioplateau.limits.budgets import Dimension, Direction, Kind, Origin, Word
+from ioplateau.limits.budgets import Burst, Dimension, Direction, Kind, Origin, Word
 from ioplateau.tell import prometheus
 from ioplateau.tell.prometheus import TABLES
 from ioplateau.tell.rows import UNITS
@@ -30,6 +30,9 @@ CONTRACT = [
     "budget_burst_exhaustion_seconds",
     "budget_demand_ratio",
     "budget_held_ratio",
+    "budget_burst_limit_operations_per_second",
+    "budget_burst_limit_bytes_per_second",
+    "budget_limit_info",
     "budget_info",
     "budget_verdict",
     "flow_throttled_seconds_total",
@@ -378,6 +381,33 @@ def test_the_limit_told_is_the_one_in_force():
 
     series = 'operations_per_second{dimension="iops",direction="total",kind="disk",name="sda"}'
     assert value(with_budget(Kind.DISK, "sda", burst), f"ioplateau_budget_limit_{series}") == 3500.0
+
+
+def test_a_burst_is_told_beside_the_limit_that_is_in_force():
+    slow = states.limit(Dimension.IOPS, value=500.0, burst=Burst(3500.0))
+    plain = states.limit(Dimension.THROUGHPUT, value=2e8)
+    state = with_budget(Kind.DISK, "sda", slow, plain)
+
+    series = 'operations_per_second{dimension="iops",direction="total",kind="disk",name="sda"}'
+    assert value(state, f"ioplateau_budget_limit_{series}") == 500.0
+    assert value(state, f"ioplateau_budget_burst_limit_{series}") == 3500.0
+    assert sum("budget_burst_limit" in line for line in lines(state)) == 1
+
+
+def test_each_limit_says_where_it_comes_from_and_whether_each_client_has_it_alone():
+    told = states.limit(Dimension.THROUGHPUT, each_client=True)
+    learned = states.limit(Dimension.IOPS, origin=Origin.LEARNED)
+    found = [
+        line
+        for line in lines(with_budget(Kind.VOLUME, "/mnt/a", told, learned))
+        if "limit_info{" in line
+    ]
+
+    of = 'kind="volume",name="/mnt/a"'
+    assert found == [
+        f'ioplateau_budget_limit_info{{dimension="throughput",direction="total",each_client="true",{of},origin="configured"}} 1.0',
+        f'ioplateau_budget_limit_info{{dimension="iops",direction="total",each_client="",{of},origin="learned"}} 1.0',
+    ]
 
 
 def test_a_budget_held_below_what_was_sold_says_how_far():

@@ -103,7 +103,8 @@ class Limit(NamedTuple):
 
     `source` tells a person where the number comes from ("config.toml limit[0]",
     "P10, azure_disks.csv 2026-08"). `tolerance` is the share by which the source itself
-    may be off (0.05 where documentation is ambiguous between MB and MiB).
+    may be off (0.05 where documentation is ambiguous between MB and MiB). each_client: a
+    volume's, which it has for each of its clients alone and not for all of them together.
     """
 
     dimension: Dimension
@@ -113,6 +114,7 @@ class Limit(NamedTuple):
     source: str = ""
     burst: Burst | None = None
     tolerance: float = 0.0
+    each_client: bool = False
 
 
 class Budget(NamedTuple):

@@ -100,6 +100,12 @@ def _description_follows_from(state: BudgetState) -> tuple[object, ...]:
     return state.budget, *[each.limit for each in state.limits]
 
 
+def _origin_of_each(state: BudgetState) -> Iterator[tuple[Labels, LimitState]]:
+    for (kind, name, dimension, direction), limit in _limits(state):
+        of = limit.limit
+        yield (kind, name, dimension, direction, of.origin, "true" if of.each_client else ""), limit
+
+
 def _described(state: BudgetState) -> Iterator[tuple[Labels, BudgetState]]:
     kind, name = state.budget.key
     about = state.budget.info
@@ -117,6 +123,14 @@ def _itself(flow: FlowSeconds) -> Iterable[tuple[Labels, float]]:
 
 def _effective(dimension: Dimension) -> Callable[[LimitState], float | None]:
     return lambda limit: limit.effective if limit.dimension is dimension else None
+
+
+def _burst(dimension: Dimension) -> Callable[[LimitState], float | None]:
+    return lambda state: (
+        state.limit.burst.rate
+        if state.limit.burst is not None and state.dimension is dimension
+        else None
+    )
 
 
 def _held(state: LimitState) -> float | None:
@@ -140,6 +154,16 @@ LIMITS: MetricTable[BudgetState, LimitState] = MetricTable(
             "budget_limit_bytes_per_second",
             "Bytes per second allowed now: the burst limit while there is credit, else the base.",
             _effective(Dimension.THROUGHPUT),
+        ),
+        gauge(
+            "budget_burst_limit_operations_per_second",
+            "Operations per second allowed while there is burst credit; no sample for a limit without a burst.",
+            _burst(Dimension.IOPS),
+        ),
+        gauge(
+            "budget_burst_limit_bytes_per_second",
+            "Bytes per second allowed while there is burst credit; no sample for a limit without a burst.",
+            _burst(Dimension.THROUGHPUT),
         ),
         gauge(
             "budget_limit_slots",
@@ -193,6 +217,20 @@ LIMITS: MetricTable[BudgetState, LimitState] = MetricTable(
             _held,
         ),
     ),
+)
+
+ORIGINS: MetricTable[BudgetState, LimitState] = MetricTable(
+    "Budgets, where each limit comes from",
+    ("kind", "name", "dimension", "direction", "origin", "each_client"),
+    budgets,
+    _origin_of_each,
+    (
+        info(
+            "budget_limit_info",
+            "Who says the limit; each_client is true where a volume has it for each of its clients alone.",
+        ),
+    ),
+    basis=_description_follows_from,
 )
 
 VERDICTS: MetricTable[BudgetState, bool] = MetricTable(
@@ -270,4 +308,4 @@ CONSUMERS: MetricTable[DrawnOn, Consumer] = MetricTable(
     ),
 )
 
-TABLES = (LIMITS, EPISODES, VERDICTS, DESCRIPTION, FLOWS, CONSUMERS)
+TABLES = (LIMITS, ORIGINS, EPISODES, VERDICTS, DESCRIPTION, FLOWS, CONSUMERS)

@@ -68,6 +68,7 @@ def _limits(ceiling: VolumeCeiling, title: str) -> Iterable[Limit]:
             Origin.CONFIGURED if said else Origin.CATALOGUE,
             f"{title}: {ceiling.title}, {ceiling.source}{date}",
             burst=burst,
+            each_client=ceiling.kind is Kind.NFS_CONNECTION,
         )
 
 
