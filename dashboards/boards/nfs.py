@@ -20,7 +20,8 @@ MOUNTS = 'instance=~"$instance",mount=~"$mount"'
 BUDGET = 'instance=~"$instance",kind=~"volume|nfs_.+",name=~"$mount"'
 VOLUME = 'instance=~"$instance",kind="volume",name=~"$mount"'
 WHO = "{{instance}} {{mount}}"
-DATA = f'{MOUNTS},operation=~"READ|WRITE"'
+DATA = f'{MOUNTS},operation=~"READ|READ_PLUS|WRITE"'
+READS = f'{MOUNTS},operation=~"READ|READ_PLUS"'
 # The clients (server and version) that the chosen mounts use.
 OF_MOUNT = (
     "and on (instance, server, version, protocol) "
@@ -170,8 +171,8 @@ def _operations() -> Json:
             "Execute is all of it, RTT is network and server. What lies between is waiting on the client, "
             "for a slot or for its connection.",
             "s",
-            target(f'ioplateau_nfs_await_seconds{{{MOUNTS},operation="READ"}}', f"{WHO} execute"),
-            target(f'ioplateau_nfs_rtt_seconds{{{MOUNTS},operation="READ"}}', f"{WHO} RTT"),
+            target(f"ioplateau_nfs_await_seconds{{{READS}}}", f"{each} execute"),
+            target(f"ioplateau_nfs_rtt_seconds{{{READS}}}", f"{each} RTT"),
             no_value="nothing was read",
         ),
         timeseries(

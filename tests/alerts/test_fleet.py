@@ -351,6 +351,33 @@ def test_operations_are_added_and_held_against_their_limit(tmp_path):
     assert play(tmp_path, story, values=values) == ""
 
 
+def test_a_volume_that_is_read_with_read_plus_is_read(tmp_path):
+    where = {"instance": "vm000:10049", "mount": "/mnt/a"}
+    calls, times = "ioplateau_nfs_operations_total", "ioplateau_nfs_operation_execute_seconds_total"
+    story = [
+        *client(0, 0.1),
+        series(calls, "0+750x160", **where, operation="READ"),
+        series(calls, "0+1500x160", **where, operation="READ_PLUS"),
+        series(times, "0+3x160", **where, operation="READ"),
+        series(times, "0+6x160", **where, operation="READ_PLUS"),
+    ]
+    values = [
+        value(
+            "15m",
+            "round(ioplateau:volume_operations:rate1m)",
+            (recorded("", direction="read"), 150),
+            (recorded("", direction="total"), 150),
+        ),
+        value(
+            "15m",
+            "round(ioplateau:nfs_client_await_seconds:mean1m, 0.001)",
+            (recorded("", instance="vm000:10049"), 0.004),
+        ),
+    ]
+
+    assert play(tmp_path, story, values=values) == ""
+
+
 def demanding(ratio):
     return series("ioplateau_budget_demand_ratio", f"{ratio}x240", instance="vm000:10049", **LIMIT)
 
