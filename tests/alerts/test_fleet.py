@@ -191,6 +191,30 @@ def test_a_vm_that_two_jobs_scrape_counts_once(tmp_path):
     assert play(tmp_path, twice, values=values) == ""
 
 
+def test_two_vms_of_one_name_with_two_volumes_at_one_place_are_left_out_and_end_nothing(tmp_path):
+    twin = {"instance": "vm000:10049", "network": "vnet-2"}
+    other = {"mount": "/mnt/a", "server": "10.9.0.4", "export": "/vol9"}
+    story = [
+        *client(0, 0.1),
+        *client(1, 0.2),
+        series("ioplateau_nfs_mount_info", "1x240", **twin, **other),
+    ]
+    values = [
+        value(
+            "15m",
+            'round(ioplateau:volume_bytes:rate1m{direction="total"} / 1e6)',
+            (recorded("", direction="total"), 40),
+        ),
+        value(
+            "15m",
+            "ioplateau:volume_limit_bytes:max",
+            (recorded("ioplateau:volume_limit_bytes:max", direction="total"), LIMIT_BYTES),
+        ),
+    ]
+
+    assert play(tmp_path, story, values=values) == ""
+
+
 def test_two_superblocks_of_one_volume_in_a_vm_are_added(tmp_path):
     where = {"instance": "vm000:10049"}
     second = {"mount": "/mnt/b", "server": "10.0.0.4", "export": "/vol1"}

@@ -1,5 +1,8 @@
 """Mounts on one connection, servers that stall, and an exporter that cannot be trusted."""
 
+import pytest
+
+from boards_and_rules import ALERTS
 from rule_stories import VM, alert, expect, growing, play, series, value
 
 MOUNT = {"mount": "/mnt/a", "server": "10.0.0.4", "export": "/vol1"}
@@ -89,6 +92,46 @@ def test_one_answer_in_the_middle_of_a_stall_does_not_end_it(tmp_path):
     )
 
     assert play(tmp_path, stalled("0x4 1x9 0 1x9 0 1x9"), [expect("7m", name, expected)]) == ""
+
+
+NETWORKS = ("vnet-1", "vnet-2")
+NFS_ALERTS = [
+    ("IoplateauNfsServerNotAnswering", "critical", STALLED),
+    ("IoplateauNfsWithoutNconnect", "warning", CONNECTION),
+    ("IoplateauNfsConnectionThrottled", "warning", CONNECTION),
+    ("IoplateauNfsConnectionThrottled", "critical", CONNECTION),
+    ("IoplateauNfsVolumeThrottled", "warning", CONNECTION | {"kind": "volume"}),
+    ("IoplateauNfsVolumeThrottled", "critical", CONNECTION | {"kind": "volume"}),
+]
+
+
+@pytest.mark.parametrize(("name", "severity", "budget"), NFS_ALERTS)
+def test_two_vms_of_one_name_silence_nobody_and_each_hears_of_its_own_volume(
+    tmp_path, name, severity, budget
+):
+    (rule,) = (one for one in ALERTS if (one.name, one.severity) == (name, severity))
+    story, expected = [], []
+    for network, server in zip((*NETWORKS, ""), ("10.1.0.4", "10.2.0.4", "10.0.0.4"), strict=True):
+        where = {"network": network} if network else {"instance": "vm2:10049"}
+        mount = MOUNT | {"server": server, "nconnect": "1", "address": server, "version": "3"}
+        seconds = {key: budget[key] for key in budget if key != "verdict"}
+        story += [
+            series("ioplateau_nfs_mount_info", "1x200", **where, **mount),
+            series("ioplateau_budget_verdict", "1x200", **where, **STALLED),
+            series(SECONDS, growing(0.9, 30), **where, **seconds),
+            series("ioplateau_budget_demand_ratio", "2x200", **where, **seconds),
+        ]
+        told = VM | where | budget | {"server": server, "export": "/vol1"}
+        told["volume"] = f"{server}:/vol1"
+        expected.append((labelled(told), 1))
+    values = [value("20m", f"({rule.expr}) > bool 0", *expected)]
+
+    assert play(tmp_path, story, values=values) == ""
+
+
+def labelled(labels):
+    inner = ", ".join(f'{key}="{text}"' for key, text in sorted(labels.items()))
+    return f"{{{inner}}}"
 
 
 def test_a_stall_of_half_a_minute_is_silent_and_an_ended_one_resolves(tmp_path):

@@ -5,6 +5,7 @@ import re
 import subprocess
 
 import pytest
+import yaml
 
 import boards_and_rules as ours
 from boards_and_rules import ALERTS, METRICS, RECORDS, ROOT
@@ -32,6 +33,43 @@ def check(file, *flags):
         text=True,
         timeout=60,
     )
+
+
+def relabelled(name, target):
+    """The target's labels as its example leaves them, of the rules that replace a label."""
+    labels = dict(target)
+    (job,) = yaml.safe_load((EXAMPLES / f"{name}.yml").read_text())["scrape_configs"]
+    for rule in job["relabel_configs"]:
+        if rule.get("action", "replace") != "replace":
+            continue
+        joined = rule.get("separator", ";").join(
+            labels.get(key, "") for key in rule["source_labels"]
+        )
+        found = re.fullmatch(rule.get("regex", "(.*)"), joined)
+        if found:
+            template = rule.get("replacement", "$1").replace("$", "\\")
+            labels[rule["target_label"]] = found.expand(template)
+    return labels
+
+
+def azure_machine(group, name):
+    return {"__meta_azure_machine_resource_group": group, "__meta_azure_machine_name": name}
+
+
+def test_a_vm_of_azure_is_named_by_its_resource_group_too():
+    scale_set = azure_machine("prod", "web_3") | {"__meta_azure_machine_scale_set": "web"}
+    targets = [azure_machine("prod", "db-01"), azure_machine("staging", "db-01"), scale_set]
+
+    names = [relabelled("azure", target)["instance"] for target in targets]
+
+    assert names == ["prod/db-01", "staging/db-01", "prod/web_3"]
+
+
+def test_an_agent_names_its_network_before_the_vm():
+    address = {"__address__": "10.1.0.4:10049"}
+
+    assert relabelled("agent", address)["instance"] == "vnet-1/10.1.0.4:10049"
+    assert relabelled("agent", address | {"vm": "db-01"})["instance"] == "vnet-1/db-01"
 
 
 def test_the_targets_example_is_what_file_discovery_reads():

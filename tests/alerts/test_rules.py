@@ -74,6 +74,18 @@ def test_rates_are_of_counters_and_counters_are_never_read_bare(rule):
     assert ours.names_in(rule.expr) & COUNTERS == rated
 
 
+def test_a_mount_is_matched_by_the_labels_that_prometheus_gave_and_by_its_name():
+    left_out = {
+        label
+        for alert in ALERTS
+        for labels in re.findall(r"max without \(([^)]*)\) \(ioplateau_nfs_mount_info", alert.expr)
+        for label in labels.split(", ")
+    }
+
+    assert left_out == set(ours.LABELS["ioplateau_nfs_mount_info"]) - {"mount", "server", "export"}
+    assert not any("on (instance, name)" in alert.expr for alert in ALERTS)
+
+
 @EACH_ALERT
 def test_templates_ask_for_metrics_that_exist(alert):
     recorded = {record.name for record in RECORDS}
