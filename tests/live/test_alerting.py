@@ -152,6 +152,25 @@ SENT = [
         )
         for number in range(3)
     ),
+    # vm6: disks with host caching wait for the VM, and one without at its own limit, badly.
+    alert("IoplateauVmCachedThrottled", instance="vm6", kind="vm_cached", name="vm"),
+    alert(DISK, instance="vm6", kind="disk", name="sda"),
+    alert(DISK, instance="vm6", kind="disk", name="sdb"),
+    alert(DISK, "critical", instance="vm6", kind="disk", name="sdb"),
+    # vm7: the VM badly, and so its disks.
+    alert("IoplateauVmUncachedThrottled", instance="vm7", kind="vm_uncached", name="vm"),
+    alert(
+        "IoplateauVmUncachedThrottled", "critical", instance="vm7", kind="vm_uncached", name="vm"
+    ),
+    alert(DISK, "critical", instance="vm7", kind="disk", name="sda"),
+    # A client of the full volume that waits badly.
+    alert(
+        "IoplateauNfsVolumeThrottled",
+        "critical",
+        "volume",
+        instance="client20",
+        **volume_labels("/full"),
+    ),
     # A client that takes the full volume for a full connection.
     alert("IoplateauNfsConnectionThrottled", instance="client0", **volume_labels("/full")),
     # vm3: one connection.
@@ -164,7 +183,7 @@ SENT = [
     alert("IoplateauExporterDown", instance="vm5"),
     alert("IoplateauSourceFailing", instance="vm5", source="mountstats"),
 ]
-EXPECTED_GROUPS = 8
+EXPECTED_GROUPS = 12
 
 
 def send(alertmanager):
@@ -198,6 +217,22 @@ def test_a_vms_limit_silences_its_disks(heard):
 def test_other_vms_disks_are_heard_and_critical_goes_to_the_pager_instead(heard):
     assert groups(heard)["/storage", "vm2"] == [(DISK, "sda")]
     assert groups(heard)["/pager", "vm2"] == [(DISK, "sdb")]
+
+
+def test_a_warning_of_the_vm_hides_no_page_of_a_disk(heard):
+    assert groups(heard)["/storage", "vm6"] == [("IoplateauVmCachedThrottled", "vm")]
+    assert groups(heard)["/pager", "vm6"] == [(DISK, "sdb")]
+
+
+def test_a_page_of_the_vm_silences_those_of_its_disks(heard):
+    assert groups(heard)["/pager", "vm7"] == [("IoplateauVmUncachedThrottled", "vm")]
+    assert ("/storage", "vm7") not in groups(heard)
+
+
+def test_a_warning_of_a_volume_hides_no_page_of_a_client(heard):
+    assert groups(heard)["/pager", "10.0.0.4:/full"] == [
+        ("IoplateauNfsVolumeThrottled", "client20")
+    ]
 
 
 def test_a_full_volume_silences_its_clients(heard):
