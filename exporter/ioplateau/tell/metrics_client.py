@@ -153,7 +153,7 @@ CLIENTS: MetricTable[MeasuredClient, MeasuredClient] = MetricTable(
         ),
         gauge(
             "nfs_client_requests_on_wire",
-            "Requests sent and not answered at the last tick.",
+            "Requests sent and not answered at the last tick; those sent again or given up stay counted for ever.",
             lambda c: sum(max(one.sends - one.receives, 0) for one in c.state.now),
         ),
         gauge(
@@ -271,7 +271,7 @@ CONNECTIONS: MetricTable[MeasuredClient, MeasuredConnection] = MetricTable(
         ),
         gauge(
             "nfs_connection_requests_on_wire",
-            "Requests sent and not answered at the last tick.",
+            "Requests sent and not answered at the last tick; those sent again or given up stay counted for ever.",
             lambda c: max(c.now.sends - c.now.receives, 0),
         ),
     ),
