@@ -294,6 +294,16 @@ def test_a_snapshot_without_any_source_is_no_error():
     assert MOUNTSTATS not in state.sources
 
 
+def test_iowait_that_the_kernel_corrects_is_not_told_to_fall():
+    fold, told = engine(), []
+    for second, iowait in enumerate((5000, 4990, 4995, 5010, 100)):
+        text = f"cpu  1 0 1 1 {iowait} 0 0 7 0 0\n".encode()
+        state = fold.observe(snapshot(float(second), texts={"/proc/stat": text}))
+        told.append(state.machine.cpu.iowait)
+
+    assert told == [5000, 5000, 5000, 5010, 100]
+
+
 def test_what_was_not_due_still_holds_and_what_failed_does_not():
     stat = {"/proc/stat": b"cpu  1 0 1 1 5 0 0 7 0 0\nbtime 1\n"}
     fold = engine()

@@ -34,6 +34,16 @@ def test_busy_is_all_but_idle_and_waiting_for_io():
 
 
 @pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [(5000, 5100, 5100), (5000, 4990, 5000), (5000, 4700, 5000), (5000, 4699, 4699)],
+)
+def test_iowait_that_falls_a_little_stays_and_by_more_begins_anew(before, now, told):
+    found = procstat.corrected(CpuTicks(before, 1, 2, 3), CpuTicks(now, 4, 5, 6))
+
+    assert found == CpuTicks(told, 4, 5, 6)
+
+
+@pytest.mark.parametrize(
     ("text", "wanted"),
     [
         (b"", 'want "cpu"'),

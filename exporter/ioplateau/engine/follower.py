@@ -64,16 +64,23 @@ class Follower:
 
 
 class Latest(Follower):
-    """A source of which the last reading holds until the next."""
+    """A source of which the last reading holds until the next. corrected: what holds of a reading after
+    another one; None: the reading itself.
+    """
 
-    def __init__(self, parse: Callable[[bytes], Any]) -> None:
+    def __init__(
+        self, parse: Callable[[bytes], Any], corrected: Callable[[Any, Any], Any] | None = None
+    ) -> None:
         self._parse = parse
+        self._corrected = corrected
         self.value: Any = None
 
     def parse(self, said: Any) -> Any:
         return self._parse(said)
 
     def follow(self, found: Any, moment: Moment) -> Outcome:  # noqa: ARG002
+        if self._corrected is not None and self.value is not None and found is not None:
+            found = self._corrected(self.value, found)
         self.value = found
         return NOTHING
 

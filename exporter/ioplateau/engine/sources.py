@@ -41,7 +41,7 @@ class Followers:
         self.nics = Interfaces(settings)
         self.groups = Groups(self.disks)
         self.pressure = Latest(pressure.parse)
-        self.cpu = Latest(procstat.parse)
+        self.cpu = Latest(procstat.parse, procstat.corrected)
         self.memory = Latest(meminfo.parse)
         self.witnesses = Witnesses()
         self.sockets = Sockets(self.witnesses)

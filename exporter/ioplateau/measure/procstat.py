@@ -10,6 +10,9 @@ from typing import NamedTuple
 from ioplateau.measure.reading import FormatError
 from ioplateau.measure.words import number
 
+# A fall of more than 3 s is a CPU that went, as node_exporter takes it.
+MOST_CORRECTED_TICKS = 300
+
 
 class CpuTicks(NamedTuple):
     """The "cpu" line, cumulative USER_HZ ticks (1/100 s) summed over CPUs.
@@ -36,3 +39,10 @@ def parse(text: bytes) -> CpuTicks:
     times = [number(word, "stat: cpu") for word in words[1:9]]
     total = sum(times)
     return CpuTicks(iowait, steal, total - times[3] - times[4], total)
+
+
+def corrected(before: CpuTicks, after: CpuTicks) -> CpuTicks:
+    """The later of two readings with the highest `iowait` so far, unless it fell by more than a little."""
+    fallen = before.iowait - after.iowait
+    # A counter that falls would be taken for one that began anew: all of it would count again.
+    return after._replace(iowait=before.iowait) if 0 < fallen <= MOST_CORRECTED_TICKS else after
