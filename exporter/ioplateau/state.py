@@ -113,6 +113,9 @@ class LimitState(NamedTuple):
     demand: float | None = None  # demand over limit, while throttled
     credit_ratio: float | None = None
     exhaustion_seconds: float | None = None
+    held_ratio: float | None = (
+        None  # while throttled: the limit that holds over the one sold for now
+    )
 
     @property
     def dimension(self) -> Dimension:

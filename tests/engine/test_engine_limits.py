@@ -112,9 +112,8 @@ def test_control_groups_that_were_left_out_are_told():
     assert found.sources["cgroups"].rejects == 0
 
 
-def test_a_burst_that_went_on_in_a_gap_says_nothing_of_how_much_credit_there_is():
-    told = ConfiguredLimit(disk="sda", iops=500.0, burst_iops=3500.0, burst_seconds=1800.0)
-    engine = Engine(EngineSettings(rules=Rules(limits=(told,))))
+def reading(engine):
+    """A function that lets sda read at a rate, with so many requests at a time, and gives the state."""
     at = reads = waited = 0.0
 
     def tick(iops, depth, seconds=1.0):
@@ -127,6 +126,46 @@ def test_a_burst_that_went_on_in_a_gap_says_nothing_of_how_much_credit_there_is(
                 mono=at, mono_end=at, wall=1e9 + at, static=STATIC, texts={DISKSTATS: line.encode()}
             )
         )
+
+    return tick
+
+
+def held_at(iops, *told):
+    """The first limit of sda after half a minute in which its requests waited at a rate."""
+    tick = reading(Engine(EngineSettings(rules=Rules(limits=told))))
+    for _ in range(5):
+        tick(50, 1)
+    for _ in range(30):
+        state = tick(iops, 64)
+    (limit,) = state.budgets[SDA].limits
+    assert limit.throttled
+    return limit
+
+
+def test_what_holds_is_a_share_of_what_was_sold_for_now():
+    plain = ConfiguredLimit(disk="sda", iops=1000.0)
+    bursting = plain._replace(burst_iops=3500.0, burst_seconds=1800.0)
+    endless = plain._replace(burst_iops=3500.0)
+
+    assert held_at(500, plain).held_ratio == pytest.approx(0.5)
+    assert held_at(1000, plain).held_ratio == pytest.approx(1.0)
+    assert held_at(500, bursting).held_ratio == pytest.approx(500 / 3500)
+    assert held_at(1750, bursting).held_ratio == pytest.approx(0.5)
+    assert held_at(1000, bursting).held_ratio == pytest.approx(1.0)  # it has no credit, then
+    assert held_at(500, endless).held_ratio == pytest.approx(0.5)
+
+
+def test_of_what_was_learned_nothing_was_sold():
+    learned = held_at(500)
+
+    assert learned.limit.origin is Origin.LEARNED
+    assert learned.held_ratio is None
+
+
+def test_a_burst_that_went_on_in_a_gap_says_nothing_of_how_much_credit_there_is():
+    told = ConfiguredLimit(disk="sda", iops=500.0, burst_iops=3500.0, burst_seconds=1800.0)
+    engine = Engine(EngineSettings(rules=Rules(limits=(told,))))
+    tick = reading(engine)
 
     # Idle until it is full for certain, a burst of two minutes, 40 minutes nobody saw, then no credit is left.
     for seconds in [2.0] * 5500:

@@ -12,6 +12,7 @@ from ioplateau.judge.witness import ClientWitness, EbsWitness, Witness
 from ioplateau.limits.budgets import (
     Budget,
     BudgetKey,
+    Burst,
     Dimension,
     Direction,
     FlowKey,
@@ -806,6 +807,18 @@ def test_a_told_limit_that_is_not_the_one_that_holds_is_said_to_be_so(rate, side
     assert (verdict.limit, verdict.origin) == (pytest.approx(rate), Origin.LEARNED)
     assert verdict.sentence.startswith(
         f"held at {rate:.0f} IOPS, {side} the 500 IOPS told (catalogue), by"
+    )
+
+
+def test_of_a_told_limit_with_a_burst_the_sentence_names_both():
+    told = Limit(Dimension.IOPS, Direction.TOTAL, 120.0, Origin.CATALOGUE, burst=Burst(3500.0, 6e6))
+    budgets = {SDA: Budget(SDA, (DISK,), (told,))}
+    judge = Judge()
+    for number, each in enumerate([*CALM, *[tick(500.0, 16 / 500)] * 20]):
+        verdict = judge.observe(100.0 + number, 1.0, budgets, {DISK: each})[SDA]
+
+    assert verdict.sentence.startswith(
+        "held at 500 IOPS, above the 120 IOPS told (catalogue, burst 3,500 IOPS), by"
     )
 
 

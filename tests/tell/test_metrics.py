@@ -411,7 +411,7 @@ def test_each_limit_says_where_it_comes_from_and_whether_each_client_has_it_alon
 
 
 def test_a_budget_held_below_what_was_sold_says_how_far():
-    low = states.limit(Dimension.IOPS, value=500.0, effective=300.0, throttled=True)
+    low = states.limit(Dimension.IOPS, value=500.0, effective=300.0, held_ratio=0.6)
     free = states.limit(Dimension.IOPS, value=500.0)
 
     series = (
@@ -419,12 +419,6 @@ def test_a_budget_held_below_what_was_sold_says_how_far():
     )
     assert value(with_budget(Kind.DISK, "sda", low), series) == 0.6
     assert not any("held_ratio{" in line for line in lines(with_budget(Kind.DISK, "sda", free)))
-
-
-def test_what_was_learned_was_promised_by_nobody():
-    learned = states.limit(Dimension.IOPS, throttled=True, origin=Origin.LEARNED)
-
-    assert not any("held_ratio{" in line for line in lines(with_budget(Kind.DISK, "sda", learned)))
 
 
 HELD_DISK = '{dimension="iops",direction="total",kind="disk",name="sda"}'

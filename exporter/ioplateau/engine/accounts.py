@@ -215,7 +215,8 @@ class Accounts:
         bucket = before = self._buckets.get(place)
         if limit.burst is not None or before is not None:
             bucket = self._credit(place, limit, rate, elapsed, throttled)
-        effective = verdict.limit if throttled and verdict.limit else _in_force(limit, bucket)
+        sold = _in_force(limit, bucket)
+        effective = verdict.limit if throttled and verdict.limit else sold
         # In the tick in which the credit ends, more than the base was still allowed.
         allowed = effective if throttled else max(_in_force(limit, before), effective)
         share = None if rate is None or not allowed else rate / allowed
@@ -236,6 +237,8 @@ class Accounts:
             verdict.demand if throttled else None,
             credit,
             left,
+            # Nobody sold what was learned.
+            effective / sold if throttled and limit.origin is not Origin.LEARNED else None,
         )
 
     def _pace(self, place: Place, rate: float | None, elapsed: float | None) -> float | None:

@@ -71,6 +71,8 @@ class Ruling(NamedTuple):
         if contradicted is not None:
             evidence["told"] = contradicted.value
             evidence["told_origin"] = contradicted.origin.value
+            if contradicted.burst is not None:
+                evidence["told_burst"] = contradicted.burst.rate
         return Ruling(
             Word.THROTTLED,
             dimension,

@@ -91,8 +91,9 @@ def _contradicted(verdict: Verdict, level: float) -> str:
     if told is None:
         return ""
     side = "below" if level < told else "above"
-    origin = verdict.evidence.get("told_origin")
-    return f", {side} the {rate(told, verdict.dimension)} told ({origin}),"
+    origin, burst = verdict.evidence.get("told_origin"), _number(verdict, "told_burst")
+    bursts = "" if burst is None else f", burst {rate(burst, verdict.dimension)}"
+    return f", {side} the {rate(told, verdict.dimension)} told ({origin}{bursts}),"
 
 
 def _by(verdict: Verdict, lane: str) -> str:

@@ -133,12 +133,6 @@ def _burst(dimension: Dimension) -> Callable[[LimitState], float | None]:
     )
 
 
-def _held(state: LimitState) -> float | None:
-    if not state.throttled or state.limit.origin is Origin.LEARNED:
-        return None  # nobody promised what was learned
-    return state.effective / state.limit.value
-
-
 LIMITS: MetricTable[BudgetState, LimitState] = MetricTable(
     "Budgets, by limit",
     ("kind", "name", "dimension", "direction"),
@@ -213,8 +207,9 @@ LIMITS: MetricTable[BudgetState, LimitState] = MetricTable(
         ),
         gauge(
             "budget_held_ratio",
-            "While throttled: the limit that holds over the one that was sold; below 1, less is given than promised.",
-            _held,
+            "While throttled: the limit that holds over the one that was sold, its burst while there is credit; "
+            "below 1, less is given than promised.",
+            lambda b: b.held_ratio,
         ),
     ),
 )
