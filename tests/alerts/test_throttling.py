@@ -292,6 +292,44 @@ def test_credit_that_is_no_longer_used_up_resolves(tmp_path):
     assert play(tmp_path, story, [expect("14m", "IoplateauBurstCreditLow")]) == ""
 
 
+def gusts(level, minutes):
+    """Seconds to empty and credit under a load that comes and goes each 15 s, and uses up 2 % a minute."""
+    left = [
+        f"{level - 0.02 * minute:g} {level - 0.02 * minute - 0.02:g}" for minute in range(minutes)
+    ]
+    return "300 stale " * 2 * minutes, " ".join(pair + " " + pair for pair in left)
+
+
+def ends_of_minutes(minutes):
+    return [expect(f"{minute}m", "IoplateauBurstCreditLow") for minute in range(minutes)]
+
+
+def credit_story(seconds, ratio):
+    return [*credit_world(seconds), series("ioplateau_budget_burst_credit_ratio", ratio, **SDA)]
+
+
+def test_credit_that_gusts_use_up_is_told_as_one_that_is_used_up_steadily(tmp_path):
+    few, many = gusts(0.4, 18), gusts(0.9, 18)
+    told = play(tmp_path, credit_story(*few), [expect("17m", "IoplateauBurstCreditLow")])
+
+    assert "will have used up its burst credit in 5m 0s" in told
+    assert play(tmp_path, credit_story(*many), ends_of_minutes(18)) == ""
+
+
+def test_credit_that_gusts_used_up_and_a_pause_fills_resolves(tmp_path):
+    seconds, ratio = gusts(0.4, 15)
+    story = credit_story(seconds, f"{ratio} 0.12+0.005x60")
+
+    assert "5m 0s" in play(tmp_path, story, [expect("14m", "IoplateauBurstCreditLow")])
+    assert play(tmp_path, story, [expect("22m", "IoplateauBurstCreditLow")]) == ""
+
+
+def test_one_gust_that_takes_a_quarter_of_all_credit_is_silent(tmp_path):
+    story = credit_story("_x19 200 150 stale", "1x19 0.87 0.75 0.755+0.001x60")
+
+    assert play(tmp_path, story, ends_of_minutes(20)) == ""
+
+
 HELD = "ioplateau_budget_held_ratio"
 
 
