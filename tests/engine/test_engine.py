@@ -1,7 +1,7 @@
 """The fold, from raw text to state."""
 
 from ioplateau.engine import Engine, EngineSettings
-from ioplateau.limits.budgets import BudgetKey, Kind, Origin, Word
+from ioplateau.limits.budgets import BudgetKey, Dimension, FlowKey, Kind, Origin, Word
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
 from ioplateau.measure.snapshot import DISKSTATS, MOUNTSTATS, NETDEV, Snapshot, Static
@@ -165,6 +165,29 @@ def test_counts_of_a_budget_that_is_away_for_a_tick_go_on():
     assert SDA not in away.budgets
     assert away.flow_throttled_seconds == {}
     assert back.budgets[SDA].limits[0].throttled_seconds == counted
+
+
+def test_a_told_limit_that_has_held_nobody_yet_is_counted_as_0():
+    rules = Rules(
+        (
+            ConfiguredLimit(disk="sda", iops=500.0, bytes_per_second=1e8),
+            ConfiguredLimit(vm="uncached", iops=9000.0),
+        )
+    )
+    fold, disk = engine(rules=rules), FlowKey("disk", "sda")
+    first = fold.observe(snapshot(0.0, line(0)))
+    for second in range(1, 20):
+        text = line(second * 500, milliseconds=second * 16_000, in_flight=16)
+        held = fold.observe(snapshot(float(second), text))
+
+    assert first.flow_throttled_seconds == {
+        (disk, SDA, Dimension.IOPS): 0,
+        (disk, SDA, Dimension.THROUGHPUT): 0,
+        (disk, BudgetKey(Kind.VM_UNCACHED, "vm"), Dimension.IOPS): 0,
+    }
+    assert first.flow_throttled_seconds.keys() == held.flow_throttled_seconds.keys()
+    assert held.flow_throttled_seconds[disk, SDA, Dimension.IOPS] >= 10
+    assert engine().observe(snapshot(0.0, line(0))).flow_throttled_seconds == {}
 
 
 def test_counts_of_the_last_run_wait_for_a_budget_that_comes_late():

@@ -116,13 +116,18 @@ class Accounts:
         self._clock = FlowClock()
         self._passed = 0.0  # seconds since the tick before
         self._budgets: Mapping[BudgetKey, Budget] = {}
+        self._unheld: dict[tuple[FlowKey, BudgetKey, Dimension], float] = {}
         self._restored: set[BudgetKey] = set()  # of the last run, not seen in this one
 
     @property
     def flow_seconds(self) -> Mapping[tuple[FlowKey, BudgetKey, Dimension], float]:
-        return {
+        """For how long each flow suffered; 0 where a limit was told and has held nobody yet: a counter
+        that is born with its first seconds has no increase by them.
+        """
+        counted = {
             key: seconds for key, seconds in self._clock.seconds.items() if key[1] in self._budgets
         }
+        return {**self._unheld, **counted}
 
     @property
     def learned(self) -> Collection[BudgetKey]:
@@ -151,6 +156,12 @@ class Accounts:
         next disk of that name may be another, unless it waits since the last run.
         """
         self._budgets = budgets
+        self._unheld = {
+            (flow, key, limit.dimension): 0.0
+            for key, budget in budgets.items()
+            for limit in budget.limits
+            for flow in budget.members
+        }
         self._restored = {key for key in self._restored if key not in budgets}
         self._drop_observed(lambda key: not self._is_kept(key))
         members = {flow for budget in budgets.values() for flow in budget.members}

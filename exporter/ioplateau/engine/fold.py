@@ -193,7 +193,7 @@ class Engine:
     ) -> State:
         layout = self._topology
         assert layout is not None  # observe() asked for it
-        hidden = self._disks.hidden
+        hidden, flow_seconds = self._disks.hidden, self._accounts.flow_seconds
         budgets = self._budget_states(snapshot.mono, elapsed, flows, verdicts, held)
         return State(
             mono=snapshot.mono,
@@ -213,11 +213,13 @@ class Engine:
             flows=flows,
             budgets=budgets,
             held=tuple([verdict for verdict in held if verdict.key in self._shown]),
-            flow_throttled_seconds={
-                key: seconds
-                for key, seconds in self._accounts.flow_seconds.items()
-                if not (key[0].name in hidden and key[0].kind == "disk")
-            },
+            flow_throttled_seconds=Asked(
+                lambda: {
+                    key: seconds
+                    for key, seconds in flow_seconds.items()
+                    if not (key[0].name in hidden and key[0].kind == "disk")
+                }
+            ),
             sources={each.state.name: each.state for each in self._sources if each.state},
             are_sources_well=not self._unwell,
             sold=self._last_sold,

@@ -278,7 +278,8 @@ FLOWS: MetricTable[FlowSeconds, float] = MetricTable(
     (
         counter(
             "flow_throttled_seconds_total",
-            "Time in which the budget's limit held back this disk, mount or interface.",
+            "Time in which the budget's limit held back this disk, mount or interface; 0 from the start for a "
+            "limit that was told.",
             lambda seconds: seconds,
         ),
     ),
