@@ -41,12 +41,26 @@ def board() -> Json:
     )
 
 
-def _moved(metric: str) -> str:
-    return f'sum by (instance, device) ({metric}{{{DEVICES},operation=~"read|write"}})'
+def _against(title: str, text: str, unit: str, dimension: str, moved: str, limit: str) -> Json:
+    """What counts on each limit, and the limit; of a disk without one what the kernel counts."""
+    known = f'{limit}{{{BUDGET},dimension="{dimension}"}}'
+    share = f'ioplateau_budget_utilization_ratio{{{BUDGET},dimension="{dimension}"}}'
+    return timeseries(
+        title,
+        text,
+        unit,
+        target(f"{share} * {known}", f"{NAMED} {{{{direction}}}}"),
+        target(
+            f'sum by (instance, device) ({moved}{{{DEVICES},operation=~"read|write"}}) '
+            f'unless on (instance, device) label_join({known}, "device", "", "name")',
+            WHO,
+        ),
+        target(known, f"{NAMED} {{{{direction}}}} limit"),
+        links=[link_to_vm()],
+    )
 
 
 def _plateau() -> Json:
-    links = [link_to_vm()]
     return row(
         "At its limit?",
         stat(
@@ -92,28 +106,24 @@ def _plateau() -> Json:
             target(f"count(ioplateau_budget_throttled{{{BUDGET}}} == 1) or vector(0)", "count"),
             thresholds=any_is_bad(),
         ),
-        timeseries(
+        _against(
             "Operations against the limit",
-            "Reads and writes completed per second, and the limit in force (dashed). Pressed flat "
+            "Reads and writes per second as the limit counts them, a large one as several where the cloud does "
+            "so, and the limit in force (dashed); without a limit, as the kernel counts them. Pressed flat "
             "against the dashed line, with queue and latency rising below: the disk is throttled.",
             "iops",
-            target(_moved("ioplateau_disk_operations_per_second"), WHO),
-            target(
-                f"ioplateau_budget_limit_operations_per_second{{{BUDGET}}}",
-                f"{NAMED} {{{{direction}}}} limit",
-            ),
-            links=links,
+            "iops",
+            "ioplateau_disk_operations_per_second",
+            "ioplateau_budget_limit_operations_per_second",
         ),
-        timeseries(
+        _against(
             "Throughput against the limit",
-            "Bytes read and written per second, and the limit in force (dashed).",
+            "Bytes per second that count on the limit, and the limit in force (dashed); without a limit, "
+            "all bytes read and written.",
             "Bps",
-            target(_moved("ioplateau_disk_bytes_per_second"), WHO),
-            target(
-                f"ioplateau_budget_limit_bytes_per_second{{{BUDGET}}}",
-                f"{NAMED} {{{{direction}}}} limit",
-            ),
-            links=links,
+            "throughput",
+            "ioplateau_disk_bytes_per_second",
+            "ioplateau_budget_limit_bytes_per_second",
         ),
         timeseries(
             "Queue length",
@@ -159,7 +169,7 @@ def _requests() -> Json:
         "Requests",
         timeseries(
             "Operations, reads up and writes down",
-            "Requests completed per second after merging and splitting, as limits count them.",
+            "Requests completed per second after merging and splitting, as the kernel counts them.",
             "iops",
             target(
                 f'ioplateau_disk_operations_per_second{{{DEVICES},operation=~"read|write"}}',

@@ -122,7 +122,8 @@ OPERATIONS: MetricTable[MeasuredDisk, DiskOperation] = MetricTable(
     (
         counter(
             "disk_operations_total",
-            "Requests the disk completed, after merging and splitting; compare with an IOPS limit.",
+            "Requests the disk completed, after merging and splitting. A cloud may count a large one as several "
+            "operations: what counts on an IOPS limit is budget_utilization_ratio times the limit.",
             lambda d: d.operations,
         ),
         counter(
