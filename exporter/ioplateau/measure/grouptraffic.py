@@ -1,8 +1,9 @@
 """Control groups by the I/O they cause on each block device, between two looks.
 
 cgroup v2: io.stat (Documentation/admin-guide/cgroup-v2.rst), which counts a group with all below
-it, and keeps what those did that were removed (blkcg_rstat_flush() in block/blk-cgroup.c); v1: blkio.throttle.io_service_bytes and io_serviced (cgroup-v1/blkio-controller.rst), which
-count a group alone. Since Linux 6.10 the v1 files count only on devices for which some group has
+it, and keeps what those did that were removed (blkcg_rstat_flush() in block/blk-cgroup.c); v1:
+blkio.throttle.io_service_bytes and io_serviced (cgroup-v1/blkio-controller.rst), which count a
+group alone. Since Linux 6.10 the v1 files count only on devices for which some group has
 a throttle. Written back pages are counted for the group that dirtied them in v2 (cgroup writeback,
 on ext4, btrfs and xfs), for the root in v1.
 

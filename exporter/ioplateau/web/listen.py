@@ -1,8 +1,8 @@
 """`--web.listen-address`: words to listening sockets, as other exporters spell them.
 
 ":10049" is every address of the machine, IPv4 and IPv6; "127.0.0.1:10049", "[::1]:10049"
-and "localhost:10049" are what they say, and "[127.0.0.1]:10049" is the first of them. "[::]:10049" is IPv6 only, so that it can stand
-beside "0.0.0.0:10049".
+and "localhost:10049" are what they say, and "[127.0.0.1]:10049" is the first of them.
+"[::]:10049" is IPv6 only, so that it can stand beside "0.0.0.0:10049".
 """
 
 from __future__ import annotations
