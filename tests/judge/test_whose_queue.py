@@ -90,6 +90,25 @@ def test_nor_are_batches_whose_sum_is_near_a_limit_that_never_bound(seed, share)
     assert all(each[key].word is not Word.THROTTLED for each in said)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_disks_that_wait_one_after_the_other_are_held_by_their_vms_limit_all_the_same(seed):
+    """Each a quarter of each second: together all of it."""
+    numbers = random.Random(seed)
+    vm, limit = BudgetKey(Kind.VM_UNCACHED, "vm"), 800.0
+    disks = [disk(name, told(5000.0)) for name in ("sda", "sdb", "sdc", "sdd")]
+    budgets = {key: budget._replace(parents=(vm,)) for key, _, budget in disks}
+    budgets[vm] = Budget(vm, tuple(flow for _, flow, _ in disks), (told(limit),))
+    calm = [{flow: steady(20.0, 0.04, in_flight=0) for _, flow, _ in disks}] * 15
+    held = [
+        {flow: batch(limit / 4 * numbers.gauss(1.0, 0.004), limit) for _, flow, _ in disks}
+        for _ in range(30)
+    ]
+
+    said = judged(budgets, [*calm, *held])
+
+    assert [each[vm].word for each in said[20:]] == [Word.THROTTLED] * 25
+
+
 def both(reads, read_seconds, writes, write_seconds, in_flight):
     held = reads * read_seconds + writes * write_seconds
     return FlowTick(

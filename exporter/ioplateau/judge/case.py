@@ -185,7 +185,7 @@ class Case:
             queue, waits = _of_direction(drawn, queue, limit.direction)
         return Signs(
             queue, level, latency, *waits, elsewhere,
-            hidden, doubtful, number.STEP if of_server else 0.0, drawn.busy,
+            hidden, doubtful, number.STEP if of_server else 0.0, drawn.busy, drawn.busy_most,
             queue > NONE and self.plateau.was_free(drawn), is_paced, drawn.was_alone,
         )  # fmt: skip
 

@@ -29,6 +29,8 @@ class Waits(Protocol):
     @property
     def busy(self) -> float: ...
     @property
+    def busy_most(self) -> float: ...
+    @property
     def excess(self) -> float: ...
     @property
     def came(self) -> float: ...
@@ -45,7 +47,7 @@ class Signs(NamedTuple):
     limit is known to hold these requests back. hidden: reads of which the unknown part that misses
     a host's cache draws on this limit too. doubtful: what may count on it or not. extra: share of
     the limit that may come on top, from a server's own cache. busy: share of the block in which
-    something was outstanding. was_free: as much was
+    something was outstanding, of several disks at least; busy_most: at most. was_free: as much was
     done for long while nobody waited. is_paced: one at a time is always outstanding, at a steady pace.
     was_alone: requests were seen one at a time, so that it is known when nobody waits.
     """
@@ -62,6 +64,7 @@ class Signs(NamedTuple):
     doubtful: float = 0.0
     extra: float = 0.0
     busy: float = 1.0
+    busy_most: float = 1.0
     was_free: bool = False
     is_paced: bool = False
     was_alone: bool = True
@@ -142,10 +145,9 @@ class Claim:
         if is_held and has_bound:
             if is_near:
                 return number.FULL_SECONDS  # one that has bound before needs one second
+            # Two parts in a row: buffered writes come in gusts that nobody waits for.
             if self._is_in_part(rate, signs):
-                return (
-                    1.0  # two parts in a row: buffered writes come in gusts that nobody waits for
-                )
+                return 1.0
         if is_near:
             if is_held:
                 return weight
@@ -281,7 +283,7 @@ def at_its_pace(drawn: Waits, rate: float, value: float) -> bool:
     unhindered. What stands at both looks was outstanding all the time: Linux 5.7 to 6.9 erases busy time.
     """
     stands = min(drawn.came, drawn.left) >= number.QUEUE_WAITING
-    return stands or drawn.busy * value >= number.SHARE_WAITING * rate
+    return stands or drawn.busy_most * value >= number.SHARE_WAITING * rate
 
 
 def weight_of(drawn: Waits, queue: Queue) -> float:

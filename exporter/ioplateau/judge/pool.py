@@ -45,6 +45,7 @@ class Pool(Levels):
         "active_members",
         "alike",
         "busy",
+        "busy_most",
         "bytes",
         "came",
         "doubtful_bytes",
@@ -109,7 +110,7 @@ class Pool(Levels):
         self.hidden_operations = self.hidden_bytes = 0.0  # reads a host's cache may answer
         # Writes through a read-only cache, which a provider may count on it or not.
         self.doubtful_operations = self.doubtful_bytes = 0.0
-        self.waiting = self.excess = self.outstanding = self.busy = 0.0
+        self.waiting = self.excess = self.outstanding = self.busy = self.busy_most = 0.0
         self.came = self.left = 0.0
         self.is_held = False  # some member waits, though its own limit may explain it
         self.own = False  # some member that waits has been faster
@@ -176,6 +177,8 @@ class Pool(Levels):
                 continue
             self.active_members += 1
             self.is_held = self.is_held or watched.queue >= STRONG
+            if watched.waiting > 0:
+                self.busy_most = min(1.0, self.busy_most + watched.busy)  # one after the other
             if member.name in explained:
                 continue
             free += operations

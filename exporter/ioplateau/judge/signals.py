@@ -257,10 +257,8 @@ class WatchedFlow(Levels):
         self.left = 0.0
         self.beside_queue = False  # others in its lane wait, and it may wait with them
         self.near = False  # some limit of this flow is close, so nothing here is the floor now
-        self.parts = [
-            _NO_PART,
-            _NO_PART,
-        ]  # reads, writes: requests outstanding, and those that wait
+        # Of reads and of writes: requests outstanding, and those of them that wait.
+        self.parts = [_NO_PART, _NO_PART]
         self.pace = inf  # bytes per second of the least limit that was told of it
         self.delay = 0.0
         self.rate_steps = self.latency_steps = (
@@ -610,6 +608,11 @@ class WatchedFlow(Levels):
     def was_alone(self) -> bool:
         """Whether its requests were seen one at a time, so that it is known what they take without a queue."""
         return self.floors.was_alone
+
+    @property
+    def busy_most(self) -> float:
+        """Of a sum it is more than of each of its members."""
+        return self.busy
 
     @property
     def is_slow(self) -> bool:

@@ -33,6 +33,9 @@ class Drawn(Protocol):
     recent_latency: Recent
 
     @property
+    def busy_most(self) -> float: ...
+
+    @property
     def is_locked(self) -> bool: ...
     @property
     def crowd(self) -> float: ...
