@@ -30,6 +30,7 @@ DISK = "IoplateauDiskThrottled"
 DURATIONS = (
     ("5m", "20s"),
     ("15m", "60s"),
+    ("10m", "40s"),
     ("1m", "4s"),
     ("2m", "8s"),
     ("3m", "12s"),
