@@ -58,15 +58,32 @@ class Mount:
 @pytest.mark.parametrize(("rate", "wait"), [(20, 0.001), (500, 0.0005), (900, 0.005), (600, 0.03)])
 @pytest.mark.parametrize("seed", range(4))
 def test_an_application_that_ends_after_calls_were_sent_again_is_no_stall(seed, rate, wait, lost):
+    """Seen with the first call that is answered while little is under way: at the latest as the lease of the
+    mount is renewed.
+    """
     mount, numbers = Mount(), random.Random(seed)
     mount.open_loop(numbers, 30, rate, wait)
     mount.lost = lost
     mount.open_loop(numbers, 30, rate, wait)
     mount.reads(rate / 2, wait, 0)
+    mount.rests(20)
 
-    said = mount.rests(600)
+    said = []
+    for _ in range(10):
+        said.append(mount.reads(0.0, 0.0, 0, others=1.0))
+        said += mount.rests(59)
 
     assert Word.STALLED not in said
+
+
+def test_and_at_once_where_little_was_under_way():
+    mount = Mount()
+    mount.open_loop(random.Random(1), 30, 20, 0.001)
+    mount.lost = 1
+    for _ in range(5):
+        mount.reads(20.0, 0.001, 0)
+
+    assert Word.STALLED not in mount.rests(600)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 8, 64])
@@ -79,6 +96,21 @@ def test_a_server_that_goes_silent_is_told_whatever_was_lost_before(seed, lost, 
     mount.closed_loop(numbers, 20, depth, 0.004)
 
     said = mount.is_silent(30, depth)
+
+    assert said[2:] == [Word.STALLED] * 28
+
+
+@pytest.mark.parametrize("busy", [0.15, 0.3, 0.5, 0.7, 0.9])
+@pytest.mark.parametrize("is_in_step", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_one_call_of_an_application_that_asks_one_at_a_time_is_enough(seed, busy, is_in_step):
+    mount, numbers = Mount(), random.Random(seed)
+    for _ in range(40):
+        share = min(1.0, busy * numbers.gauss(1.0, 0.1))
+        # Its calls may fall upon each look.
+        mount.reads(share / 0.004, 0.004, is_in_step or numbers.random() < share)
+
+    said = mount.is_silent(30, 1)
 
     assert said[2:] == [Word.STALLED] * 28
 

@@ -19,7 +19,6 @@ from ioplateau.judge.providers import allowance_exceeded
 from ioplateau.judge.restart import SavedCases, names_of, saved_part
 from ioplateau.judge.rulings import Ruling, quiet
 from ioplateau.judge.signals import NONE, STRONG, WatchedFlow
-from ioplateau.judge.unanswered import Unanswered
 from ioplateau.judge.window import Recent, level, regime
 from ioplateau.judge.witness import ClientWitness, Witness
 from ioplateau.limits.budgets import (
@@ -51,7 +50,9 @@ class MountJudge:
         # Clients of which calls on the wire were seen at some look: how many of them are sent again or given up,
         # and will never be answered.
         self._lost: dict[str, int] = {}
-        self._unanswered: dict[str, Unanswered] = {}
+        # Calls that were on the wire as a block ended in which little was under way and some were answered: those
+        # that were sent again, or given up, since the kernel counts each sending and one answer only.
+        self._unanswered: dict[str, int] = {}
         # By slots: calls on the wire, of the blocks in which others waited for one.
         self._loads: dict[BudgetKey, Recent] = {}
         self._usual: dict[FlowKey, float] = {}
@@ -150,7 +151,7 @@ class MountJudge:
                 if (stalled or watched.resumes) and not watched.stalled_seconds:
                     watched.resume(stalled, client.on_wire if client is not None else None)
         self._remember_wire(witness)
-        self._follow_unanswered(witness, silent)
+        self._follow_unanswered(witness)
         network = self._bind_networks(dt)
         exceeded = allowance_exceeded(witness.allowances)
         for key, case in self._networks.items():
@@ -204,13 +205,8 @@ class MountJudge:
             name
             for name, client in witness.clients.items()
             if client.receives_per_second == 0
-            and self._awaits(name, client.on_wire or 0)
-            and self._awaits(name, self._on_wire.get(name, 0))
+            and min(client.on_wire or 0, self._on_wire.get(name, 0)) > self._unanswered.get(name, 0)
         }
-
-    def _awaits(self, name: str, on_wire: int) -> bool:
-        unanswered = self._unanswered.get(name)
-        return on_wire >= 1 if unanswered is None else unanswered.awaits(on_wire)
 
     def _follow_usual(self, flow: FlowKey, operations_per_second: float, dt: float) -> None:
         usual = self._usual.get(flow, 0.0)
@@ -227,25 +223,22 @@ class MountJudge:
                 is_silent = witness.clients[name].receives_per_second == 0
                 self._lost[name] = calls if is_silent else min(calls, before.get(name, 0))
 
-    def _follow_unanswered(self, witness: Witness, silent: Collection[str]) -> None:
-        if self._unanswered.keys() != witness.clients.keys():
-            before = self._unanswered
-            self._unanswered = {name: before.get(name) or Unanswered() for name in witness.clients}
-        for name in silent:
-            self._unanswered[name].forget()
+    def _follow_unanswered(self, witness: Witness) -> None:
         rates, loads = dict.fromkeys(witness.clients, 0.0), dict.fromkeys(witness.clients, 0.0)
         for flow, watched in self._awake.items():
             name = self._clients.get(flow, "")
             if name in rates:
                 rates[name] += watched.operations
                 loads[name] += watched.rtt_load
+        before, self._unanswered = self._unanswered, {}
         for name, client in witness.clients.items():
-            if client.receives_per_second and client.on_wire is not None:
+            left, answered = before.get(name, 0), client.receives_per_second
+            if answered and client.on_wire is not None:
                 # Of other calls than reads and writes the times are not read.
-                rate, load = rates[name], loads[name]
-                seconds = load / rate if rate else number.PRIOR_SECONDS
-                under_way = max(load, client.receives_per_second * seconds)
-                self._unanswered[name].add(client.on_wire, under_way)
+                seconds = loads[name] / rates[name] if rates[name] else number.PRIOR_SECONDS
+                is_calm = max(loads[name], answered * seconds) <= number.LITTLE
+                left = client.on_wire if is_calm else min(left, client.on_wire)
+            self._unanswered[name] = left
 
     # -- limits
 
