@@ -100,6 +100,20 @@ def test_a_server_that_goes_silent_is_told_whatever_was_lost_before(seed, lost, 
     assert said[2:] == [Word.STALLED] * 28
 
 
+@pytest.mark.parametrize("lost", [0, 2])
+@pytest.mark.parametrize("rate", [5.0, 20.0, 40.0])
+def test_a_call_that_is_lost_in_the_middle_of_a_second_in_which_others_were_answered_is_awaited(
+    rate, lost
+):
+    mount = Mount()
+    mount.lost = lost
+    for _ in range(30):
+        mount.reads(rate, 0.001, 0)
+    mount.reads(rate / 2, 0.001, 1)
+
+    assert mount.is_silent(30, 1)[2:] == [Word.STALLED] * 28
+
+
 @pytest.mark.parametrize("busy", [0.15, 0.3, 0.5, 0.7, 0.9])
 @pytest.mark.parametrize("is_in_step", [False, True])
 @pytest.mark.parametrize("seed", range(4))

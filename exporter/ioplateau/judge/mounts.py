@@ -46,12 +46,13 @@ class MountJudge:
         self._networks: dict[BudgetKey, Case] = {}
         self._clients: dict[FlowKey, str] = {}
         self._awake: dict[FlowKey, WatchedFlow] = {}  # mounts that this block had to look at
-        self._on_wire: dict[str, int] = {}
+        # By client: calls on the wire as each of the last blocks ended.
+        self._on_wire: dict[str, tuple[int, ...]] = {}
         # Clients of which calls on the wire were seen at some look: how many of them are sent again or given up,
         # and will never be answered.
         self._lost: dict[str, int] = {}
-        # Calls that were on the wire as a block ended in which little was under way and some were answered: those
-        # that were sent again, or given up, since the kernel counts each sending and one answer only.
+        # Calls that stayed on the wire over some blocks, in the last of which little was under way and some were
+        # answered: those that were sent again, or given up, since the kernel counts each sending and one answer only.
         self._unanswered: dict[str, int] = {}
         # By slots: calls on the wire, of the blocks in which others waited for one.
         self._loads: dict[BudgetKey, Recent] = {}
@@ -205,7 +206,8 @@ class MountJudge:
             name
             for name, client in witness.clients.items()
             if client.receives_per_second == 0
-            and min(client.on_wire or 0, self._on_wire.get(name, 0)) > self._unanswered.get(name, 0)
+            and min(client.on_wire or 0, *self._on_wire.get(name, (0,))[-1:])
+            > self._unanswered.get(name, 0)
         }
 
     def _follow_usual(self, flow: FlowKey, operations_per_second: float, dt: float) -> None:
@@ -216,9 +218,12 @@ class MountJudge:
             )
 
     def _remember_wire(self, witness: Witness) -> None:
-        self._on_wire = {name: client.on_wire or 0 for name, client in witness.clients.items()}
+        self._on_wire = {
+            name: (*self._on_wire.get(name, ()), client.on_wire or 0)[-number.LEVEL_LEAST :]
+            for name, client in witness.clients.items()
+        }
         before, self._lost = self._lost, {}
-        for name, calls in self._on_wire.items():
+        for name, (*_, calls) in self._on_wire.items():
             if calls or name in before:
                 is_silent = witness.clients[name].receives_per_second == 0
                 self._lost[name] = calls if is_silent else min(calls, before.get(name, 0))
@@ -237,7 +242,8 @@ class MountJudge:
                 # Of other calls than reads and writes the times are not read.
                 seconds = loads[name] / rates[name] if rates[name] else number.PRIOR_SECONDS
                 is_calm = max(loads[name], answered * seconds) <= number.LITTLE
-                left = client.on_wire if is_calm else min(left, client.on_wire)
+                # A stall may have begun in this very block: what is on the wire as it ends only is awaited.
+                left = min(self._on_wire[name]) if is_calm else min(left, client.on_wire)
             self._unanswered[name] = left
 
     # -- limits
