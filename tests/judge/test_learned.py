@@ -536,6 +536,19 @@ def test_learned_limits_survive_a_restart_as_json():
     assert again.ceilings[Dimension.IOPS][0].seconds == before.ceilings[Dimension.IOPS][0].seconds
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_level_that_demand_only_passed_is_no_applications_own_after_a_restart_either(restarts):
+    """Four of 300 calm seconds at 500; then that is the limit."""
+    r = random.Random(1)
+    calm = [(500.0 if 150 <= n < 154 else r.uniform(200, 800), 0.001) for n in range(300)]
+    plateau = told(calm)
+    if restarts:
+        saved, plateau = write(plateau.memory()), Plateau()
+        plateau.restore(read(SavedPlateau, json.loads(json.dumps(saved)), "plateau"))
+
+    assert told(held(count=30), plateau).on
+
+
 @pytest.mark.parametrize("rate", [0.5, 1.0, 2.0, 4.0])
 def test_a_handful_of_calls_a_second_is_no_limit_whoever_saw_it_first(rate):
     """A daemon that starts while a server stalls has seen nothing better."""

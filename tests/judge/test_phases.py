@@ -57,6 +57,33 @@ def test_one_odd_second_does_not_end_throttling():
     assert after(*[(500.0, DEEP)] * 5, (430.0, DEEP)).on
 
 
+def test_a_standing_queue_that_goes_slower_than_the_limit_is_a_slower_devices():
+    """A limit that binds lets as much pass as it allows: a second below it is no gust while requests stand."""
+    gusts = Signs(Queue.DEEP, waiting=30.0, excess=8.0, came=14.0, left=14.0)
+    stands = gusts._replace(stands=True)
+
+    assert after((500.0, gusts), *[(425.0, gusts)] * 5).on
+    assert not after((500.0, stands), *[(425.0, stands)] * 5).on
+
+
+@pytest.mark.parametrize(
+    ("rate", "busy", "seconds", "is_held"),
+    [
+        (350.0, 0.7, 5.0, True),
+        (350.0, 0.7, 10.0, True),
+        (420.0, 0.7, 5.0, False),  # faster than the limit while something was outstanding
+        (300.0, 0.7, 5.0, False),  # slower: the device's own pace
+        (150.0, 0.3, 5.0, False),  # for a small part only
+    ],
+)
+def test_a_flush_that_ends_before_a_long_block_kept_to_the_limit_while_it_lasted(
+    rate, busy, seconds, is_held
+):
+    flush = Signs(Queue.DEEP, waiting=200.0, excess=900.0, busy=busy, busy_most=busy)
+
+    assert after(*[(rate, flush)] * 3, seconds=seconds).on is is_held
+
+
 def test_it_ends_at_once_where_nothing_is_outstanding_any_more():
     assert not after(*[(500.0, DEEP)] * 5, (200.0, FREE)).on
 

@@ -97,3 +97,49 @@ def test_what_a_smaller_call_took_tells_that_the_wire_is_not_at_ease_for_a_large
     ]
 
     assert Word.THROTTLED not in {slots for slots, _ in words(at_limit)}
+
+
+OTHER = FlowKey("nfs", "/b")
+OTHERS_VOLUME = BudgetKey(Kind.VOLUME, "/b")
+
+
+def test_who_takes_the_slots_by_a_limit_of_its_own_volume_is_not_held_by_the_slots():
+    """Two mounts of one session: /a has 64 calls on the wire for 20 times as long as they should take, flat at a
+    limit that nobody told; /b waits for a slot, and the server answers it at once.
+    """
+    budgets = {
+        VOLUME: Budget(VOLUME, (MOUNT,), ()),
+        OTHERS_VOLUME: Budget(OTHERS_VOLUME, (OTHER,), ()),
+        SLOTS: Budget(SLOTS, (MOUNT, OTHER), ()),
+    }
+    judge, found = Judge(), []
+    judge.observe(100.0, None, budgets, {}, Witness())
+    alone = tick(1 / ALONE_SECONDS, 1.0, 0.0)
+    for second in range(60):
+        flows = {MOUNT: alone, OTHER: alone}
+        if second >= 12:
+            rate = 300.0 * (1 + 0.002 * (-1) ** second)
+            flows = {MOUNT: tick(rate, 60.0, 100.0), OTHER: tick(20.0, 0.2, 6.0)}
+        witness = Witness(
+            clients={"/a": ClientWitness(1, backlog=6.0), "/b": ClientWitness(1, backlog=6.0)}
+        )
+        found.append(judge.observe(101.0 + second, 1.0, budgets, flows, witness))
+
+    words = [(said[SLOTS].word, said[VOLUME].word, said[OTHERS_VOLUME].word) for said in found[30:]]
+    assert set(words) == {(Word.THROTTLED, Word.THROTTLED, Word.AFFECTED)}
+
+
+@pytest.mark.parametrize(("on_wire", "is_short"), [(16, True), (3, False)])
+def test_calls_that_neither_read_nor_write_hold_slots_too(on_wire, is_short):
+    """Four readers wait for one of 16 slots (NFSv3), while the server answers at once."""
+    budgets = {key: Budget(key, (MOUNT,), ()) for key in (VOLUME, SLOTS)}
+    judge = Judge()
+    judge.observe(100.0, None, budgets, {}, Witness())
+    for second in range(40):
+        flow = tick(1 / ALONE_SECONDS, 1.0, 0.0) if second < 12 else tick(220.0, 2.2, 6.6)
+        client = ClientWitness(1, backlog=6.0, slot_limit=16, on_wire=on_wire)
+        said = judge.observe(
+            101.0 + second, 1.0, budgets, {MOUNT: flow}, Witness(clients={"/a": client})
+        )
+
+    assert (said[SLOTS].word is Word.THROTTLED) is is_short

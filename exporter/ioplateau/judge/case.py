@@ -175,7 +175,8 @@ class Case:
         if self.budget.key.kind is Kind.DISK and self.budget.skips_reads:
             # Reads that the host's cache answers do not count on the disk's own limits either.
             hidden = doubtful = rate_of(drawn, limit.dimension, Direction.READ)
-        of_server = self.budget.key.kind is Kind.VOLUME and drawn.excess >= number.STEEP
+        is_volume = self.budget.key.kind is Kind.VOLUME
+        of_server = is_volume and drawn.excess >= number.STEEP
         waits = drawn.waiting, drawn.excess, drawn.came, drawn.left
         if (
             limit.direction is not Direction.TOTAL
@@ -183,10 +184,12 @@ class Case:
             and drawn.active
         ):
             queue, waits = _of_direction(drawn, queue, limit.direction)
+        # Of NFS calls that wait it is only known how many there are on average: buffered writes come in gusts.
+        stands = not is_volume and min(waits[2:]) >= number.QUEUE_WAITING
         return Signs(
             queue, level, latency, *waits, elsewhere,
             hidden, doubtful, number.STEP if of_server else 0.0, drawn.busy, drawn.busy_most,
-            queue > NONE and self.plateau.was_free(drawn), is_paced, drawn.was_alone,
+            queue > NONE and self.plateau.was_free(drawn), is_paced, drawn.was_alone, stands,
         )  # fmt: skip
 
     def rate_of(self, dimension: Dimension, direction: Direction) -> float:

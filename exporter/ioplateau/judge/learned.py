@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.belief import Belief
-from ioplateau.judge.memory import SavedCeiling, SavedNow, SavedPlateau
+from ioplateau.judge.memory import SavedCeiling, SavedNow, SavedPlateau, SavedStand
 from ioplateau.judge.phases import burst_seconds, follows, in_part, weight_of
 from ioplateau.judge.signals import DEEP, NONE, STRONG
 from ioplateau.judge.waits import Drawn, Run, Stands, WaitTimes
@@ -654,10 +654,11 @@ class Plateau:
                 dimension: tuple(SavedCeiling(each.value, each.seconds) for each in found)
                 for dimension, found in self.ceilings.items()
             },
-            tuple(free.value for free in self._free),
             dict(self._highest),
             SavedNow(self.dimension, self.value, self.belief.seconds, self.on),
             {dimension: stands.memory() for dimension, stands in self._stands.items()},
+            tuple(SavedStand(each.value, each.seconds) for each in self._free),
+            self._free_seconds,
         )
 
     def restore(self, saved: SavedPlateau) -> None:
@@ -667,7 +668,8 @@ class Plateau:
             self.ceilings[dimension] = [RepeatedLevel(*each) for each in found]
             self._highest[dimension] = saved.highest.get(dimension, 0.0)
             self._stands[dimension].restore(saved.stands.get(dimension, ()))
-        self._free = [RepeatedLevel(value) for value in saved.free[-number.SUM_BLOCKS :]]
+        self._free = [RepeatedLevel(*each) for each in saved.calm[: number.SUM_BLOCKS]]
+        self._free_seconds = saved.calm_seconds
         self.dimension, self.value = saved.now.dimension, saved.now.value
         self.belief.restore(saved.now.score, held=saved.now.on)
 

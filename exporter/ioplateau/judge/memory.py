@@ -52,7 +52,7 @@ class SavedCeiling(NamedTuple):
 
 @as_row
 class SavedStand(NamedTuple):
-    """Seconds in which requests waited at one level; old ones count less."""
+    """Seconds spent at one level; old ones count less."""
 
     value: Rate
     seconds: Amount
@@ -69,13 +69,16 @@ class SavedNow(NamedTuple):
 
 
 class SavedPlateau(NamedTuple):
-    """Unknown limits of a budget. free: levels that were seen without a queue."""
+    """Unknown limits of a budget. calm: levels at which nobody waited, in operations per second;
+    calm_seconds: for how long nobody did, at any rate.
+    """
 
     ceilings: Mapping[Dimension, tuple[SavedCeiling, ...]]
-    free: tuple[Rate, ...]
     highest: Mapping[Dimension, Amount]
     now: SavedNow
     stands: Mapping[Dimension, tuple[SavedStand, ...]] = NO_ENTRIES
+    calm: tuple[SavedStand, ...] = ()
+    calm_seconds: Amount = 0.0
 
 
 class SavedClaim(NamedTuple):

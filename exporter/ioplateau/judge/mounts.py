@@ -303,8 +303,9 @@ class MountJudge:
 
     def _bind_slots(
         self, at: float, dt: float, witness: Witness, verdicts: dict[BudgetKey, Verdict]
-    ) -> set[str]:
-        bound = set()
+    ) -> dict[str, tuple[FlowKey, ...]]:
+        """By client whose slots are taken, the mounts that wait for one while their wire is at ease."""
+        bound = {}
         moving = {self._clients.get(flow) for flow in self._awake}
         for key, case in self._slots.items():
             if key.name not in moving and (lasting := case.lasting) is not None:
@@ -329,7 +330,7 @@ class MountJudge:
             case.belief.weigh(gain, dt)
             says = Hypotheses()
             if case.belief.held:
-                bound.add(key.name)
+                bound[key.name] = waiting
                 says = Hypotheses(slots=self._short_of_slots(case, client))
             verdicts[key] = conclude(case, at, dt, says, waiting or case.budget.members)
         return bound
@@ -392,7 +393,7 @@ class MountJudge:
         verdicts: dict[BudgetKey, Verdict],
         *,
         held: BudgetKey | None,
-        slots: set[str],
+        slots: Mapping[str, tuple[FlowKey, ...]],
     ) -> None:
         tight: dict[str, list[FlowKey]] = {}
         for key, case in self._volumes.items():
@@ -407,6 +408,11 @@ class MountJudge:
                 continue
             client = witness.clients.get(name)
             watched = case.watched
+            # Calls of this mount may be what takes the slots: those that take longer on the wire than they should.
+            takes_long = watched.rtt_excess >= number.QUEUE_EXCESS
+            is_short = name in slots and not (
+                takes_long and slots[name] and flow not in slots[name]
+            )
             claim = case.weigh_claims(dt)
             if self._learn:
                 case.plateau.step(
@@ -416,7 +422,7 @@ class MountJudge:
                     + waits_for_acknowledgements(watched),
                     allowed=claim is None
                     and held is None
-                    and name not in slots
+                    and not is_short
                     and not watched.stalled_seconds,
                     settled=watched.is_settled,
                 )
@@ -427,7 +433,7 @@ class MountJudge:
                 elsewhere = BudgetKey(Kind.NFS_CONNECTION, name)
             elif case.plateau.on:
                 met = Ruling.learned(case, Culprit.DISK)
-            elif name in slots:
+            elif is_short:
                 elsewhere = BudgetKey(Kind.NFS_SLOTS, name)
             elif watched.queue >= STRONG:
                 elsewhere = held

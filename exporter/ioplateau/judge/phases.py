@@ -49,7 +49,8 @@ class Signs(NamedTuple):
     the limit that may come on top, from a server's own cache. busy: share of the block in which
     something was outstanding, of several disks at least; busy_most: at most. was_free: as much was
     done for long while nobody waited. is_paced: one at a time is always outstanding, at a steady pace.
-    was_alone: requests were seen one at a time, so that it is known when nobody waits.
+    was_alone: requests were seen one at a time, so that it is known when nobody waits. stands: requests
+    were counted at both looks, beyond what is in service: a limit that binds lets as much pass as it allows then.
     """
 
     queue: Queue
@@ -68,6 +69,7 @@ class Signs(NamedTuple):
     was_free: bool = False
     is_paced: bool = False
     was_alone: bool = True
+    stands: bool = False
 
 
 class Claim:
@@ -148,6 +150,9 @@ class Claim:
             # Two parts in a row: buffered writes come in gusts that nobody waits for.
             if self._is_in_part(rate, signs):
                 return 1.0
+        is_long = dt >= 2.0 and not signs.elsewhere
+        if is_held and not is_near and is_long and self._is_near_while_busy(rate, signs):
+            return weight
         if is_near:
             if is_held:
                 return weight
@@ -157,13 +162,22 @@ class Claim:
         if signs.elsewhere or (not is_held and signs.left < 1.0):
             return -inf  # another limit explains what waits, or nothing is outstanding any more
         if self.on and signs.excess >= number.STEEP and self._is_gust():
-            return -number.LEAST_PART
+            return -0.5 if signs.stands else -number.LEAST_PART
         return -1.0
 
     def _is_in_part(self, rate: float, signs: Signs) -> bool:
         slack = self.limit.tolerance
         band = number.OFF_LIMIT + slack, number.OFF_LIMIT + slack + signs.extra
         return in_part(signs, rate, self.value, band, signs.level)
+
+    def _is_near_while_busy(self, rate: float, signs: Signs) -> bool:
+        """Whether this limit was kept to for the part of a long block in which something was outstanding, by
+        requests that waited for several times as long as they are served: a flush that ends before the block.
+        """
+        if signs.busy < number.AFAR or signs.excess < number.OVERWHELMING_EXCESS:
+            return False
+        off = number.OFF_LIMIT + self.limit.tolerance
+        return abs(rate / (signs.busy * self.value) - 1) <= off
 
     def _is_gust(self) -> bool:
         """Whether everything still waits, and no more was done than the limit and one burst."""
