@@ -51,8 +51,9 @@ class DiskJudge:
         self._read_cached: set[str] = set()
         self._write_cached: set[str] = set()
         self._stripe_of: dict[str, str] = {}
+        self._lanes_over: dict[str, tuple[BudgetKey, ...]] = {}  # of disks and stripes
         self._saved = SavedCases(SavedPart())
-        self._lane_held = False  # in the block before
+        self._held_before: set[BudgetKey] = set()  # lanes, in the block before
         # Levels that some disk kept while the sum of all moved: disks are often bought alike.
         self._own_levels: list[tuple[Dimension, float]] = []
         self._own: set[str] = set()  # disks at one of them, in this block
@@ -88,6 +89,12 @@ class DiskJudge:
             key: self._lane(self._lanes.get(key), b, at)
             for key, b in budgets.items()
             if key.kind in LANES
+        }
+        self._lanes_over = {
+            key.name: tuple(
+                [lane for lane, each in self._lanes.items() if _is_below(each, b.members)]
+            )
+            for key, b in (*disks.items(), *stripes.items())
         }
 
     def _new(self, flow: FlowKey, at: float) -> WatchedFlow:
@@ -157,21 +164,27 @@ class DiskJudge:
         lanes = self._bind_lanes(dt, awake, bound)
         culprit, found = self._find_unknown(dt, awake, bound, lanes)
         lanes |= found
-        held = self._holder(lanes)
-        claim = lanes.get(held) if held is not None else None
-        self._lane_held = held is not None and (claim is None or claim.direct)
         exceeded = instance_exceeded(witness.ebs.values())
+        held = {*lanes}
+        if witness.ebs:
+            # What of this lane was inferred is not said either.
+            held = {key for key in held if key.kind is not Kind.VM_UNCACHED}
+            if exceeded is not None:
+                held |= {key for key in self._lanes if key.kind is Kind.VM_UNCACHED}
+        self._held_before = {
+            key for key in held if (claim := lanes.get(key)) is None or claim.direct
+        }
         for key, case in self._disks.items():
             if witness.ebs and (ebs := witness.ebs.get(key.name)) is not None:
-                says = self._counted(case, volume_exceeded(ebs))
+                says = self._counted(case, volume_exceeded(ebs), self._if_waiting(case, held))
             elif (verdict := lasting.get(key)) is not None:
                 verdicts[key] = verdict
                 continue
             else:
-                says = self._of_disk(case, bound.get(key), held, culprit)
+                says = self._of_disk(case, bound.get(key), culprit, self._if_waiting(case, held))
             verdicts[key] = conclude(case, at, dt, says, case.budget.members)
         for key, case in self._stripes.items():
-            says = self._of_stripe(case, dt, verdicts, held)
+            says = self._of_stripe(case, dt, verdicts, self._if_waiting(case, held))
             itself = (FlowKey("disk", key.name),)
             members = case.budget.members if says.known is not None else itself
             verdicts[key] = conclude(case, at, dt, says, members)
@@ -192,7 +205,9 @@ class DiskJudge:
         siblings = self._siblings()
         for key, case in awake.items():
             claim = case.weigh_claims(
-                dt, sibling=key.name in siblings, elsewhere=self._lane_held and not siblings
+                dt,
+                sibling=key.name in siblings,
+                elsewhere=not siblings and self._holder(key.name, self._held_before) is not None,
             )
             if claim is not None:
                 bound[key] = claim
@@ -325,14 +340,15 @@ class DiskJudge:
                 shared |= in_one_queue(pool, self._disks)
             if pool.queue >= STRONG and culprit is not Culprit.VM:
                 culprit = who
+            is_held = bool(lanes) and any(self._holder(m.name, lanes) for m in pool.members)
             case.plateau.step(
                 pool,
                 dt,
                 doubts=case.has_limits_to_beat,
-                allowed=who is Culprit.VM and not lanes,
+                allowed=who is Culprit.VM and not is_held,
                 recurs=case.plateau.on or who is not Culprit.DISK or pool.queue < STRONG,
             )
-            if case.plateau.on and not lanes:
+            if case.plateau.on and not is_held:
                 found[key] = None
                 shared |= in_one_queue(pool, self._disks)
         whole = self._uncached_pool()
@@ -353,10 +369,11 @@ class DiskJudge:
                     case.plateau.disown(watched)
                 case.plateau.rest(dt)
                 continue
-            allowed = key not in bound and not lanes
+            is_free = allowed = key not in bound and self._holder(key.name, lanes) is None
             if (
                 allowed
                 and whole is not None
+                and self._lanes_over[key.name]
                 and (is_close or whole.waiting_members > 1 or whole.alike)
             ):
                 own = is_apart(watched, whole) if found else culprit is not Culprit.VM
@@ -367,7 +384,7 @@ class DiskJudge:
                 doubts=case.has_limits_to_beat,
                 allowed=allowed,
                 settled=watched.is_settled,
-                hints=hints if key not in bound and not lanes else (),
+                hints=hints if is_free else (),
             )
         return culprit, found
 
@@ -377,40 +394,53 @@ class DiskJudge:
                 return lane.pool
         return None
 
-    def _holder(self, lanes: Iterable[BudgetKey]) -> BudgetKey | None:
-        return next(iter(lanes), None)
+    def _holder(self, name: str, held: Collection[BudgetKey]) -> BudgetKey | None:
+        """The first of these lanes that a disk or stripe draws on."""
+        return next((key for key in self._lanes_over[name] if key in held), None)
+
+    def _if_waiting(self, case: Case, held: Collection[BudgetKey]) -> BudgetKey | None:
+        return self._holder(case.budget.key.name, held) if case.drawn.queue >= STRONG else None
 
     # -- hypotheses
 
     @staticmethod
-    def _counted(case: Case, exceeded: Dimension | None) -> Hypotheses:
+    def _counted(
+        case: Case, exceeded: Dimension | None, elsewhere: BudgetKey | None = None
+    ) -> Hypotheses:
         """The provider counts exceeded time itself; inference has nothing to add."""
-        return Hypotheses(counted=Ruling.counted(case, exceeded) if exceeded is not None else None)
+        counted = Ruling.counted(case, exceeded) if exceeded is not None else None
+        return Hypotheses(counted=counted, elsewhere=elsewhere)
 
     def _of_disk(
-        self, case: Case, claim: Claim | None, held: BudgetKey | None, culprit: Culprit
+        self, case: Case, claim: Claim | None, culprit: Culprit, elsewhere: BudgetKey | None
     ) -> Hypotheses:
         met = None
         if case.plateau.on:
-            met = Ruling.learned(case, Culprit.EITHER if self._is_alone() else culprit)
-        return Hypotheses(known=claim, met=met, elsewhere=_if_waiting(held, case))
+            met = Ruling.learned(case, self._whose(case.budget.key, culprit))
+        return Hypotheses(known=claim, met=met, elsewhere=elsewhere)
 
-    def _is_alone(self) -> bool:
-        """Whether one disk waits and no lane's limit is known: it may be the lane's as well."""
-        waiting = sum(case.watched.queue >= STRONG for case in self._disks.values())
-        return waiting <= 1 and not any(case.claims for case in self._lanes.values())
+    def _whose(self, disk: BudgetKey, culprit: Culprit) -> Culprit:
+        """Where one disk waits and no limit of its lanes is known, it may be the lane's as well."""
+        lanes = self._lanes_over[disk.name]
+        if not lanes:
+            return Culprit.DISK
+        waiting = sum(
+            case.watched.queue >= STRONG
+            for key, case in self._disks.items()
+            if self._lanes_over[key.name]
+        )
+        is_alone = waiting <= 1 and not any(self._lanes[lane].claims for lane in lanes)
+        return Culprit.EITHER if is_alone else culprit
 
     @staticmethod
     def _of_stripe(
-        case: Case, dt: float, verdicts: Mapping[BudgetKey, Verdict], held: BudgetKey | None
+        case: Case, dt: float, verdicts: Mapping[BudgetKey, Verdict], elsewhere: BudgetKey | None
     ) -> Hypotheses:
         hot: Sequence[Verdict] = ()
         if case.drawn.operations > 0:
             keys = [BudgetKey(DISK, flow.name) for flow in case.budget.members]
             hot = [v for key in keys if (v := verdicts.get(key)) and v.word is THROTTLED]
-        return Hypotheses(
-            known=case.weigh_claims(dt), members=hot, elsewhere=_if_waiting(held, case)
-        )
+        return Hypotheses(known=case.weigh_claims(dt), members=hot, elsewhere=elsewhere)
 
     @staticmethod
     def _of_lane(case: Case, claim: Claim | None) -> Hypotheses:
@@ -438,8 +468,8 @@ class DiskJudge:
         self._saved.forget(names_of(flows))
 
 
-def _if_waiting(held: BudgetKey | None, case: Case) -> BudgetKey | None:
-    return held if case.drawn.queue >= STRONG else None
+def _is_below(lane: Case, flows: Collection[FlowKey]) -> bool:
+    return not {*flows}.isdisjoint(lane.budget.members)
 
 
 def _waiting(pool: Pool) -> tuple[FlowKey, ...]:

@@ -1,0 +1,106 @@
+"""Only what draws on a lane waits because of it."""
+
+import random
+
+import pytest
+
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.judge import Judge
+from ioplateau.judge.witness import EbsWitness, Witness
+from ioplateau.limits.budgets import (
+    Budget,
+    BudgetKey,
+    Dimension,
+    Direction,
+    FlowKey,
+    Kind,
+    Limit,
+    Origin,
+    Word,
+)
+
+SDA, SDB, OWN = [FlowKey("disk", name) for name in ("sda", "sdb", "nvme0n1")]
+UNCACHED, CACHED, ULTRA = [
+    BudgetKey(kind, "vm") for kind in (Kind.VM_UNCACHED, Kind.VM_CACHED, Kind.VM_ULTRA)
+]
+STRIPE = BudgetKey(Kind.STRIPE, "md0")
+
+
+def key(flow):
+    return BudgetKey(Kind.DISK, flow.name)
+
+
+def told(iops):
+    return (Limit(Dimension.IOPS, Direction.TOTAL, iops, Origin.CATALOGUE, "a size"),)
+
+
+def tick(rate, wait):
+    return FlowTick(
+        1.0, rate, 0.0, rate * 4096, 0.0, wait, None, rate * wait, round(rate * wait), 1.0
+    )
+
+
+def judged(lanes, *, ripple=0.15, stripe=(), witness=None):
+    """Verdicts after 45 s in which two disks share 1000 IOPS and a third one, by itself, does 2000 IOPS."""
+    budgets = {key(flow): Budget(key(flow), (flow,)) for flow in (SDA, SDB, OWN)}
+    budgets |= {lane: Budget(lane, flows, limits) for lane, (flows, limits) in lanes.items()}
+    if stripe:
+        budgets[STRIPE] = Budget(STRIPE, stripe)
+    judge, r = Judge(), random.Random(3)
+    for second in range(60):
+        flows = {flow: tick(100.0, 0.001) for flow in (SDA, SDB, OWN)}
+        if second >= 15:
+            part, own = r.gauss(500, 15), 2000 * r.gauss(1, ripple)
+            flows = {
+                SDA: tick(part, 16 / part),
+                SDB: tick(1000 - part, 16 / (1000 - part)),
+                OWN: tick(own, 64 / own),
+            }
+        flows[FlowKey("disk", "md0")] = flows[stripe[0]] if stripe else None
+        verdicts = judge.observe(100.0 + second, 1.0, budgets, flows, witness)
+    return verdicts
+
+
+@pytest.mark.parametrize(
+    ("lanes", "held"),
+    [
+        ({UNCACHED: ((SDA, SDB), told(1000.0))}, UNCACHED),
+        ({UNCACHED: ((SDA, SDB), told(1000.0)), ULTRA: ((OWN,), told(50000.0))}, UNCACHED),
+        ({UNCACHED: ((OWN,), told(50000.0)), CACHED: ((SDA, SDB), told(1000.0))}, CACHED),
+    ],
+)
+def test_a_slow_disk_that_draws_on_no_lane_or_on_another_does_not_wait_for_one(lanes, held):
+    verdicts = judged(lanes)
+
+    assert verdicts[held].word is Word.THROTTLED
+    assert [verdicts[key(flow)].parent for flow in (SDA, SDB)] == [held, held]
+    assert (verdicts[key(OWN)].word, verdicts[key(OWN)].parent) == (Word.SATURATED, None)
+
+
+def test_a_disk_that_draws_on_no_lane_learns_its_limit_while_one_is_held_and_nobody_doubts_whose_it_is():
+    verdicts = judged({UNCACHED: ((SDA, SDB), told(1000.0))}, ripple=0.003)
+
+    assert verdicts[UNCACHED].word is Word.THROTTLED
+    assert verdicts[key(OWN)].origin is Origin.LEARNED
+    assert "by its disk limit (learned)" in verdicts[key(OWN)].sentence
+
+
+@pytest.mark.parametrize(
+    ("stripe", "word"), [((OWN,), Word.SATURATED), ((SDB, SDA), Word.AFFECTED)]
+)
+def test_a_stripe_waits_for_the_lanes_of_its_members_alone(stripe, word):
+    verdicts = judged({UNCACHED: ((SDA, SDB), told(1000.0))}, stripe=stripe)
+
+    assert verdicts[STRIPE].word is word
+
+
+@pytest.mark.parametrize(("exceeded", "word"), [(0.9, Word.AFFECTED), (0.0, Word.SATURATED)])
+def test_disks_wait_for_the_instances_limit_if_their_volumes_count_it_and_only_then(exceeded, word):
+    counts = EbsWitness(0.0, 0.0, exceeded, 0.0)
+    verdicts = judged(
+        {UNCACHED: ((SDA, SDB), told(1000.0))},
+        witness=Witness(ebs={"sda": counts, "sdb": counts}),
+    )
+
+    assert [verdicts[key(flow)].word for flow in (SDA, SDB)] == [word, word]
+    assert (verdicts[UNCACHED].word is Word.THROTTLED) is (word is Word.AFFECTED)
