@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from ioplateau.engine.accounts import Accounts
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.judge import Judge, JudgeSettings
 from ioplateau.judge.memory import SavedJudge
@@ -318,6 +319,34 @@ def test_a_stripes_member_is_not_blamed_for_a_slower_sibling():
     assert verdicts[SDA].word is not Word.THROTTLED
     assert verdicts[BudgetKey(Kind.DISK, "sdb")].word is Word.THROTTLED
     assert verdicts[VM].word is not Word.THROTTLED
+
+
+@pytest.mark.parametrize("limits", [(), (LIMIT,)])
+def test_the_limit_of_a_stripes_members_is_not_its_own(limits):
+    disks = [FlowKey("disk", name) for name in ("sda", "sdb")]
+    md0, itself = BudgetKey(Kind.STRIPE, "md0"), FlowKey("disk", "md0")
+    budgets = {
+        BudgetKey(Kind.DISK, flow.name): Budget(BudgetKey(Kind.DISK, flow.name), (flow,), limits)
+        for flow in disks
+    }
+    budgets[md0] = Budget(md0, tuple(disks), (LIMIT._replace(value=5000.0),))
+    judge, books, r = Judge(), Accounts(), random.Random(1)
+    for number in range(50):
+        flows = {flow: tick(100.0, 0.002) for flow in (*disks, itself)}
+        if number >= 10:
+            one, other = 500 * r.gauss(1, 0.002), 500 * r.gauss(1, 0.002)
+            done = one, other, one + other
+            flows = {
+                flow: tick(rate, 16 / one)
+                for flow, rate in zip((*disks, itself), done, strict=True)
+            }
+        verdict = judge.observe(100.0 + number, 1.0, budgets, flows)[md0]
+        (line,) = books.book(budgets[md0], 100.0 + number, 1.0, flows, verdict, 15.0)
+
+    assert verdict.sentence == "as slow as its members sda, sdb, which are held back"
+    assert (verdict.word, verdict.parent) == (Word.THROTTLED, SDA)
+    assert (verdict.limit, verdict.origin, verdict.utilization) == (None, None, None)
+    assert (line.effective, line.throttled) == (5000.0, False)
 
 
 def test_a_limit_of_the_vm_that_was_taken_for_a_disks_is_handed_over():

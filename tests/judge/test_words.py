@@ -197,3 +197,24 @@ def test_a_healthy_disk_whose_requests_wait_now_and_then_says_so():
     for calm in ({"waiting": 0.1}, {"latency_seconds": 0.03}):
         served = healthy._replace(evidence={**healthy.evidence, **calm})
         assert sentence(served, 136.0) == "requests are served at once"
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        HELD._replace(evidence={}),
+        Verdict(
+            BudgetKey(Kind.NFS_SLOTS, "/a"), Word.THROTTLED, 100.0, Dimension.SLOTS, limit=64.0
+        ),
+        Verdict(SDC, Word.STALLED, 100.0),
+    ],
+)
+def test_what_began_just_now_has_no_seconds_yet(verdict):
+    said = sentence(verdict, verdict.since)
+
+    assert "since now" in said
+    assert "0.0 ms" not in said
+
+
+def test_a_second_that_is_short_of_little_is_one():
+    assert [duration(seconds) for seconds in (0.9994, 0.9996)] == ["999 ms", "1 s"]

@@ -104,13 +104,17 @@ class Ruling(NamedTuple):
 
     @staticmethod
     def by_member(hot: Sequence[Verdict]) -> Ruling:
-        """A stripe is as fast as its slowest member."""
+        """A stripe is as fast as its slowest member, whose limit is not the stripe's."""
         first = hot[0]
+        names = [verdict.key.name for verdict in hot]
         return Ruling(
-            Word.THROTTLED, first.dimension, first.direction, first.limit, first.origin,
-            phase=str(first.evidence.get("phase", "")), parent=first.key,
-            culprit=", ".join(verdict.key.name for verdict in hot),
-        )  # fmt: skip
+            Word.THROTTLED,
+            first.dimension,
+            first.direction,
+            phase=str(first.evidence.get("phase", "")),
+            parent=first.key,
+            culprit=", ".join(names),
+        )
 
 
 _PLAIN = {word: Ruling(word) for word in Word}

@@ -198,9 +198,10 @@ class Meter:
 
 
 def is_throttled_at(verdict: Verdict, dimension: Dimension, direction: Direction) -> bool:
-    """Whether a verdict says that this very limit binds."""
+    """Whether a verdict says that this very limit binds, and not that of a stripe's member."""
     return (
         verdict.word is Word.THROTTLED
+        and verdict.parent is None
         and verdict.dimension is dimension
         and (verdict.direction or Direction.TOTAL) is direction
     )

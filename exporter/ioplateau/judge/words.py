@@ -58,7 +58,7 @@ def duration(seconds: float) -> str:
     """Rough time in one unit: "31 ms", "43 s", "12 min"."""
     if seconds < 0.01:
         return f"{seconds * 1000:.1f} ms"
-    if seconds < 1:
+    if seconds < 0.9995:  # else rounded to 1000 ms
         return f"{seconds * 1000:.0f} ms"
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
@@ -67,7 +67,10 @@ def _throttled(verdict: Verdict, at: float, lane: str) -> str:
     if verdict.dimension is Dimension.SLOTS:
         return _slots(verdict, at)
     if verdict.key.kind is Kind.STRIPE and verdict.parent is not None:
-        return f"as slow as its member {verdict.evidence.get('culprit')}, which is held back"
+        held = str(verdict.evidence.get("culprit"))
+        if ", " in held:
+            return f"as slow as its members {held}, which are held back"
+        return f"as slow as its member {held}, which is held back"
     level = _number(verdict, "level") or verdict.limit or 0.0
     proofs = [*_waiting(verdict), *_flat(verdict, at)]
     held = f"held at {rate(level, verdict.dimension)}{_direction(verdict)}"
@@ -130,10 +133,14 @@ def _waiting(verdict: Verdict) -> list[str]:
 
 
 def _flat(verdict: Verdict, at: float) -> list[str]:
-    seconds = at - verdict.since
-    held = f"for {duration(seconds)}" if seconds > 0 else "since now"
+    held = _for(verdict, at)
     flat = _number(verdict, "flat_ratio")
     return [f"flat within {flat:.1%} {held}"] if flat is not None and flat < RESTLESS else [held]
+
+
+def _for(verdict: Verdict, at: float) -> str:
+    seconds = at - verdict.since
+    return f"for {duration(seconds)}" if seconds > 0 else "since now"
 
 
 def _against(verdict: Verdict, level: float) -> list[str]:
@@ -172,7 +179,7 @@ def _slots(verdict: Verdict, at: float) -> str:
         text += f": {backlog:,.0f} calls wait for one"
     if share:
         text += f", {share:.0%} of a call's time passes before it is sent"
-    return f"{text}, for {duration(max(0.0, at - verdict.since))}; the server is not the cause"
+    return f"{text}, {_for(verdict, at)}; the server is not the cause"
 
 
 def _saturated(verdict: Verdict, _at: float) -> str:
@@ -216,8 +223,8 @@ def _now_and_then(verdict: Verdict) -> str:
 
 
 def _stalled(verdict: Verdict, at: float) -> str:
-    held = duration(max(0.0, at - verdict.since))
-    return f"requests are outstanding and (almost) none was answered for {held}: not a limit"
+    held = _for(verdict, at)
+    return f"requests are outstanding and (almost) none was answered {held}: not a limit"
 
 
 def _affected(verdict: Verdict, lane: str) -> str:

@@ -142,9 +142,9 @@ class Budget(NamedTuple):
 class Verdict(NamedTuple):
     """What we concluded of one budget at one tick, with its evidence.
 
-    since: CLOCK_MONOTONIC seconds at which this word began to hold. utilization: mean
-    share of the binding (else the nearest) limit over the rate window; demand: estimated
-    demand over the limit while throttled. None: not known.
+    since: CLOCK_MONOTONIC seconds at which this word began to hold. utilization: share of the
+    binding (else the nearest) limit in the last block; demand: estimated demand over the limit
+    while throttled. None: not known.
     """
 
     key: BudgetKey
@@ -156,7 +156,7 @@ class Verdict(NamedTuple):
     origin: Origin | None = None
     utilization: float | None = None
     demand: float | None = None
-    parent: BudgetKey | None = None  # of an affected budget: who holds it back
+    parent: BudgetKey | None = None  # of an affected budget, or a stripe: who holds it back
     evidence: Mapping[str, float | str] = NO_ENTRIES
     sentence: str = ""
     sufferers: tuple[FlowKey, ...] = ()
