@@ -291,12 +291,16 @@ class MountJudge:
                 # Who waits for slots waits here, not on the wire.
                 waiting += watched.queue >= STRONG and self._clients.get(flow) not in short
                 nic.operations += watched.operations
+                nic.outstanding += watched.outstanding
+                nic.waiting += watched.waiting
                 nic.excess = max(nic.excess, watched.excess)
         carried = max(
             read / nic.read_bytes_per_second if nic.read_bytes_per_second else 0.0,
             write / nic.write_bytes_per_second if nic.write_bytes_per_second else 0.0,
         )
-        nic.queue = queue if carried >= 0.5 else NONE
+        nic.queue = queue
+        if carried < 0.5:
+            nic.queue, nic.outstanding, nic.waiting = NONE, 0.0, 0.0
         nic.queued = nic.queued + 1 if nic.queue >= STRONG else 0
         nic.recent_operations.add(0.0)
         return waiting

@@ -1,0 +1,104 @@
+"""Two mounts on one interface at its limit, told or learned, in either direction."""
+
+import random
+
+import pytest
+
+from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.judge import Judge
+from ioplateau.judge.witness import ClientWitness, Witness
+from ioplateau.limits.budgets import (
+    Budget,
+    BudgetKey,
+    Dimension,
+    Direction,
+    FlowKey,
+    Kind,
+    Limit,
+    Origin,
+    Word,
+)
+
+NIC, NETWORK = FlowKey("nic", "eth0"), BudgetKey(Kind.VM_NETWORK, "vm")
+MOUNTS = FlowKey("nfs", "/a"), FlowKey("nfs", "/b")
+VOLUMES = [BudgetKey(Kind.VOLUME, flow.name) for flow in MOUNTS]
+HELD_BYTES, CALL_BYTES = 100e6, 65536
+# Of two slots each, both taken: the others wait on this client.
+SHORT = Witness(clients={flow.name: ClientWitness(1, 2, 14.0, 2, 760.0) for flow in MOUNTS})
+
+
+def call(rate, wait, direction, queued=0.0):
+    """16 or so calls at a time. queued: of the time of each, what passes before it is sent."""
+    sent = wait - queued
+    if direction is Direction.WRITE:
+        return FlowTick(
+            1.0, 0.0, rate, 0.0, rate * CALL_BYTES, None, wait, rate * wait,
+            write_rtt_seconds=sent, write_queue_seconds=queued,
+        )  # fmt: skip
+    return FlowTick(
+        1.0, rate, 0.0, rate * CALL_BYTES, 0.0, wait, None, rate * wait,
+        read_rtt_seconds=sent, read_queue_seconds=queued,
+    )  # fmt: skip
+
+
+def moved(rate, direction):
+    is_read = direction is Direction.READ
+    return FlowTick(
+        1.0, read_bytes_per_second=is_read * rate, write_bytes_per_second=(not is_read) * rate
+    )
+
+
+def judged(direction, *limits, carried=1.0, queued=0.0, witness=None):
+    """Verdicts after 70 s at the limit. carried: the part of the interface's bytes that are the mounts'."""
+    budgets = {NETWORK: Budget(NETWORK, (NIC,), limits)}
+    for flow in MOUNTS:
+        for kind in (Kind.VOLUME, Kind.NFS_SLOTS, Kind.NFS_CONNECTION):
+            budgets[BudgetKey(kind, flow.name)] = Budget(BudgetKey(kind, flow.name), (flow,))
+    judge, r = Judge(), random.Random(2)
+    calls = carried * HELD_BYTES / CALL_BYTES
+    for second in range(90):
+        share = min(0.8, max(0.2, r.gauss(0.5, 0.12)))
+        rates, wait, bytes_ = (
+            (calls * share, calls * (1 - share)), 32 / calls, HELD_BYTES * r.gauss(1, 0.002)
+        )  # fmt: skip
+        if second < 20:
+            rates, wait, bytes_ = (100.0, 100.0), 0.002, 200 * CALL_BYTES
+        flows = {
+            flow: call(rate, wait, direction, queued if second >= 20 else 0.0)
+            for flow, rate in zip(MOUNTS, rates, strict=True)
+        }
+        flows[NIC] = moved(bytes_, direction)
+        verdicts = judge.observe(100.0 + second, 1.0, budgets, flows, witness)
+    return verdicts
+
+
+def told(direction):
+    return Limit(Dimension.THROUGHPUT, direction, HELD_BYTES, Origin.CATALOGUE, "a size")
+
+
+@pytest.mark.parametrize("direction", [Direction.READ, Direction.WRITE])
+@pytest.mark.parametrize("is_told", [True, False])
+def test_two_mounts_wait_for_the_networks_limit_in_its_direction(direction, is_told):
+    verdicts = judged(direction, *[told(direction)] * is_told)
+    network = verdicts[NETWORK]
+
+    assert (network.word, network.direction) == (Word.THROTTLED, direction)
+    assert network.origin is (Origin.CATALOGUE if is_told else Origin.LEARNED)
+    assert network.limit == pytest.approx(HELD_BYTES, rel=0.01)
+    assert network.evidence["waiting"] == pytest.approx(32, rel=0.2)
+    assert "hardly any request waits" not in network.sentence
+    assert [verdicts[key].parent for key in VOLUMES] == [NETWORK, NETWORK]
+
+
+def test_mounts_that_carry_little_of_what_an_interface_does_do_not_speak_for_it():
+    limit = told(Direction.WRITE)
+
+    assert judged(Direction.WRITE, limit, carried=0.6)[NETWORK].word is Word.THROTTLED
+    assert judged(Direction.WRITE, limit, carried=0.4)[NETWORK].word is not Word.THROTTLED
+
+
+def test_mounts_that_wait_for_slots_prove_no_limit_of_the_network():
+    verdicts = judged(Direction.WRITE, queued=0.019, witness=SHORT)
+
+    assert verdicts[BudgetKey(Kind.NFS_SLOTS, "/a")].word is Word.THROTTLED
+    assert verdicts[NETWORK].word is not Word.THROTTLED
