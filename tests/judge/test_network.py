@@ -1,4 +1,4 @@
-"""Two mounts on one interface at its limit, told or learned, in either direction."""
+"""Limits of an interface, told, learned or counted by the provider, in either direction."""
 
 import random
 
@@ -6,7 +6,7 @@ import pytest
 
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.judge import Judge
-from ioplateau.judge.witness import ClientWitness, Witness
+from ioplateau.judge.witness import ClientWitness, EbsWitness, Witness
 from ioplateau.limits.budgets import (
     Budget,
     BudgetKey,
@@ -102,3 +102,54 @@ def test_mounts_that_wait_for_slots_prove_no_limit_of_the_network():
 
     assert verdicts[BudgetKey(Kind.NFS_SLOTS, "/a")].word is Word.THROTTLED
     assert verdicts[NETWORK].word is not Word.THROTTLED
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "said"),
+    [
+        (
+            "bw_out_allowance_exceeded",
+            HELD_BYTES,
+            (
+                "held at 10.0 MB/s of writes by the VM's network limit (100.0 MB/s, catalogue, counted by the "
+                "provider): counted by the provider itself, for 20 s"
+            ),
+        ),
+        (
+            "bw_in_allowance_exceeded",
+            None,
+            "held at 20.0 MB/s of reads by the VM's network limit: counted by the provider itself, for 20 s",
+        ),
+        (
+            "pps_allowance_exceeded",
+            None,
+            "held by the VM's network limit: counted by the provider itself, for 20 s",
+        ),
+    ],
+)
+def test_an_allowance_of_an_interface_has_a_known_limit_of_its_dimension_and_direction_only(
+    name, limit, said
+):
+    budgets, judge = {NETWORK: Budget(NETWORK, (NIC,), (told(Direction.WRITE),))}, Judge()
+    flows = {NIC: FlowTick(1.0, read_bytes_per_second=20e6, write_bytes_per_second=10e6)}
+    for second in range(30):
+        witness = Witness(allowances={name: 50.0 if second > 5 else 0.0})
+        verdict = judge.observe(100.0 + second, 1.0, budgets, flows, witness)[NETWORK]
+
+    assert (verdict.word, verdict.limit) == (Word.THROTTLED, limit)
+    assert verdict.sentence == said
+
+
+@pytest.mark.parametrize(("iops", "throughput", "limit"), [(0.9, 0.0, 500.0), (0.0, 0.9, None)])
+def test_a_volume_that_counts_itself_has_the_known_limit_of_that_dimension_only(
+    iops, throughput, limit
+):
+    flow, disk = FlowKey("disk", "nvme1n1"), BudgetKey(Kind.DISK, "nvme1n1")
+    sold = Limit(Dimension.IOPS, Direction.TOTAL, 500.0, Origin.CATALOGUE, "gp3")
+    budgets, judge = {disk: Budget(disk, (flow,), (sold,))}, Judge()
+    witness = Witness(ebs={"nvme1n1": EbsWitness(iops, throughput, 0.0, 0.0)})
+    busy = FlowTick(1.0, 300.0, 0.0, 3e6, 0.0, 0.03, None, 9.0, 9, 1.0)
+    for second in range(5):
+        verdict = judge.observe(100.0 + second, 1.0, budgets, {flow: busy}, witness)[disk]
+
+    assert (verdict.word, verdict.limit) == (Word.THROTTLED, limit)

@@ -26,8 +26,10 @@ def test_an_instance_is_exceeded_if_any_volume_counted_it():
     assert instance_exceeded([]) is None
 
 
-def test_an_interface_names_the_direction_that_was_shaped():
-    assert allowance_exceeded({"bw_out_allowance_exceeded": 12.0}) is Direction.WRITE
-    assert allowance_exceeded({"bw_in_allowance_exceeded": 3.0}) is Direction.READ
+def test_an_interface_names_the_direction_that_was_shaped_and_no_bytes_for_packets():
+    bytes_ = Dimension.THROUGHPUT
+    assert allowance_exceeded({"bw_out_allowance_exceeded": 12.0}) == (bytes_, Direction.WRITE)
+    assert allowance_exceeded({"bw_in_allowance_exceeded": 3.0}) == (bytes_, Direction.READ)
+    assert allowance_exceeded({"pps_allowance_exceeded": 3.0}) == (None, Direction.TOTAL)
     assert allowance_exceeded({"bw_in_allowance_exceeded": 0.0}) is None
     assert allowance_exceeded({"linklocal_allowance_exceeded": 9.0}) is None

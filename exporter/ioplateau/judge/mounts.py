@@ -158,7 +158,7 @@ class MountJudge:
         for key, case in self._networks.items():
             counted = None
             if exceeded is not None:
-                counted = Ruling.counted(case, Dimension.THROUGHPUT, exceeded)
+                counted = Ruling.counted(case, *exceeded)
             says = Hypotheses(counted=counted, met=network.get(key))
             verdicts[key] = conclude(case, at, dt, says, self._queued())
         slots = self._bind_slots(at, dt, witness, verdicts)

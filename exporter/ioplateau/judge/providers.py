@@ -12,11 +12,12 @@ from ioplateau.judge import parameters as number
 from ioplateau.judge.witness import EbsWitness
 from ioplateau.limits.budgets import Dimension, Direction
 
-# ethtool -S of the ENA driver: packets queued or dropped at an allowance, by direction.
-ALLOWANCES: Mapping[str, Direction] = {
-    "bw_out_allowance_exceeded": Direction.WRITE,
-    "bw_in_allowance_exceeded": Direction.READ,
-    "pps_allowance_exceeded": Direction.TOTAL,
+# ethtool -S of the ENA driver: packets queued or dropped at an allowance, of bytes in a direction or of
+# packets, which nothing here is measured in (None).
+ALLOWANCES: Mapping[str, tuple[Dimension | None, Direction]] = {
+    "bw_out_allowance_exceeded": (Dimension.THROUGHPUT, Direction.WRITE),
+    "bw_in_allowance_exceeded": (Dimension.THROUGHPUT, Direction.READ),
+    "pps_allowance_exceeded": (None, Direction.TOTAL),
 }
 
 
@@ -43,9 +44,11 @@ def _larger(iops: float | None, throughput: float | None) -> Dimension | None:
     return Dimension.IOPS if iops >= throughput else Dimension.THROUGHPUT
 
 
-def allowance_exceeded(allowances: Mapping[str, float]) -> Direction | None:
-    """The direction in which the interface's allowance was exceeded."""
-    for name, direction in ALLOWANCES.items():
+def allowance_exceeded(
+    allowances: Mapping[str, float],
+) -> tuple[Dimension | None, Direction] | None:
+    """The dimension and direction in which the interface's allowance was exceeded."""
+    for name, exceeded in ALLOWANCES.items():
         if allowances.get(name, 0.0) > 0:
-            return direction
+            return exceeded
     return None

@@ -85,14 +85,20 @@ class Ruling(NamedTuple):
         )
 
     @staticmethod
-    def counted(case: Case, dimension: Dimension, direction: Direction = Direction.TOTAL) -> Ruling:
-        """The limit that the provider's own counters call exceeded."""
-        known = next((c.limit for c in case.claims if c.limit.dimension is dimension), None)
+    def counted(
+        case: Case, dimension: Dimension | None, direction: Direction = Direction.TOTAL
+    ) -> Ruling:
+        """The limit that the provider's own counters call exceeded. dimension None: none that we measure."""
+        exceeded = dimension, direction
+        limits = [claim.limit for claim in case.claims]
+        known = next(
+            (each for each in limits if (each.dimension, each.direction) == exceeded), None
+        )
         return Ruling(
             Word.THROTTLED,
             dimension,
             direction,
-            known.value if known is not None else case.rate_of(dimension, direction),
+            known.value if known is not None else None,
             known.origin if known is not None else Origin.REPORTED,
             "counted by the provider",
             phase="counted",

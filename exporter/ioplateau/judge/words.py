@@ -73,7 +73,9 @@ def _throttled(verdict: Verdict, at: float, lane: str) -> str:
         return f"as slow as its member {held}, which is held back"
     level = _number(verdict, "level") or verdict.limit or 0.0
     proofs = [*_waiting(verdict), *_flat(verdict, at)]
-    held = f"held at {rate(level, verdict.dimension)}{_direction(verdict)}"
+    held = "held"
+    if verdict.dimension is not None:
+        held += f" at {rate(level, verdict.dimension)}{_direction(verdict)}"
     text = f"{held}{_contradicted(verdict, level)} by {_by(verdict, lane)}"
     if proofs:
         text += ": " + ", ".join(proofs)
