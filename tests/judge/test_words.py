@@ -218,3 +218,17 @@ def test_what_began_just_now_has_no_seconds_yet(verdict):
 
 def test_a_second_that_is_short_of_little_is_one():
     assert [duration(seconds) for seconds in (0.9994, 0.9996)] == ["999 ms", "1 s"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (Kind.NFS_SLOTS, "but not because of the client's own slots"),
+        (Kind.NFS_CONNECTION, "but not because of what its connections can carry"),
+    ],
+)
+def test_calls_that_wait_elsewhere_are_not_said_to_wait_now_and_then(kind, said):
+    evidence = {"waiting": 14.0, "latency_seconds": 0.105, "floor_seconds": 0.0087}
+    verdict = Verdict(BudgetKey(kind, "/a"), Word.HEALTHY, 100.0, evidence=evidence)
+
+    assert sentence(verdict, 160.0) == f"14 requests wait, 105 ms instead of 8.7 ms, {said}"

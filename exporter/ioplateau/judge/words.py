@@ -19,6 +19,8 @@ OWNERS: Mapping[Kind, str] = {
     Kind.CGROUP: "its control group's limit",
 }
 
+CLIENTS = frozenset({Kind.NFS_SLOTS, Kind.NFS_CONNECTION})
+
 # Of what was asked for over what a limit gives in a second, see rulings.asked_ratio.
 LEAST_ASKED = 1.05
 MANY_TIMES = 3  # beyond it nobody sizes by the figure
@@ -216,11 +218,16 @@ def _healthy(verdict: Verdict, _at: float) -> str:
 
 
 def _now_and_then(verdict: Verdict) -> str:
-    """How many wait and how long, where they do and no queue stands; "": they do not."""
+    """How many wait and how long, where they do and no queue stands, or none of a client's own; "": they
+    do not.
+    """
     latency, floor = _number(verdict, "latency_seconds"), _number(verdict, "floor_seconds")
     waits = (_number(verdict, "waiting") or 0.0) >= FEW_WAITING
     if waits and latency and floor and latency >= SLOW * floor:
-        return f"{', '.join(_waiting(verdict))}, but not all the time"
+        proofs, kind = ", ".join(_waiting(verdict)), verdict.key.kind
+        if kind in CLIENTS:  # whether they wait all the time is the volume's to say
+            return f"{proofs}, but not because of {OWNERS[kind]}"
+        return f"{proofs}, but not all the time"
     return ""
 
 
