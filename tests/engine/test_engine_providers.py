@@ -71,6 +71,15 @@ def test_packets_over_an_allowance_are_the_instances_so_interfaces_add_up():
     assert heard.allowances == {name: 15.0}
 
 
+def test_what_an_interface_counted_before_we_looked_is_no_excess():
+    heard = Providers()
+    name = "bw_in_allowance_exceeded"
+    heard.take_interfaces(1.0, {"eth0": {name: 100}}, gap=False)
+    heard.take_interfaces(2.0, {"eth0": {name: 100}, "eth1": {name: 7000}}, gap=False)
+
+    assert heard.allowances == {name: 0.0}
+
+
 def test_a_driver_loaded_anew_counts_from_zero_and_that_is_no_excess():
     heard = Providers()
     name = "pps_allowance_exceeded"

@@ -91,3 +91,15 @@ def test_slices_cut_at_different_places_do_not_make_it_flicker():
     said = verdicts(*[500.0] * 6, *[460.0, 540.0] * 10)
 
     assert {v.word for v in said[6:]} == {Word.THROTTLED}
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_two_limits_that_press_the_one_with_the_larger_share_is_named(order):
+    bytes_ = Limit(Dimension.THROUGHPUT, Direction.READ, 1e6, Origin.REPORTED, "control group")
+    part, found = GroupJudge(), {}
+    part.take_budgets({KEY: Budget(KEY, (FLOW,), (READS, bytes_)[::order])})
+    tick = FlowTick(1.0, read_operations_per_second=495.0, read_bytes_per_second=1.01e6)
+    for second in range(6):
+        part.step(float(second), 1.0, {FLOW: tick}, Witness(), found)
+
+    assert (found[KEY].word, found[KEY].dimension) == (Word.THROTTLED, Dimension.THROUGHPUT)
