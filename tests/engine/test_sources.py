@@ -1,9 +1,11 @@
 """The table of sources: what it says is what is read, followed and told."""
 
+import pytest
+
 from ioplateau.engine import Engine
 from ioplateau.engine.sources import FILES, SOURCES
 from ioplateau.measure.host import Host
-from ioplateau.measure.snapshot import DISKSTATS, MEMINFO, NETDEV, STAT, Snapshot, Static
+from ioplateau.measure.snapshot import DISKSTATS, MEMINFO, NETDEV, PRESSURE, STAT, Snapshot, Static
 from ioplateau.run.sampler import files
 
 
@@ -40,3 +42,18 @@ def test_what_a_source_says_may_be_nonsense_and_costs_itself():
     assert sources["netdev"].up
     assert sources["cgroups"].rejects == 1
     assert sources["consumers"].rejects == 1
+
+
+@pytest.mark.parametrize("why", ["No such file or directory", "Operation not supported"])
+def test_a_kernel_without_pressure_is_no_source_that_fails(why):
+    assert not told(failed={PRESSURE: f"{PRESSURE}: {why}"})
+
+
+def test_pressure_that_we_may_not_read_or_that_was_there_before_fails():
+    assert not told(failed={PRESSURE: f"{PRESSURE}: Permission denied"})["pressure"].up
+
+    engine = Engine()
+    engine.observe(Snapshot(1.0, 1.0, 1.0, Static(), texts={PRESSURE: b"some avg10=0 total=7\n"}))
+    gone = {PRESSURE: f"{PRESSURE}: No such file or directory"}
+
+    assert not engine.observe(Snapshot(2.0, 2.0, 2.0, Static(), failed=gone)).sources["pressure"].up

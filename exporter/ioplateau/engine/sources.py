@@ -52,7 +52,8 @@ class Followers:
 class FollowedSource(NamedTuple):
     """name: as metrics call it. key: its path, or its name among a snapshot's blobs. every_seconds:
     how often it is read; 0: every tick. is_vital: followed at every tick, since while it says
-    nothing its flows are not known.
+    nothing its flows are not known. is_lacking: whether a reason why it cannot be read says that
+    this kernel is without it, which is no failure.
     """
 
     name: str
@@ -60,6 +61,7 @@ class FollowedSource(NamedTuple):
     follower: Callable[[Followers], Follower]
     every_seconds: float = 0.0
     is_vital: bool = False
+    is_lacking: Callable[[str], bool] = lambda why: False  # noqa: ARG005
 
 
 SOURCES = (
@@ -67,7 +69,7 @@ SOURCES = (
     FollowedSource("mountstats", MOUNTSTATS, lambda of: of.nfs, is_vital=True),
     FollowedSource("mountinfo", MOUNTINFO, lambda of: MountPoints(of.nfs)),  # read when it changed
     FollowedSource("netdev", NETDEV, lambda of: of.nics, is_vital=True),
-    FollowedSource("pressure", PRESSURE, lambda of: of.pressure),
+    FollowedSource("pressure", PRESSURE, lambda of: of.pressure, is_lacking=pressure.is_lacking),
     FollowedSource(
         "stat", STAT, lambda of: of.cpu, 5.0
     ),  # long on large machines, for two counters
@@ -123,7 +125,8 @@ class Followed:
         flows, rejects = follower.follow(
             found, Moment(at, snapshot.mono, snapshot.static, gap, is_late)
         )
-        if said is not None or why:
+        is_lacking = self.state is None and source.is_lacking(why)
+        if said is not None or (why and not is_lacking):
             self._book(snapshot, why, (*getattr(found, "rejects", ()), *rejects))
         return flows
 

@@ -5,6 +5,8 @@ https://docs.kernel.org/accounting/psi.html
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from typing import NamedTuple
 
@@ -13,6 +15,11 @@ from ioplateau.measure.words import number
 
 # As the kernel writes it, in one look; any other text is read word by word.
 _USUAL = re.compile(rb"some [^\n]* total=(\d{1,20})\nfull [^\n]* total=(\d{1,20})\n")
+
+# The kernel has no PSI, or counts none (psi=0, CONFIG_PSI_DEFAULT_DISABLED): the file is not there, or
+# psi_show() in kernel/sched/psi.c refuses it.
+# https://github.com/torvalds/linux/blob/v6.1/kernel/sched/psi.c
+_LACKING = (os.strerror(errno.ENOENT), os.strerror(errno.EOPNOTSUPP))
 
 
 class Pressure(NamedTuple):
@@ -31,6 +38,11 @@ def parse(text: bytes) -> Pressure:
     if some is None:
         raise FormatError(f'pressure: {text[:60]!r}, want a line "some ... total=N"')
     return Pressure(some, _total(text, b"full "))
+
+
+def is_lacking(why: str) -> bool:
+    """Whether the reason why it cannot be read is that this kernel counts no pressure."""
+    return why.endswith(_LACKING)
 
 
 def _total(text: bytes, label: bytes) -> int | None:
