@@ -3,7 +3,7 @@
 import pytest
 
 from ioplateau.engine import Engine, EngineSettings
-from ioplateau.limits.budgets import BudgetKey, FlowKey, Kind
+from ioplateau.limits.budgets import BudgetKey, FlowKey, Kind, Word
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
 from ioplateau.measure.snapshot import DISKSTATS, Snapshot, Static
@@ -199,3 +199,29 @@ def test_a_drive_that_gets_a_medium_is_seen_when_it_is_read():
     assert not any("nbd0" in state.disks or state.is_unfamiliar for state in before[1:])
     assert begins.is_unfamiliar  # so that its size is asked for
     assert all("nbd0" in state.disks for state in (begins, *after))
+
+
+def test_a_disk_that_the_kernel_does_not_count_is_unknown_and_said_to_be_so():
+    sysfs = {"size": "2048", "link": "../../devices/pci0000:00/virtio1/block/vdb"}
+    machine = Machine({"vdb": {**sysfs, "queue/iostats": "0"}})
+    for _ in range(4):
+        state = machine.tick(vdb=7)
+
+    assert state.flows[FlowKey("disk", "vdb")] is None
+    assert state.budgets[BudgetKey(Kind.DISK, "vdb")].verdict.word is Word.UNKNOWN
+    assert state.disks["vdb"].window is None
+    assert not state.is_unfamiliar
+    assert any("echo 1 > /sys/block/vdb/queue/iostats" in notice for notice in state.notices)
+
+
+def test_what_is_counted_although_sysfs_says_otherwise_is_known():
+    zram = Machine({"zram0": {"size": "2048", "queue/iostats": "0"}})
+    for count in (7, 7, 7):
+        state = zram.tick(zram0=count)
+    assert state.budgets[BudgetKey(Kind.DISK, "zram0")].verdict.word is Word.IDLE
+
+    sysfs = {"size": "2048", "link": "../../devices/pci0000:00/virtio1/block/vdb"}
+    again = Machine({"vdb": {**sysfs, "queue/iostats": "0"}})
+    for count in (7, 7, 17, 27):
+        state = again.tick(vdb=count)
+    assert reads_per_second(state, "vdb") == 10

@@ -19,6 +19,11 @@ from ioplateau.measure.snapshot import Static
 from ioplateau.measure.sysblock import BlockDevice
 from ioplateau.state import DiskState
 
+# Drivers of requests, which the kernel does not count where queue/iostats is off. What is made of bios
+# (dm, md, zram) says 0 there on many kernels and is counted all the same (dm: until 6.5).
+# https://github.com/torvalds/linux/blob/v6.1/block/blk-mq.c
+_OF_REQUESTS = ("disk", sysblock.NETWORK, "loop", "nbd")
+
 
 class _Flow(NamedTuple):
     """A disk that is followed."""
@@ -56,6 +61,9 @@ class Disks(Follower):
         self._heads: Mapping[str, str] = {}  # of each path of native multipath, its disk
         self._paths: dict[str, tuple[str, ...]] = {}  # of each such disk, its paths
         self._counting: dict[str, tuple[str, ...]] = {}  # and whose counters were its own last
+        self._uncounted: frozenset[str] = (
+            frozenset()
+        )  # the kernel was told to count nothing of them
 
     def parse(self, said: bytes) -> DiskTable:
         return diskstats.parse(said, self.table)
@@ -78,6 +86,10 @@ class Disks(Follower):
             name, key, history, is_shown = flow
             if name in self._paths:
                 tick = self._follow_paths(at, flow, table, gap=gap)
+            elif name in self._uncounted and history.timed and history.timed[-1][1] == disks[name]:
+                history.restart(at, disks[name])
+                flows[key] = None  # whether it rests or works
+                continue
             else:
                 tick = _follow(at, history, disks[name], gap)
             flows[key] = tick
@@ -127,6 +139,14 @@ class Disks(Follower):
             head: last for head, last in self._counting.items() if head in self._paths
         }
         self.hidden = frozenset(name for name in names if self._is_hidden(name))
+        self._uncounted = frozenset(
+            name
+            for name in names
+            if name not in self._paths
+            and (device := self.devices.get(name)) is not None
+            and device.counts_io is False
+            and device.kind in _OF_REQUESTS
+        )
         before = {flow.name: flow for flow in self._flows}
         self._flows = tuple(
             _Flow(
@@ -189,6 +209,15 @@ class Disks(Follower):
             name: device for name, device in self.devices.items() if device.partition_of
         }
         return found | {name: self.devices.get(name) for name in self.names}
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What an operator should know of disks that are shown and not counted."""
+        return tuple(
+            f"{name}: the kernel counts nothing of this disk, so nothing is known of it: "
+            f"echo 1 > /sys/block/{name.replace('/', '!')}/queue/iostats"
+            for name in sorted(self._uncounted - self.hidden)
+        )
 
     def marks(self) -> dict[FlowKey, str]:
         """What tells the disk under each name from another."""

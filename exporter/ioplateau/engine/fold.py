@@ -235,6 +235,7 @@ class Engine:
                 *layout.notices,
                 *self._accounts.corrections,
                 *self._accounts.doubts(layout.budgets),
+                *self._disks.notices,
                 *self._providers.notices,
                 *self._groups.notices,
             ),
