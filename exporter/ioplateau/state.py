@@ -151,7 +151,8 @@ class Consumer(NamedTuple):
     bytes_per_second: float
     # Of the group: requests to the budget's devices. None: of a process nobody counts them.
     operations_per_second: float | None = None
-    share: float | None = None  # of what all groups (all processes) drew
+    # Of what all groups (all processes) drew: of their requests where those are what is limited, else bytes.
+    share: float | None = None
     group: GroupName = GroupName()
     # It wrote into the page cache, and the kernel's flusher does the I/O: bytes are what it dirtied.
     by_flusher: bool = False

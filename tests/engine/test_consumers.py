@@ -48,10 +48,26 @@ def grouped(*busiest, total):
     }
 
 
-def found(blob, mount_table=b""):
+def found(blob, mount_table=b"", **more):
     consumers = Consumers()
     assert consumers.take(10.0, blob) == ()
-    return consumers.by_budget(11.0, BUDGETS, lambda: DEVICES.get, mount_table)
+    return consumers.by_budget(11.0, BUDGETS, lambda: DEVICES.get, mount_table, **more)
+
+
+def test_at_a_limit_of_requests_who_makes_most_of_them_is_named_first():
+    groups = grouped(
+        ("/large", "8:16", 20_000_000, 0, 20, 0),
+        ("/many", "8:16", 2_000_000, 0, 580, 0),
+        total=22_000_000,
+    ) | {"device_requests": {"8:16": 600}}
+
+    disk = found(look(groups=groups), by_requests=frozenset({DISK}))[DISK]
+
+    assert sentence(disk) == "most I/O by /many (1.0 MB/s, 290 IOPS, 97 %)"
+    assert (
+        sentence(found(look(groups=groups))[DISK])
+        == "most I/O by /large (10.0 MB/s, 10 IOPS, 91 %)"
+    )
 
 
 def test_groups_are_named_by_what_the_kernel_counts_of_them_on_the_disk():

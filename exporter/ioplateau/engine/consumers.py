@@ -82,9 +82,10 @@ class Consumers(Follower):
         budgets: Mapping[BudgetKey, Budget],
         devices: Callable[[], DevicesOf],
         mount_table: bytes | None,
+        by_requests: frozenset[BudgetKey] = frozenset(),
     ) -> Mapping[BudgetKey, BudgetConsumers]:
         """Who draws on each budget now; nothing where no look is fresh. devices: asked with a new
-        look.
+        look. by_requests: what is held by a limit of requests, of which bytes take nothing.
         """
         look = self._look
         if look is None:
@@ -93,7 +94,7 @@ class Consumers(Follower):
             self._look, self._found = None, NO_ENTRIES
         elif self._is_new:
             self._is_new = False
-            self._found = _Drawn(look, budgets, devices(), mount_table or b"")
+            self._found = _Drawn(look, budgets, devices(), mount_table or b"", by_requests)
         return self._found
 
 
@@ -108,11 +109,13 @@ class _Drawn(Mapping[BudgetKey, BudgetConsumers]):
         budgets: Mapping[BudgetKey, Budget],
         devices: DevicesOf,
         mount_table: bytes,
+        by_requests: frozenset[BudgetKey],
     ) -> None:
         self._look = look
         self._budgets = budgets
         self._devices = devices
         self._mount_table = mount_table
+        self._by_requests = by_requests
         self._made: dict[BudgetKey, BudgetConsumers] = {}
 
     def __getitem__(self, key: BudgetKey) -> BudgetConsumers:
@@ -121,7 +124,9 @@ class _Drawn(Mapping[BudgetKey, BudgetConsumers]):
             of = self._of(key)
             if not of:
                 raise KeyError(key)
-            made = self._made[key] = _drawn(self._look, of, self._volumes, self._unplaced)
+            made = self._made[key] = _drawn(
+                self._look, of, self._volumes, self._unplaced, by_requests=key in self._by_requests
+            )
         return made
 
     @cached_property
@@ -164,6 +169,8 @@ def _drawn(
     devices: Sequence[Devices],
     volumes: Sequence[tuple[str, PodVolume]],
     unplaced: Sequence[BusyProcess],
+    *,
+    by_requests: bool = False,
 ) -> BudgetConsumers:
     numbers = frozenset[str]().union(*(each.numbers for each in devices))
     names = frozenset[str]().union(*(each.names for each in devices))
@@ -171,7 +178,8 @@ def _drawn(
     there = _with_open_files(look.processes, numbers | names)
     return BudgetConsumers(
         seconds=_seconds(look),
-        groups=_flushed(_groups(look.groups, own), there, look, own) or _groups_of(there, look),
+        groups=_flushed(_groups(look.groups, own, by_requests=by_requests), there, look, own)
+        or _groups_of(there, look),
         processes=_processes(there, look),
         volumes=tuple(dict.fromkeys(volume for number, volume in volumes if number in numbers)),
         unseen=tuple(_unseen(look, own, () if there else unplaced)),
@@ -229,21 +237,23 @@ def _parse(at: float, blob: Any) -> _Look:
     )
 
 
-def _groups(look: GroupsLook | None, own: frozenset[str]) -> tuple[Consumer, ...]:
+def _groups(
+    look: GroupsLook | None, own: frozenset[str], *, by_requests: bool
+) -> tuple[Consumer, ...]:
     if look is None:
         return ()
     drawn: dict[str, tuple[int, int]] = {}
     for each in look.busiest:
         if each.device in own:
             size, count = drawn.get(each.group, (0, 0))
-            drawn[each.group] = (
-                size + each.read_bytes + each.write_bytes,
-                count + each.reads + each.writes,
-            )
-    total = sum(look.device_bytes.get(number, 0) for number in own)
-    first = sorted(drawn.items(), key=lambda item: item[1], reverse=True)[:MOST_NAMED]
+            drawn[each.group] = size + each.bytes, count + each.requests
+    totals = look.device_requests if by_requests else look.device_bytes
+    total = sum(totals.get(number, 0) for number in own)
+    counted = 1 if by_requests else 0
+    first = sorted(drawn.items(), key=lambda item: item[1][counted], reverse=True)[:MOST_NAMED]
     found = []
-    for path, (size, count) in first:
+    for path, amounts in first:
+        size, count = amounts
         who = groupnames.name(path)
         found.append(
             Consumer(
@@ -251,7 +261,7 @@ def _groups(look: GroupsLook | None, own: frozenset[str]) -> tuple[Consumer, ...
                 _label(path),
                 size / look.seconds,
                 count / look.seconds,
-                size / total if total else None,
+                amounts[counted] / total if total else None,
                 who,
             )
         )

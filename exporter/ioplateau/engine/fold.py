@@ -19,7 +19,7 @@ from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.judge import Judge
 from ioplateau.judge.memory import SavedJudge
 from ioplateau.limits import topology
-from ioplateau.limits.budgets import HELD, Budget, BudgetKey, FlowKey, Kind, Verdict
+from ioplateau.limits.budgets import HELD, Budget, BudgetKey, Dimension, FlowKey, Kind, Verdict
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.identity import Sold
 from ioplateau.limits.topology import Topology
@@ -229,6 +229,7 @@ class Engine:
                 layout.budgets,
                 lambda: self._devices_of(snapshot.static),
                 snapshot.static.mountinfo,
+                frozenset(v.key for v in held if v.dimension is Dimension.IOPS),
             ),
             notices=(
                 *surroundings.notices(snapshot.static.files),

@@ -39,6 +39,14 @@ class BusyGroup(NamedTuple):
     reads: int
     writes: int
 
+    @property
+    def bytes(self) -> int:
+        return self.read_bytes + self.write_bytes
+
+    @property
+    def requests(self) -> int:
+        return self.reads + self.writes
+
 
 class GroupsLook(NamedTuple):
     """What two looks show. seconds: between them."""
@@ -47,6 +55,7 @@ class GroupsLook(NamedTuple):
     busiest: tuple[BusyGroup, ...]
     device_bytes: Mapping[str, int] = NO_ENTRIES  # of all groups, by device
     seen: int = 0  # groups that count I/O
+    device_requests: Mapping[str, int] = NO_ENTRIES  # of all groups, by device
 
 
 class GroupCounts(NamedTuple):
@@ -79,13 +88,14 @@ class GroupTraffic:
         if now.root != cgroups.V1_ROOT:
             grown = _without_those_below(grown)
         busy = [BusyGroup(*place, *growth) for place, growth in grown.items() if any(growth)]
-        all_bytes: dict[str, int] = {}
+        all_bytes, all_requests = dict[str, int](), dict[str, int]()
         for each in busy:
-            total = all_bytes.get(each.device, 0) + each.read_bytes + each.write_bytes
-            all_bytes[each.device] = total
-        busy.sort(key=lambda each: each.read_bytes + each.write_bytes, reverse=True)
+            all_bytes[each.device] = all_bytes.get(each.device, 0) + each.bytes
+            all_requests[each.device] = all_requests.get(each.device, 0) + each.requests
+        busy.sort(key=lambda each: each.bytes, reverse=True)
         seen = sum(map(bool, now.of.values()))
-        return GroupsLook(boot_seconds - before_at, tuple(busy[:MOST_TOLD]), all_bytes, seen)
+        told = tuple(busy[:MOST_TOLD])
+        return GroupsLook(boot_seconds - before_at, told, all_bytes, seen, all_requests)
 
 
 def as_json(look: GroupsLook) -> dict[str, Any]:
@@ -94,6 +104,7 @@ def as_json(look: GroupsLook) -> dict[str, Any]:
         **look._asdict(),
         "busiest": [busy._asdict() for busy in look.busiest],
         "device_bytes": dict(look.device_bytes),
+        "device_requests": dict(look.device_requests),
     }
 
 
@@ -110,8 +121,12 @@ def from_json(value: Any) -> GroupsLook:
         )
         for each in value["busiest"]
     )
-    totals = {str(device): max(int(size), 0) for device, size in value["device_bytes"].items()}
-    return GroupsLook(seconds, busiest, totals, int(value["seen"]))
+    sizes, counts = (
+        {str(device): max(int(total), 0) for device, total in totals.items()}
+        # Recordings of earlier versions do not tell requests.
+        for totals in (value["device_bytes"], value.get("device_requests") or {})
+    )
+    return GroupsLook(seconds, busiest, sizes, int(value["seen"]), counts)
 
 
 def read(host: Host) -> GroupCounts:
