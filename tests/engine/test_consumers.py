@@ -162,10 +162,13 @@ def test_where_nobody_is_seen_to_dirty_pages_it_cannot_be_told_for_whom():
     gone = by_the_flusher()
     unseen = by_the_flusher(unreadable=40, seen=0)
     uncounted = by_the_flusher(seen=0)
+    hidden = by_the_flusher(is_hidden=True)
 
     assert gone.groups[0].label == "the kernel's flusher, for whom is not known"
     assert unseen.groups[0].label == "the root control group"
     assert uncounted.groups[0].label == "the root control group"
+    assert hidden.groups[0].label == "the root control group"
+    assert hidden.unseen[0].startswith("others' processes are hidden here")
 
 
 def test_a_look_holds_until_the_next_one_is_due():

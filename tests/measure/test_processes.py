@@ -119,6 +119,24 @@ def test_processes_that_may_not_be_seen_are_counted():
     assert (look.seen, look.unreadable, look.busiest) == (0, 2, ())
 
 
+def test_without_process_1_those_of_others_are_hidden(machine):
+    looks = Processes(machine.host)
+    machine.process(7)
+    looks.look(1.0)
+    assert looks.look(2.0).is_hidden
+
+    machine.process(1)
+    assert not looks.look(3.0).is_hidden
+
+
+def test_only_a_new_line_ends_a_line():
+    group = "/a\x0b0::\x85b"
+    mount = "36 35 8:17 / /da\x0bta\x85x rw - ext4 /dev/sdb1 rw\n"
+
+    assert parse_cgroup(f"0::{group}\n".encode()) == group
+    assert parse_mount_devices(mount.encode()) == {"36": ("8:17", False)}
+
+
 def test_without_proc_it_says_so(tmp_path):
     with pytest.raises(OSError, match="No such file"):
         Processes(Host(tmp_path)).look(1.0)

@@ -358,6 +358,7 @@ def _flushed(
             found is not None
             and found.seen > 0
             and not found.unreadable
+            and not found.is_hidden
             and len(found.busiest) < LOOKED_AT
         )
         return tuple(g._replace(label=FLUSHER) if is_seen and g.name == ROOT else g for g in groups)
@@ -374,6 +375,11 @@ def _unseen(look: _Look, own: frozenset[str], unplaced: Sequence[BusyProcess]) -
     if look.refused:
         yield f"processes cannot be listed: {look.refused}"
     elif look.processes is not None:
+        if look.processes.is_hidden:
+            yield (
+                "others' processes are hidden here (hidepid of /proc, ProtectProc of the unit: "
+                "processes.conf would let us see them)"
+            )
         if look.processes.unreadable:
             yield (
                 f"the I/O of {look.processes.unreadable} of "

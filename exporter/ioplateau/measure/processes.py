@@ -9,7 +9,8 @@ mountinfo, or the device node that the descriptor links to.
 
 The kernel lets us see /proc/<pid>/io only of our own processes, or with CAP_SYS_PTRACE
 and, as its mode is 0400, CAP_DAC_READ_SEARCH
-(ptrace_may_access() in fs/proc/base.c, do_io_accounting()).
+(ptrace_may_access() in fs/proc/base.c, do_io_accounting()). Where /proc is mounted with hidepid=invisible
+(ProtectProc=invisible of a unit) those of others are not there at all, process 1 of each namespace among them.
 
 https://docs.kernel.org/filesystems/proc.html
 https://github.com/torvalds/linux/blob/v6.1/fs/proc/base.c
@@ -79,6 +80,7 @@ class ProcessesLook(NamedTuple):
     seen: int
     unreadable: int  # processes whose I/O we may not see
     is_cut: bool = False  # there were more processes than are looked at
+    is_hidden: bool = False  # /proc is mounted so that others' processes are not even listed
 
 
 class Processes:
@@ -130,6 +132,7 @@ class Processes:
             seen=len(now),
             unreadable=unreadable,
             is_cut=len(pids) > MOST_PROCESSES,
+            is_hidden="1" not in pids,
         )
 
     def _closely(
@@ -212,6 +215,7 @@ def from_json(value: Any) -> ProcessesLook:
         seen=int(value["seen"]),
         unreadable=int(value["unreadable"]),
         is_cut=bool(value["is_cut"]),
+        is_hidden=bool(value.get("is_hidden")),  # recordings of earlier versions do not tell
     )
 
 
@@ -249,7 +253,7 @@ def parse_cgroup(text: bytes) -> str:
     v2: "0::/path"; v1: "7:blkio:/path", which is asked first where both are mounted.
     """
     unified = ""
-    for line in text.decode("utf-8", "replace").splitlines():
+    for line in text.decode("utf-8", "replace").split("\n"):
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if "blkio" in controllers.split(","):
@@ -270,8 +274,8 @@ def parse_mount_devices(text: bytes) -> dict[str, tuple[str, bool]]:
     file systems itself (get_anon_bdev()), and names one of its devices.
     """
     found = {}
-    for line in text.decode("utf-8", "replace").splitlines():
-        words = line.split()
+    for line in text.decode("utf-8", "replace").split("\n"):
+        words = line.split(" ")
         if len(words) > 4 and "-" in words[6:]:
             kind, source = [*words[words.index("-", 6) + 1 :], "", ""][:2]
             node = _DEVICE_NODE.match(source) if words[2].startswith("0:") else None
