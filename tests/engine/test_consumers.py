@@ -163,10 +163,13 @@ def test_where_nobody_is_seen_to_dirty_pages_it_cannot_be_told_for_whom():
     unseen = by_the_flusher(unreadable=40, seen=0)
     uncounted = by_the_flusher(seen=0)
     hidden = by_the_flusher(is_hidden=True)
+    cut = by_the_flusher(left_out=3)
 
     assert gone.groups[0].label == "the kernel's flusher, for whom is not known"
     assert unseen.groups[0].label == "the root control group"
     assert uncounted.groups[0].label == "the root control group"
+    assert cut.groups[0].label == "the root control group"
+    assert cut.unseen[0].startswith("3 processes that moved less than 50 others")
     assert hidden.groups[0].label == "the root control group"
     assert hidden.unseen[0].startswith("others' processes are hidden here")
 

@@ -42,6 +42,19 @@ def test_a_device_that_counted_nothing_is_not_given_what_the_next_one_counted(tm
     assert look.busiest == (BusyGroup("/db", "8:16", 8192, 0, 2, 0),)
 
 
+def test_who_draws_on_a_slow_disk_is_kept_however_much_others_move_elsewhere(tmp_path):
+    traffic = GroupTraffic(Host(tmp_path))
+    for count in (0, 1):
+        v2(tmp_path, "slow", stat(count * 4096, count, "8:32"))
+        for number in range(24):
+            v2(tmp_path, f"fast{number}", stat(count * 1_000_000, count * (1 + number)))
+        look = traffic.look(float(count))
+
+    assert "/slow" in {each.group for each in look.busiest if each.device == "8:32"}
+    assert len(look.busiest) < 24
+    assert dict(look.device_requests) == {"8:16": sum(range(25)), "8:32": 1}
+
+
 def test_v1_counts_each_group_alone(tmp_path):
     place = tmp_path / "sys/fs/cgroup/blkio/batch"
     place.mkdir(parents=True)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ioplateau.measure.host import Host
 from ioplateau.measure.processes import (
+    MOST_NAMED,
     Processes,
     ProcessIo,
     as_json,
@@ -127,6 +128,17 @@ def test_without_process_1_those_of_others_are_hidden(machine):
 
     machine.process(1)
     assert not looks.look(3.0).is_hidden
+
+
+def test_who_does_little_beside_many_others_is_looked_at_too_and_who_is_not_is_counted(machine):
+    looks = Processes(machine.host)
+    for size in (0, 1):
+        for pid in range(1, MOST_NAMED + 3):
+            machine.process(pid, read=size * pid * 1000)
+        look = looks.look(1.0 + size)
+
+    assert len(look.busiest) == MOST_NAMED
+    assert look.left_out == 2
 
 
 def test_only_a_new_line_ends_a_line():

@@ -188,7 +188,6 @@ def _drawn(
 
 _NO_GROUPS = GroupsLook(0.0, ())
 FLUSHER = "the kernel's flusher, for whom is not known"
-LOOKED_AT = processes.MOST_NAMED  # where all of them are taken, others may have written as well
 
 
 def devices_of_disk(
@@ -359,7 +358,7 @@ def _flushed(
             and found.seen > 0
             and not found.unreadable
             and not found.is_hidden
-            and len(found.busiest) < LOOKED_AT
+            and not found.left_out
         )
         return tuple(g._replace(label=FLUSHER) if is_seen and g.name == ROOT else g for g in groups)
     names = {each.name for each in known}
@@ -390,6 +389,11 @@ def _unseen(look: _Look, own: frozenset[str], unplaced: Sequence[BusyProcess]) -
             yield "the kernel does not count the I/O of processes (CONFIG_TASK_IO_ACCOUNTING)"
         if look.processes.is_cut:
             yield f"more than {processes.MOST_PROCESSES} processes: the rest was not looked at"
+        if look.processes.left_out:
+            yield (
+                f"{look.processes.left_out} processes that moved less than {processes.MOST_NAMED} "
+                "others on this machine were not looked at"
+            )
         if own and unplaced:
             labels = ", ".join(_named(each) for each in unplaced[:MOST_NAMED])
             yield f"{labels}: the open files do not tell on which disk"

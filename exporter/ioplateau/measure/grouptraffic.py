@@ -13,7 +13,8 @@ https://docs.kernel.org/admin-guide/cgroup-v1/blkio-controller.html
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioplateau.measure import cgroups
@@ -22,7 +23,7 @@ from ioplateau.measure.nothing import NO_ENTRIES
 if TYPE_CHECKING:
     from ioplateau.measure.host import Host
 
-MOST_TOLD = 20  # groups and devices of one look, those with most bytes
+MOST_TOLD = 10  # groups of each device: those with most bytes, and as many with most requests
 
 Place = tuple[str, str]  # path of the group, number of the device ("8:16")
 Counts = tuple[int, int, int, int]  # read bytes, written bytes, reads, writes
@@ -46,6 +47,9 @@ class BusyGroup(NamedTuple):
     @property
     def requests(self) -> int:
         return self.reads + self.writes
+
+
+_bytes, _requests = attrgetter("bytes"), attrgetter("requests")
 
 
 class GroupsLook(NamedTuple):
@@ -92,10 +96,24 @@ class GroupTraffic:
         for each in busy:
             all_bytes[each.device] = all_bytes.get(each.device, 0) + each.bytes
             all_requests[each.device] = all_requests.get(each.device, 0) + each.requests
-        busy.sort(key=lambda each: each.bytes, reverse=True)
+        busy.sort(key=_bytes, reverse=True)
         seen = sum(map(bool, now.of.values()))
-        told = tuple(busy[:MOST_TOLD])
+        told = _most_of_each_device(busy)
         return GroupsLook(boot_seconds - before_at, told, all_bytes, seen, all_requests)
+
+
+def _most_of_each_device(busy: Sequence[BusyGroup]) -> tuple[BusyGroup, ...]:
+    """Those of `busy` that do most on their own device, in its order; of a slow disk's the bytes are few."""
+    of_device: dict[str, list[BusyGroup]] = {}
+    for each in busy:
+        of_device.setdefault(each.device, []).append(each)
+    most = {
+        (each.group, each.device)
+        for there in of_device.values()
+        for count in (_bytes, _requests)
+        for each in sorted(there, key=count, reverse=True)[:MOST_TOLD]
+    }
+    return tuple(each for each in busy if (each.group, each.device) in most)
 
 
 def as_json(look: GroupsLook) -> dict[str, Any]:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from ioplateau.measure.host import Host
 
 MOST_PROCESSES = 32768  # looked at in one round; pid_max of a small machine
-MOST_NAMED = 10  # processes with most I/O that are looked at closely
+# Processes with most I/O that are looked at closely, whatever disk it is on: those on a slow one move little.
+MOST_NAMED = 50
 MOST_FILES = 256  # open files of one of them
 TICKS_PER_SECOND = 100  # USER_HZ, the unit of starttime: 100 on every architecture with a VM
 _DEVICE_NODE = re.compile(r"/dev/(?:mapper/|disk/.*/)?([\w!.-]+)\Z")
@@ -81,6 +82,7 @@ class ProcessesLook(NamedTuple):
     unreadable: int  # processes whose I/O we may not see
     is_cut: bool = False  # there were more processes than are looked at
     is_hidden: bool = False  # /proc is mounted so that others' processes are not even listed
+    left_out: int = 0  # processes that moved less than the busiest
 
 
 class Processes:
@@ -118,12 +120,12 @@ class Processes:
         if before_at is None or boot_seconds <= before_at:
             return None
         grown = {pid: _growth(before.get(pid), io) for pid, io in now.items()}
-        first = sorted(grown, key=lambda pid: grown[pid].bytes, reverse=True)[:MOST_NAMED]
+        moved = [pid for pid in grown if grown[pid].bytes > 0]
+        moved.sort(key=lambda pid: grown[pid].bytes, reverse=True)
         busiest = tuple(
             busy
-            for pid in first
-            if grown[pid].bytes > 0
-            and (busy := self._closely(pid, before, now[pid], grown[pid], before_at)) is not None
+            for pid in moved[:MOST_NAMED]
+            if (busy := self._closely(pid, before, now[pid], grown[pid], before_at)) is not None
         )
         return ProcessesLook(
             seconds=boot_seconds - before_at,
@@ -133,6 +135,7 @@ class Processes:
             unreadable=unreadable,
             is_cut=len(pids) > MOST_PROCESSES,
             is_hidden="1" not in pids,
+            left_out=len(moved[MOST_NAMED:]),
         )
 
     def _closely(
@@ -216,6 +219,7 @@ def from_json(value: Any) -> ProcessesLook:
         unreadable=int(value["unreadable"]),
         is_cut=bool(value["is_cut"]),
         is_hidden=bool(value.get("is_hidden")),  # recordings of earlier versions do not tell
+        left_out=max(int(value.get("left_out") or 0), 0),
     )
 
 
