@@ -310,6 +310,25 @@ def test_interfaces_are_followed():
     assert state.interfaces["eth0"].speed_bits_per_second == 1e9
 
 
+def test_a_new_interface_is_unfamiliar_until_sysfs_tells_of_it_or_does_not_in_time():
+    def seen(fold, mono, *names, told):
+        lines = "".join(f"{name}: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n" for name in names)
+        text = b"Inter-|   Receive\n face |bytes\n" + lines.encode()
+        places = {f"/sys/class/net/{name}": f"../../devices/pci0/net/{name}" for name in told}
+        static = Static(files=places)
+        return fold.observe(
+            snapshot(mono, static=static, texts={"/proc/net/dev": text})
+        ).is_unfamiliar
+
+    fold = engine()
+    assert not seen(fold, 1.0, "eth0", told=["eth0"])
+    assert seen(fold, 2.0, "eth0", "eth1", told=["eth0"])
+    assert not seen(fold, 3.0, "eth0", "eth1", told=["eth0", "eth1"])
+    assert not seen(fold, 4.0, "eth0", "eth1", "veth7", told=["eth0", "eth1"])
+    assert seen(fold, 5.0, "eth0", "eth1", "eth2", told=["eth0", "eth1"])
+    assert not seen(fold, 20.0, "eth0", "eth1", "eth2", told=["eth0", "eth1"])
+
+
 def test_a_snapshot_without_any_source_is_no_error():
     state = engine().observe(snapshot(1.0))
 

@@ -209,7 +209,7 @@ class Engine:
             machine=MachineState(
                 self._follow.pressure.value, self._follow.cpu.value, self._follow.memory.value
             ),
-            is_unfamiliar=self._disks.is_strange or self._nfs.is_strange,
+            is_unfamiliar=(self._disks.is_strange or self._nfs.is_strange or self._nics.is_strange),
             flows=flows,
             budgets=budgets,
             held=tuple([verdict for verdict in held if verdict.key in self._shown]),

@@ -16,6 +16,9 @@ from ioplateau.measure.delta import Readings, TimedReadings, timed, window
 from ioplateau.measure.interfaces import InterfaceCounters, InterfaceTable
 from ioplateau.state import InterfaceState
 
+# How long a new interface is waited for in sysfs, which may be that of another network namespace.
+NEW_SECONDS = 10.0
+
 
 class Interfaces(Follower):
     """Remembers each interface between ticks."""
@@ -27,6 +30,8 @@ class Interfaces(Follower):
         self._flows: tuple[tuple[FlowKey, Readings[InterfaceCounters]], ...] = ()
         self._links: Mapping[str, Any] = {}
         self._is_blind = False  # the source failed: what the windows hold is old
+        self.is_strange = False  # whether some interface is new, and not known to be real
+        self._new_until = float("-inf")
 
     def parse(self, said: bytes) -> InterfaceTable:
         return interfaces.parse(said, self.table)
@@ -34,17 +39,21 @@ class Interfaces(Follower):
     def follow(self, found: InterfaceTable | None, moment: Moment) -> Outcome:
         table, at, gap = found, moment.at, moment.is_broken
         self._is_blind = table is None
+        self.is_strange = False
         if table is None:
             return Outcome({key: None for key, _ in self._flows})
         self.table = table
         names = tuple(table.interfaces)
         if names != self.names:
-            self.names = names
+            self.names, self._new_until = names, at + NEW_SECONDS
             before = {key.name: (key, history) for key, history in self._flows}
             seconds = self.settings.rate_window_seconds
             self._flows = tuple(
                 before.get(name) or (FlowKey("nic", name), Readings(seconds)) for name in names
             )
+        self.is_strange = at < self._new_until and interfaces.has_unplaced(
+            names, moment.static.files
+        )
         read = zip(self._flows, table.interfaces.values(), strict=True)
         return Outcome({key: _follow(at, history, now, gap=gap) for (key, history), now in read})
 

@@ -169,6 +169,14 @@ def outward(names: Iterable[str], places: Mapping[str, str]) -> tuple[str, ...]:
     return real or tuple(name for name in names if not name.startswith(VIRTUAL_NAMES))
 
 
+def has_unplaced(names: Iterable[str], places: Mapping[str, str]) -> bool:
+    """Whether one that may be real is not among `places`, where there are any."""
+    unplaced = any(
+        f"{CLASS}/{name}" not in places and not name.startswith(VIRTUAL_NAMES) for name in names
+    )
+    return unplaced and any(path.startswith(CLASS) for path in places)
+
+
 def _is_real(name: str, places: Mapping[str, str]) -> bool:
     place = places.get(f"{CLASS}/{name}")
     if place is None or "/virtual/" in place:
