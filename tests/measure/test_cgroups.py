@@ -68,6 +68,19 @@ def test_a_v1_group_with_a_limit_is_found_and_read(v1):
     assert groups[0].pressure_microseconds is None
 
 
+def test_a_discard_is_a_write_operation_as_the_limit_has_it(v1, v2, tmp_path):
+    unified, batch = "sys/fs/cgroup/system.slice/db.service", "sys/fs/cgroup/blkio/batch"
+    (tmp_path / unified / "io.stat").write_text("254:0 rbytes=0 wbytes=0 rios=0 wios=2 dios=7\n")
+    (tmp_path / batch / "blkio.throttle.io_serviced").write_text("254:0 Write 3\n254:0 Discard 4\n")
+
+    found = parse([*read(v2, limited(v2)), *read(v1, limited(v1))])[0]
+
+    assert {each.path: each.write_operations for each in found} == {
+        "/system.slice/db.service": 9,
+        "/batch": 7,
+    }
+
+
 def test_a_group_whose_limits_are_all_max_is_none(tmp_path):
     with_limit(tmp_path, "a", "254:0 rbps=max wbps=max riops=max wiops=max\n")
 

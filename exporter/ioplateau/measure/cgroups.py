@@ -31,7 +31,10 @@ _DEVICE = re.compile(r"(\d+):(\d+)")
 
 
 class GroupCounters(NamedTuple):
-    """One group on one disk: its limits per second (None: none) and cumulative counters."""
+    """One group on one disk: its limits per second (None: none) and cumulative counters.
+
+    A discard is a write operation: bio_data_dir() in block/blk-throttle.c has it so, and the limit holds it.
+    """
 
     path: str  # below the hierarchy's root: "/system.slice/db.service"
     device: tuple[int, int]
@@ -207,7 +210,7 @@ def _v2(path: str, files: Mapping[str, str]) -> Iterable[GroupCounters]:
             limits.get("rbps"),
             limits.get("wbps"),
             said.get("rios", 0),
-            said.get("wios", 0),
+            said.get("wios", 0) + said.get("dios", 0),
             said.get("rbytes", 0),
             said.get("wbytes", 0),
             int(waited[1]) if waited else None,
@@ -245,7 +248,7 @@ def _v1(path: str, files: Mapping[str, str]) -> Iterable[GroupCounters]:
             limits["read_bps"].get(device),
             limits["write_bps"].get(device),
             operations.get((device, "Read"), 0),
-            operations.get((device, "Write"), 0),
+            operations.get((device, "Write"), 0) + operations.get((device, "Discard"), 0),
             moved.get((device, "Read"), 0),
             moved.get((device, "Write"), 0),
             None,
