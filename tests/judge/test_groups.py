@@ -103,3 +103,17 @@ def test_of_two_limits_that_press_the_one_with_the_larger_share_is_named(order):
         part.step(float(second), 1.0, {FLOW: tick}, Witness(), found)
 
     assert (found[KEY].word, found[KEY].dimension) == (Word.THROTTLED, Dimension.THROUGHPUT)
+
+
+def test_a_limit_that_comes_back_is_not_held_by_what_was_seen_at_it_before():
+    part = GroupJudge()
+    words = []
+    for number, limits in enumerate([(READS,)] * 6 + [()] * 3 + [(READS,)]):
+        part.take_budgets({KEY: Budget(KEY, (FLOW,), limits)})
+        found = {}
+        rate = 500.0 if number < 6 else 10.0
+        tick = FlowTick(1.0, read_operations_per_second=rate)
+        part.step(float(number), 1.0, {FLOW: tick}, Witness(), found)
+        words.append(found[KEY].word)
+
+    assert words[5:] == [Word.THROTTLED] + [Word.HEALTHY] * 4

@@ -38,8 +38,9 @@ class GroupJudge:
     def take_budgets(self, budgets: Mapping[BudgetKey, Budget]) -> None:
         """Take these budgets."""
         self._budgets = {key: b for key, b in budgets.items() if key.kind is Kind.CGROUP}
+        limits = {(key, limit) for key, budget in self._budgets.items() for limit in budget.limits}
         self._beliefs = {
-            place: belief for place, belief in self._beliefs.items() if place[0] in self._budgets
+            place: belief for place, belief in self._beliefs.items() if place in limits
         }
         self._means = {place: mean for place, mean in self._means.items() if place in self._beliefs}
         self._since = {key: since for key, since in self._since.items() if key in self._budgets}
