@@ -293,6 +293,19 @@ def test_new_settings_apply_and_nothing_measured_is_lost():
     assert state.disks["sda"].window is not None
 
 
+def test_a_disk_that_only_discards_is_not_idle_until_it_rests():
+    fold, words = engine(), []
+    for second in range(40):
+        discards = 90 * min(max(second - 10, 0), 20)
+        columns = f"7 0 56 7 0 0 0 0 0 7 7 {discards} 0 {discards * 8} {discards} 0 0"
+        state = fold.observe(snapshot(1.0 + second, f"   8 0 sda {columns}\n".encode()))
+        words.append(state.budgets[BudgetKey(Kind.DISK, "sda")].verdict.word)
+
+    assert words[9] is Word.IDLE
+    assert {*words[14:30]} == {Word.HEALTHY}
+    assert words[-1] is Word.IDLE
+
+
 def test_interfaces_are_followed():
     header = b"Inter-|   Receive\n face |bytes\n"
     row = "  eth0: {0} 1 0 0 0 0 0 0 {0} 1 0 0 0 0 0 0\n"

@@ -265,7 +265,7 @@ def _quiet_word(case: Case, dt: float) -> Word:
     if drawn.stalled_seconds >= 2 * number.BLOCK_SECONDS:
         return Word.STALLED
     if drawn.operations < number.LEAST_OPERATIONS and drawn.queue is NONE:
-        return Word.IDLE
+        return Word.HEALTHY if drawn.clears else Word.IDLE
     waits = drawn.queue >= STRONG
     case.saturated_seconds = case.saturated_seconds + dt if waits else 0.0
     if case.saturated_seconds >= number.LEVEL_LEAST:

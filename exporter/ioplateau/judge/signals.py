@@ -203,6 +203,7 @@ class WatchedFlow(Levels):
         "busy_counted",
         "bytes",
         "came",
+        "clears",
         "delay",
         "excess",
         "floors",
@@ -249,6 +250,7 @@ class WatchedFlow(Levels):
         self.resting = 0  # consecutive blocks without any operation
         self.still = 0  # consecutive blocks without it
         self.stalled_seconds = 0.0
+        self.clears = False  # discards or flushes, which are no operations that a limit counts
         self.watched_seconds = 0.0  # without a gap, a miss or a stall
         self.in_flight = 0
         self._ended = 0  # requests outstanding as the last block ended
@@ -306,7 +308,11 @@ class WatchedFlow(Levels):
     def sleeps_on(self, tick: FlowTick) -> bool:
         """Whether it was asleep and this block does not wake it: no look is needed."""
         return self.asleep and not (
-            tick.read_operations_per_second or tick.write_operations_per_second or tick.in_flight
+            tick.read_operations_per_second
+            or tick.write_operations_per_second
+            or tick.in_flight
+            or tick.discard_operations_per_second
+            or tick.flush_operations_per_second
         )
 
     def take_way(self, seconds: float) -> None:
@@ -328,7 +334,8 @@ class WatchedFlow(Levels):
         operations = reads + writes
         before, self.in_flight = self.in_flight, in_flight or 0
         began, self._ended = self._ended, self.in_flight or on_wire or 0
-        if before and self.in_flight and operations == 0 and not (discards or flushes):
+        cleared, self.clears = self.clears, bool(discards or flushes)
+        if before and self.in_flight and operations == 0 and not self.clears:
             # Times are added when a request ends: in a stall only in_flight tells.
             self.stalled_seconds += dt
         elif operations > 0 or not self.in_flight:
@@ -336,6 +343,7 @@ class WatchedFlow(Levels):
         self.watched_seconds = 0.0 if self.stalled_seconds else self.watched_seconds + dt
         if operations <= 0:
             self._rest()
+            self.asleep = self.asleep and not (cleared or self.clears)
             return
         self.known = self.active = True
         self.asleep = False
