@@ -100,6 +100,20 @@ def test_episodes_of_another_span_are_others(ask):
     assert found["events"] == []
 
 
+def test_what_goes_on_is_told_though_the_clock_was_set_back_since_it_began():
+    history = History()
+    for second in range(20):
+        history.observe(tick(second))
+    routes = Api(history, lambda: tick(20), WALL, lambda: WALL - 3600).routes()
+
+    answer = routes["/api/v1/episodes"](Request("GET", "/api/v1/episodes", ""))
+
+    running = {
+        one["name"]: one["ended"] for one in told("episodes", json.loads(answer.body))["episodes"]
+    }
+    assert running["sda"] is None
+
+
 def test_a_series_holds_to_its_schema(ask):
     found = told("series", ask("series", "kind=disk&name=sda&dimension=iops&seconds=20"))
 

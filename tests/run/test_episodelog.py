@@ -45,6 +45,16 @@ def test_an_episode_is_a_line_when_it_begins_and_one_when_it_ends(caplog):
     )
 
 
+def test_an_episode_over_which_the_clock_was_set_back_lasted_what_was_counted(caplog):
+    caplog.set_level(logging.INFO)
+    log = EpisodeLog()
+    log.tell([Change(EPISODE, is_end=False)], 0.0)
+
+    log.tell([Change(EPISODE._replace(ended=1000.0, held_seconds=600.0), is_end=True)], 600.0)
+
+    assert 'lasted="10 min"' in lines(caplog)[-1]
+
+
 def test_flapping_does_not_fill_the_log(caplog):
     caplog.set_level(logging.INFO)
     log = EpisodeLog()

@@ -77,8 +77,8 @@ class Api:
         since = _number(asked, "since", until - LONGEST)
         if since > until:
             raise _WrongError(400, f"since is {since:.15g}, want at most until, {until:.15g}")
-        # What goes on has no end yet; what is noted now is in the answer of now.
-        reach = max(until, now) if until >= now else until
+        # What goes on has no end yet, and is in the answer of now though the clock was set back since.
+        reach = math.inf if until >= now else until
         from ioplateau.tell import api
 
         return api.episodes(

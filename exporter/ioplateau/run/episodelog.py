@@ -71,7 +71,10 @@ def _began(episode: Episode, unlogged: int | None) -> None:
 
 
 def _ended(episode: Episode) -> None:
-    lasted = None if episode.ended is None else plain.duration(episode.ended - episode.began)
+    lasted = None
+    if episode.ended is not None:
+        # Where the clock was set back meanwhile, the seconds that were counted are more.
+        lasted = plain.duration(max(episode.ended - episode.began, episode.held_seconds))
     event(
         LOG,
         logging.INFO,

@@ -91,7 +91,7 @@ class Pages:
         around = page.Around(os.uname().nodename, __version__, watched, self._links)
         episodes: tuple[Episode, ...] = ()
         if state is not None:
-            episodes = self._history.episodes(wall - EPISODES_SECONDS, wall)
+            episodes = self._history.episodes(wall - EPISODES_SECONDS)
         seen = view.of(state, catalogue=self._catalogue)
         waited = tuple(self._waited)
         if len(waited) > 1:
