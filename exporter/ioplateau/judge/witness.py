@@ -44,19 +44,11 @@ class EbsWitness(NamedTuple):
 class CgroupWitness(NamedTuple):
     """A control group with a block limit of its own, over one tick.
 
-    device: kernel name of the limited disk. Rates are the group's own, limits per second.
+    device: kernel name of the limited disk.
     pressure_ratio: share of the tick in which tasks of the group waited for I/O.
     """
 
     device: str
-    read_operations_limit: float | None = None
-    write_operations_limit: float | None = None
-    read_bytes_limit: float | None = None
-    write_bytes_limit: float | None = None
-    read_operations_per_second: float | None = None
-    write_operations_per_second: float | None = None
-    read_bytes_per_second: float | None = None
-    write_bytes_per_second: float | None = None
     pressure_ratio: float | None = None
 
 
