@@ -13,7 +13,7 @@ from ioplateau.limits.claims import DiskFact, VmFact
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.gcp import CLOUD
 from ioplateau.limits.clouds.gcp import metadata as gcp
-from ioplateau.limits.clouds.gcp.tables import cap, machine_name
+from ioplateau.limits.clouds.gcp.tables import cap, disk_type, machine_name
 from ioplateau.limits.tables import EMPTY_CATALOGUE, Tables
 from ioplateau.run.cataloguefiles import CatalogueFiles
 
@@ -153,6 +153,44 @@ def test_of_several_types_the_vm_is_held_to_the_most_that_one_may_do():
     )
 
     assert figures(sold.lanes[Kind.VM_UNCACHED])[READS] == 25_000
+
+
+@pytest.mark.parametrize("beside", ["PERSISTENT-BALANCED", "HYPERDISK-THROUGHPUT"])
+def test_beside_another_type_a_disk_does_no_more_than_the_machine_type_lets_its_own(beside):
+    sold = machine(
+        "n2-standard-8",
+        [("a", "PERSISTENT-STANDARD"), ("b", beside)],
+        sda=disk("a", 10_240),
+        sdb=disk("b", 100),
+    )
+
+    assert figures(sold.disks["sda"].limits) == {
+        READS: 5000,
+        WRITES: 15_000,
+        BYTES_READ: 800 * MIB,
+        BYTES_WRITTEN: 400 * MIB,
+    }
+
+
+def test_a_disk_alone_on_a_machine_type_of_no_row_does_no_more_than_any_lets_its_type_do():
+    found = machine("n4-standard-8", [("a", "PERSISTENT-SSD")], sda=disk("a", 10_240))
+
+    assert figures(found.disks["sda"].limits) == {
+        READS: 100_000,
+        WRITES: 100_000,
+        BYTES_READ: 1800 * MIB,
+        BYTES_WRITTEN: 1800 * MIB,
+    }
+
+
+@pytest.mark.parametrize("name", ["pd-standard", "pd-balanced", "pd-ssd"])
+@pytest.mark.parametrize("column", ["read_iops", "write_iops", "read_mibps", "write_mibps"])
+def test_the_most_of_a_sized_type_is_the_most_that_any_machine_type_lets_it_do(name, column):
+    with (SOURCES / "gcp_machine_types.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["disk_type"] == name]
+    most = max(float(row[column] or 0) for row in rows)
+
+    assert disk_type(CATALOGUE, name).number(column) == most
 
 
 def test_a_local_ssd_has_limits_of_its_own_and_does_not_draw_on_the_vm():

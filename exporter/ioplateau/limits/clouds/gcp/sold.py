@@ -33,7 +33,7 @@ from ioplateau.limits.clouds.identity import (
 from ioplateau.limits.clouds.protocol import BELIEVED
 from ioplateau.limits.clouds.provisioned import as_said, unprovisionable
 from ioplateau.limits.tables import Catalogue
-from ioplateau.limits.units import MIB
+from ioplateau.limits.units import MIB, mebibytes
 
 # Where Google tells what a machine type lets Hyperdisks do, and no copy of it with its tables was
 # found: whoever can read it may put its figures into a row of their own.
@@ -56,10 +56,14 @@ def sold(identity: Identity, catalogue: Catalogue) -> Sold:
     for disk in identity.disks.values():
         by_type.setdefault(disk.sku, []).append(disk)
     types = {sku: disk_type(catalogue, sku) for sku in by_type}
+    # Of one type alone the lane is what the machine type lets it do.
+    is_mixed = len({disk.sku for disk in identity.disks.values() if disk.role != LOCAL}) > 1
     disks = {}
     for name, disk in identity.disks.items():
         kind = types[disk.sku]
-        disks[name], more = _sold_disk(disk, kind, by_type[disk.sku])
+        found, more = _sold_disk(disk, kind, by_type[disk.sku])
+        allowed = _cap_of(catalogue, identity.vm_size, disk.sku) if is_mixed else None
+        disks[name] = found if allowed is None else _within(found, allowed, identity.vm_size)
         reasons.extend(more)
     lanes, more = _lanes(identity.vm_size, by_type, types, catalogue)
     reasons.extend(more)
@@ -105,6 +109,18 @@ def _sized(
     return bare._replace(limits=_limits(_by_size(kind, total), source)), ()
 
 
+def _within(sold: SoldDisk, allowed: Cap, machine: str) -> SoldDisk:
+    """A disk that does at most what the machine type lets all disks of its type do."""
+    limits = {(limit.dimension, limit.direction): limit for limit in sold.limits}
+    source = f"{machine}, {sold.identity.sku}, {allowed.source}"
+    for limit in _limits(_ways(allowed), source):
+        key = (limit.dimension, limit.direction)
+        held = [limits.get(key), limits.get((limit.dimension, Direction.TOTAL))]
+        if all(other is None or other.value > limit.value for other in held):
+            limits[key] = limit
+    return sold._replace(limits=tuple(limits.values()))
+
+
 def _by_size(kind: DiskType, gib: float) -> Parts:
     """What disks of this type and of this size together may do."""
 
@@ -112,12 +128,18 @@ def _by_size(kind: DiskType, gib: float) -> Parts:
         more = kind.number(per_gib)
         return None if more is None else (kind.number(base) or 0.0) + more * gib
 
-    mibps = of("base_mibps", "mibps_per_gib")
-    data = None if mibps is None else mibps * MIB
-    return (
-        (Direction.READ, Ceiling(of("base_iops", "read_iops_per_gib"), data)),
-        (Direction.WRITE, Ceiling(of("base_iops", "write_iops_per_gib"), data)),
-    )
+    data = mebibytes(of("base_mibps", "mibps_per_gib"))
+
+    def way(direction: Direction) -> tuple[Direction, Ceiling]:
+        size = Ceiling(of("base_iops", f"{direction}_iops_per_gib"), data)
+        return direction, _least(size, _own(kind, direction))
+
+    return (way(Direction.READ), way(Direction.WRITE))
+
+
+def _own(kind: DiskType, direction: Direction) -> Ceiling:
+    """A local SSD's figures, or the most that disks of a type may do on any machine type."""
+    return Ceiling(kind.number(f"{direction}_iops"), mebibytes(kind.number(f"{direction}_mibps")))
 
 
 def _provisioned(bare: SoldDisk, kind: DiskType, what: str) -> tuple[SoldDisk, tuple[str, ...]]:
@@ -170,10 +192,7 @@ def _local(bare: SoldDisk, kind: DiskType, what: str) -> tuple[SoldDisk, tuple[s
         limit
         for direction in (Direction.READ, Direction.WRITE)
         for limit in limits_of(
-            Ceiling(
-                kind.number(f"{direction}_iops"),
-                (kind.number(f"{direction}_mibps") or 0.0) * MIB or None,
-            ),
+            _own(kind, direction),
             f"{kind.name}, {kind.source} {kind.date}",
             direction=direction,
         )
@@ -243,14 +262,18 @@ def _shared(
         # Several disks of one type draw on one sum, which is not each disk's own limit.
         by_size = dict(_by_size(kind, total))
         source = f"{source}; {total:g} GiB of {sku} together"
-    for direction, ceiling in (
-        (Direction.READ, figure.read),
-        (Direction.WRITE, figure.write),
-        (Direction.TOTAL, figure.total),
-    ):
+    for direction, ceiling in _ways(figure):
         yield from limits_of(
             _least(ceiling, by_size.get(direction, NOTHING)), source, direction=direction
         )
+
+
+def _ways(figure: Cap) -> Parts:
+    return (
+        (Direction.READ, figure.read),
+        (Direction.WRITE, figure.write),
+        (Direction.TOTAL, figure.total),
+    )
 
 
 def _least(one: Ceiling, other: Ceiling) -> Ceiling:
