@@ -97,6 +97,22 @@ def test_sixty_random_vm_sizes_are_as_in_the_source_table():
                 assert of.burst_iops is None
 
 
+def test_a_size_with_fewer_vcpus_has_the_storage_of_the_size_it_is_cut_from():
+    # https://learn.microsoft.com/azure/virtual-machines/constrained-vcpu
+    sizes = rows("azure_vm_sizes.csv")
+    columns = list(sizes[0])
+    first, last = columns.index("uncached_iops"), columns.index("local_nvme_write_mbps")
+    storage = [*columns[first : last + 1], "max_data_disks"]
+    storage.remove("uncached_bps_basis")
+    by_name = {row["name"]: row for row in sizes}
+    cut = [row for row in sizes if row["parent_size"]]
+
+    assert len(cut) > 100
+    for row in cut:
+        parent = by_name[row["parent_size"]]
+        assert [row[each] for each in storage] == [parent[each] for each in storage], row["name"]
+
+
 def test_forty_random_disk_tiers_are_as_in_the_source_table():
     listed = [row for row in rows("azure_disks.csv") if row["base_iops"]]
     drawn = random.sample(listed, 40)
