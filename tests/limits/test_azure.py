@@ -479,6 +479,7 @@ def test_a_temporary_disk_has_the_figures_of_the_vm_size():
         (VolumeFact(service_level="Standard", quota_gib=4096), 64, None),
         (VolumeFact(service_level="Ultra", quota_gib=100 * 1024), 4500, None),
         (VolumeFact(service_level="Ultra", quota_gib=500 * 1024, large=True), 12_800, None),
+        (VolumeFact(service_level="Premium", quota_gib=150 * 1024), 9600, None),  # no regular one
         (VolumeFact(bytes_per_second=300 * MIB), 300, None),
         (VolumeFact(service="azure_files", quota_gib=100), 110, (3100, 10_000, 24_840_000)),
         (VolumeFact(service="azure_files", quota_gib=1024), 203, (4024, 10_000, 21_513_600)),
@@ -499,6 +500,23 @@ def test_an_nfs_volume_is_limited_by_quota_and_level_as_documented(fact, mib, io
         assert IOPS not in found
     else:
         assert (limits[0].value, limits[0].burst.rate, limits[0].burst.bucket) == iops
+
+
+@pytest.mark.parametrize(
+    ("fact", "words"),
+    [
+        (VolumeFact(), "more than a regular volume can be assigned (4,500): believed"),
+        (VolumeFact(quota_gib=150 * 1024), ""),
+        (VolumeFact(large=True), ""),
+    ],
+)
+def test_assigned_throughput_of_a_netapp_volume_is_taken_as_it_is_said(fact, words):
+    said = fact._replace(bytes_per_second=6000.0 * MIB, source="c")
+    limits, reasons = volumes.volume_limits(said, CATALOGUE)
+
+    assert figures(limits) == {BYTES: 6000 * MIB}
+    assert limits[0].origin is Origin.CONFIGURED
+    assert reasons == ((f"c: 6,000 MiB/s is {words}",) if words else ())
 
 
 def test_operations_of_a_volume_leave_its_level_and_quota_their_throughput():

@@ -310,7 +310,21 @@ def test_an_elastic_san_and_a_managed_lustre():
     assert case("amlfs:125:20TiB", MIB).bytes_per_second == 4000e6  # rounded up to 32 TiB
 
 
-# understanding-billing.md, 2021-12-08.
+def test_a_netapp_volume_of_a_quota_that_only_a_large_one_has_is_large():
+    question = ask(CATALOGUE, "netapp:Premium:150TiB")
+
+    assert question.ceilings[0].value == pytest.approx(9600 * MIB)
+    assert "large" in question.title
+
+
+def test_more_than_a_netapp_volume_can_be_assigned_is_believed_and_said():
+    question = ask(CATALOGUE, "netapp:Ultra:60TiB:mibps=5000", "", None)
+
+    assert question.ceilings[0].value == 5000 * MIB
+    assert "can be assigned (4,500): believed" in question.notices[0]
+
+
+# understanding-billing.md, 2025-06-04.
 @pytest.mark.parametrize(
     ("gib", "iops", "burst", "mibps"),
     [(100, 3100, 10_000, 110), (1024, 4024, 10_000, 203), (5120, 8120, 15_360, 613)],

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 from ioplateau.limits.budgets import Dimension, Kind
-from ioplateau.limits.clouds.azure.volumes import files_v1, files_v2
+from ioplateau.limits.clouds.azure.volumes import files_v1, files_v2, is_large, unassignable
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import MIB
 from ioplateau.limits.volumes.ceiling import (
@@ -34,16 +34,19 @@ def netapp(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
     """Azure NetApp Files: quota times the level's rate, or the throughput assigned by hand."""
     level = order.level.capitalize()
     figures = Figures(catalogue, NETAPP, level)
-    part = "large volume" if order.is_large else "volume"
+    large = is_large(order.size_gib, said=order.is_large)
+    part = "large volume" if large else "volume"
     most = figures.value("volume/volume_throughput_max_mibps")
-    if order.is_large:
+    if large:
         # The three levels state one and the same.
         most = Figures(catalogue, NETAPP, "Ultra").value("large volume/throughput_max_mibps")
-    ceiling, notices = _quality(order, level, figures, math.inf if most is None else most * MIB)
-    connection = "large connection" if order.is_large else "connection"
+    ceiling, notices = _quality(
+        order, level, figures, math.inf if most is None else most * MIB, large=large
+    )
+    connection = "large connection" if large else "connection"
     many = figures.value("connection/most")
     return SoldVolume(
-        title=f"Azure NetApp Files {level}{_size(order)}{', large' if order.is_large else ''}",
+        title=f"Azure NetApp Files {level}{_size(order)}{', large' if large else ''}",
         ceilings=(
             ceiling,
             *figures.shared("one volume, measured", part, "mibps", prefix="measured_"),
@@ -60,15 +63,13 @@ def netapp(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
 
 
 def _quality(
-    order: VolumeOrder, level: str, figures: Figures, most: float
+    order: VolumeOrder, level: str, figures: Figures, most: float, *, large: bool
 ) -> tuple[VolumeCeiling, tuple[str, ...]]:
     """The volume's QoS limit of reads and writes together."""
     if order.bytes_per_second is not None:
         data, source = order.bytes_per_second, "assigned (manual QoS)"
-        capped: tuple[str, ...] = ()
-        if data > most:
-            capped = (f"{data / MIB:,.0f} MiB/s is more than a volume can be assigned",)
-        return _own("volume", min(data, most), source), (*capped, *_flexible(order, level, figures))
+        excess = unassignable(order.words, data, most, large=large)
+        return _own("volume", data, source), (*excess, *_flexible(order, level, figures))
     if level == "Flexible":
         raise VolumeError(
             f"volume {order.words!r}: a Flexible volume has the throughput it was assigned: "

@@ -14,6 +14,7 @@ from ioplateau.limits.budgets import Limit, Origin
 from ioplateau.limits.ceilings import Ceiling, limits_of, with_credit
 from ioplateau.limits.claims import VolumeFact
 from ioplateau.limits.clouds.azure.tables import fact
+from ioplateau.limits.clouds.protocol import BELIEVED
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import MIB
 
@@ -21,9 +22,12 @@ GIB_PER_TIB = 1024
 # azure-netapp-files-resource-limits.md: more than this no regular and no large volume does.
 # https://learn.microsoft.com/azure/azure-netapp-files/azure-netapp-files-resource-limits
 REGULAR_VOLUME_MIBPS, LARGE_VOLUME_MIBPS = 4500, 12_800
+# The same: a regular volume's most.
+REGULAR_VOLUME_GIB = 100 * GIB_PER_TIB
 FILES_BURST_SECONDS = 3600
-# The most a share with provisioned performance may be sold: data/limits/file_services.csv.
-FILES_V2_IOPS, FILES_V2_MIBPS = 102_400, 10_340
+# The most a share may be sold, and in throughput one with provisioned performance:
+# data/limits/file_services.csv.
+FILES_IOPS, FILES_V2_MIBPS = 102_400, 10_340
 
 
 def volume_limits(
@@ -34,12 +38,14 @@ def volume_limits(
 
 
 def _netapp(volume: VolumeFact, catalogue: Catalogue) -> tuple[tuple[Limit, ...], tuple[str, ...]]:
-    most = (LARGE_VOLUME_MIBPS if volume.large else REGULAR_VOLUME_MIBPS) * MIB
+    large = is_large(volume.quota_gib, said=volume.large)
+    most = (LARGE_VOLUME_MIBPS if large else REGULAR_VOLUME_MIBPS) * MIB
     stated = _volume(Ceiling(volume.iops), volume.source, Origin.CONFIGURED)
     if volume.bytes_per_second is not None:
-        assigned = Ceiling(None, min(volume.bytes_per_second, most))
+        assigned = Ceiling(None, volume.bytes_per_second)
         source = f"{volume.source}, manual QoS".removeprefix(", ")
-        return (*stated, *_volume(assigned, source, Origin.CONFIGURED)), ()
+        excess = unassignable(volume.source, volume.bytes_per_second, most, large=large)
+        return (*stated, *_volume(assigned, source, Origin.CONFIGURED)), excess
     if stated and volume.service_level is None and volume.quota_gib is None:
         return stated, ()
     level = (volume.service_level or "").capitalize()
@@ -59,6 +65,22 @@ def _netapp(volume: VolumeFact, catalogue: Catalogue) -> tuple[tuple[Limit, ...]
     return (*stated, *_volume(Ceiling(None, min(mibps * MIB, most)), source)), ()
 
 
+def is_large(quota_gib: float | None, *, said: bool) -> bool:
+    """Whether a NetApp volume is a large one: called so, or of a quota that no regular one has."""
+    return said or (quota_gib is not None and quota_gib > REGULAR_VOLUME_GIB)
+
+
+def unassignable(
+    what: str, bytes_per_second: float, most: float, *, large: bool
+) -> tuple[str, ...]:
+    """A word where a NetApp volume cannot be assigned that much; most: bytes/s."""
+    if bytes_per_second <= most:
+        return ()
+    kind = "large" if large else "regular"
+    words = f"{bytes_per_second / MIB:,.0f} MiB/s is more than a {kind} volume can be assigned"
+    return (f"{what}: {words} ({most / MIB:,.0f}): {BELIEVED}",)
+
+
 def _files(volume: VolumeFact) -> tuple[tuple[Limit, ...], tuple[str, ...]]:
     is_provisioned = volume.iops is not None or volume.bytes_per_second is not None
     gib = volume.quota_gib if volume.quota_gib is not None and volume.quota_gib > 0 else None
@@ -67,16 +89,16 @@ def _files(volume: VolumeFact) -> tuple[tuple[Limit, ...], tuple[str, ...]]:
     if gib is None or is_provisioned or "v2" in (volume.service_level or "").lower():
         ceiling, source = files_v2(gib, volume.iops, volume.bytes_per_second), "v2"
     else:
-        ceiling, source = files_v1(gib), "v1 (2021-12)"
+        ceiling, source = files_v1(gib), "v1"
     size = "" if gib is None else f", {gib:g} GiB"
     origin = Origin.CONFIGURED if is_provisioned else Origin.CATALOGUE
     return _volume(ceiling, f"Azure Files SSD {source}{size}, file_services", origin), ()
 
 
 def files_v1(gib: float) -> Ceiling:
-    """A premium share billed by its size, as documented in 2021-12."""
-    iops = min(3000 + gib, 100_000)
-    burst = min(max(10_000, 3 * gib), 100_000)
+    """A premium share billed by its size."""
+    iops = min(3000 + gib, FILES_IOPS)
+    burst = min(max(10_000, 3 * gib), FILES_IOPS)
     data = (100 + math.ceil(4 * gib / 100) + math.ceil(6 * gib / 100)) * MIB
     return with_credit(iops, data, burst, None, seconds=FILES_BURST_SECONDS)
 
@@ -94,8 +116,8 @@ def files_v2(
         bytes_per_second = (125 + 0.1 * gib) * MIB if bytes_per_second is None else bytes_per_second
     burst = None
     if iops is not None:
-        iops = min(iops, FILES_V2_IOPS)
-        burst = min(max(10_000, 3 * iops), FILES_V2_IOPS)
+        iops = min(iops, FILES_IOPS)
+        burst = min(max(10_000, 3 * iops), FILES_IOPS)
     if bytes_per_second is not None:
         bytes_per_second = min(bytes_per_second, FILES_V2_MIBPS * MIB)
     return with_credit(iops, bytes_per_second, burst, None, seconds=FILES_BURST_SECONDS)
