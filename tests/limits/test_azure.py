@@ -355,6 +355,22 @@ def test_ultra_and_premium_v2_disks_have_their_lane_where_the_size_has_one_and_n
     assert azure_limits.draws_of(disk).read_hit == ()
 
 
+@pytest.mark.parametrize(
+    ("disk", "is_cached"),
+    [
+        (DiskIdentity(role="data", sku="Premium_LRS", size_gib=4095), True),
+        (DiskIdentity(role="data", sku="Premium_LRS", size_gib=4096), False),
+        (DiskIdentity(role="data", sku="P50"), True),
+        (DiskIdentity(role="data", sku="P60"), False),
+    ],
+)
+def test_a_disk_of_4_tib_or_more_has_no_host_cache(disk, is_cached):
+    sold, _ = told_of(disk._replace(caching="ReadOnly"))
+
+    assert bool(sold.draws.read_hit) is is_cached
+    assert (Kind.VM_CACHED in sold.draws.read) is is_cached
+
+
 def test_the_lanes_of_a_vm_have_the_limits_of_its_size_with_their_source():
     lanes = azure_limits.lane_limits(vm_size(CATALOGUE, "Standard_D8s_v3"))
     uncached = lanes[Kind.VM_UNCACHED]

@@ -107,6 +107,15 @@ def test_a_p30_on_a_d2s_v3_is_bound_by_the_vm_at_3200_uncached_and_4000_cached(d
     assert bound(found) == [(lane, Dimension.IOPS, iops)]
 
 
+def test_host_caching_of_a_disk_of_4_tib_or_more_is_said_to_be_without_effect():
+    small, large = (
+        ask(CATALOGUE, "Standard_D8s_v3", [f"{tier}:ReadOnly"]) for tier in ("P50", "P60")
+    )
+
+    assert not any("no host cache" in words for words in small.notices)
+    assert any("P60: a disk of 4 TiB or more has no host cache" in words for words in large.notices)
+
+
 def test_reads_that_miss_the_cache_count_on_both_lanes_and_the_disk():
     found = case("Standard_D2s_v3", "P30:ReadOnly", size=4 * KIB, cache=MISSES)
 

@@ -1,11 +1,9 @@
 """What Azure has on offer to lift a limit: larger tiers, bursting, host caching, larger VM sizes.
 
-Tiers and on-demand bursting: disks-change-performance.md, disk-bursting.md; host caching:
-premium-storage-performance.md ("Disk caching is not supported for disks 4 TiB and larger").
+Tiers and on-demand bursting: disks-change-performance.md, disk-bursting.md.
 
 https://learn.microsoft.com/azure/virtual-machines/disks-change-performance
 https://learn.microsoft.com/azure/virtual-machines/disk-bursting
-https://learn.microsoft.com/azure/virtual-machines/premium-storage-performance
 """
 
 from __future__ import annotations
@@ -20,7 +18,6 @@ from ioplateau.limits.clouds.identity import DiskIdentity, Identity
 from ioplateau.limits.lifting.step import Choice
 from ioplateau.limits.tables import Catalogue
 
-UNCACHEABLE_ABOVE_GIB = 4095.0
 MOST_SMALL_GIB = 4096.0
 MOST_TIERS = 2  # next ones that give more
 MOST_SIZES = 2
@@ -54,8 +51,8 @@ def _of_disk(identity: Identity, name: str, catalogue: Catalogue) -> Iterable[Ch
         words = f"on-demand bursting of {name} (billed)"
         bursting = _with(identity, name, disk._replace(on_demand_burst=True))
         yield Choice(words, bursting, is_burst=True)
-    small = disk.size_gib is None or disk.size_gib <= UNCACHEABLE_ABOVE_GIB
-    if disk.caching.lower() in ("", "none") and small:
+    is_cached = disk.caching.lower() not in ("", "none")
+    if not is_cached and not managed.is_too_large_to_cache(disk, tier):
         words = f"host caching ReadOnly for {name}, for reads that the cache holds"
         cached = _with(identity, name, disk._replace(caching="ReadOnly"))
         yield Choice(words, cached, is_cached=True)

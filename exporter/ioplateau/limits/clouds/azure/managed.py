@@ -25,6 +25,9 @@ MB_OR_MIB = 0.05
 # disk-bursting.md: smaller Premium SSDs have credit instead.
 # https://learn.microsoft.com/azure/virtual-machines/disk-bursting
 ON_DEMAND_ABOVE_GIB = 512
+# premium-storage-performance.md: "Disk caching is not supported for disks 4 TiB and larger".
+# https://learn.microsoft.com/azure/virtual-machines/premium-storage-performance
+UNCACHEABLE_GIB = 4096.0
 # disks-change-performance.md: to which tiers a disk's own can be raised.
 # https://learn.microsoft.com/azure/virtual-machines/disks-change-performance
 SMALL = ("P1", "P2", "P3", "P4", "P6", "P10", "P15", "P20", "P30", "P40", "P50")
@@ -45,6 +48,13 @@ SKUS = (
 def is_uncacheable(sku: str) -> bool:
     """Ultra and Premium SSD v2 disks have no host cache, whatever a document says."""
     return sku.lower().startswith(("ultrassd", "premiumv2"))
+
+
+def is_too_large_to_cache(disk: DiskIdentity, tier: DiskTier | None) -> bool:
+    """Whether it has 4 TiB or more; without a size: whether its tier is of larger disks alone."""
+    if disk.size_gib is not None:
+        return disk.size_gib >= UNCACHEABLE_GIB
+    return tier is not None and (tier.size_gib or 0.0) > UNCACHEABLE_GIB
 
 
 def find_tier(disk: DiskIdentity, catalogue: Catalogue) -> DiskTier | None:

@@ -13,7 +13,13 @@ from collections.abc import Iterable
 
 from ioplateau.limits.budgets import Direction, Kind, Limit
 from ioplateau.limits.ceilings import NOTHING, Ceiling, limits_of
-from ioplateau.limits.clouds.azure.managed import MB_OR_MIB, find_tier, is_uncacheable, managed
+from ioplateau.limits.clouds.azure.managed import (
+    MB_OR_MIB,
+    find_tier,
+    is_too_large_to_cache,
+    is_uncacheable,
+    managed,
+)
 from ioplateau.limits.clouds.azure.tables import DiskTier, VmSize, vm_size
 from ioplateau.limits.clouds.identity import (
     DATA,
@@ -75,13 +81,13 @@ def sold_disk(
     disk: DiskIdentity, size: VmSize | None, catalogue: Catalogue
 ) -> tuple[SoldDisk, tuple[str, ...]]:
     """A disk with its limits, and what could not be told of it."""
-    draws = draws_of(disk, has_ultra_lane=size is not None and bool(size.ultra))
+    tier = find_tier(disk, catalogue)
+    draws = draws_of(disk, tier, has_ultra_lane=size is not None and bool(size.ultra))
     if disk.role in (TEMPORARY, LOCAL):
         limits = () if size is None else _own_disk(disk, size)
         return SoldDisk(disk, draws, limits, info=_info(disk, None)), ()
     if disk.is_ephemeral:
         return _ephemeral(disk, size)
-    tier = find_tier(disk, catalogue)
     limits, reasons = managed(disk, tier, size, catalogue)
     unit = tier.operation_bytes if tier is not None else None
     return SoldDisk(disk, draws, limits, unit, _info(disk, tier)), reasons
@@ -111,7 +117,9 @@ def _ephemeral(disk: DiskIdentity, size: VmSize | None) -> tuple[SoldDisk, tuple
     return SoldDisk(disk, draws, info=info), (f"{words}: limits unknown",)
 
 
-def draws_of(disk: DiskIdentity, *, has_ultra_lane: bool = False) -> Draws:
+def draws_of(
+    disk: DiskIdentity, tier: DiskTier | None = None, *, has_ultra_lane: bool = False
+) -> Draws:
     """Which lanes and limits an I/O of this disk counts on."""
     if disk.role == LOCAL:
         return Draws((Kind.DISK,), (Kind.DISK,))
@@ -121,7 +129,8 @@ def draws_of(disk: DiskIdentity, *, has_ultra_lane: bool = False) -> Draws:
         # On the host's cache or temporary storage: no remote disk behind it.
         return Draws((Kind.VM_CACHED,), (Kind.VM_CACHED,))
     far = (_lane(disk.sku, has_ultra_lane=has_ultra_lane), Kind.DISK)
-    caching = "none" if is_uncacheable(disk.sku) else disk.caching.lower()
+    has_cache = not is_uncacheable(disk.sku) and not is_too_large_to_cache(disk, tier)
+    caching = disk.caching.lower() if has_cache else "none"
     through = (Kind.VM_CACHED, *far)
     if caching == "readonly":
         return Draws(through, through, read_hit=(Kind.VM_CACHED,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from ioplateau.limits.budgets import Kind, Limit
 from ioplateau.limits.ceilings import Ceiling, limits_of
@@ -34,7 +34,7 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
         sort_out(reasons, wrong, notices)
     lanes: dict[Kind, tuple[Limit, ...]] = {}
     if size is not None:
-        notices += _doubts(size, [disk.identity for disk in disks.values()])
+        notices += _doubts(size, [disk.identity for disk in disks.values()], catalogue)
         lanes = azure.lane_limits(size)
     return Supposed(
         "" if size is None else size.name,
@@ -81,15 +81,19 @@ def _most_throughput(
     return sold._replace(limits=(*sold.limits, *more))
 
 
-def _doubts(size: VmSize, disks: Iterable[DiskIdentity]) -> list[str]:
-    disks = list(disks)
+def _doubts(size: VmSize, disks: Sequence[DiskIdentity], catalogue: Catalogue) -> list[str]:
     doubts = [azure.too_many(size, disks)]
     premium = any(disk.sku.lower().startswith(("p", "ultra")) for disk in disks)
     if premium and size.premium_storage is False:
         doubts.append(f"{size.name} does not take premium disks")
-    doubts += [
-        f"{disk.sku} has no host cache: {disk.caching} is without effect"
-        for disk in disks
-        if disk.sku in SKUS.values() and disk.caching.lower() not in ("", "none")
-    ]
+    for disk in disks:
+        if disk.caching.lower() in ("", "none"):
+            continue
+        without_effect = f"{disk.caching} is without effect"
+        if managed.is_uncacheable(disk.sku):
+            doubts.append(f"{disk.sku} has no host cache: {without_effect}")
+        elif managed.is_too_large_to_cache(disk, managed.find_tier(disk, catalogue)):
+            doubts.append(
+                f"{disk.sku}: a disk of 4 TiB or more has no host cache: {without_effect}"
+            )
     return [doubt for doubt in dict.fromkeys(doubts) if doubt]
