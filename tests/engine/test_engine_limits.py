@@ -155,6 +155,30 @@ def test_what_holds_is_a_share_of_what_was_sold_for_now():
     assert held_at(500, endless).held_ratio == pytest.approx(0.5)
 
 
+def test_a_burst_of_credit_that_nobody_counts_is_the_limit_until_it_is_held_at_its_base():
+    told = ConfiguredLimit(disk="sda", iops=1000.0, burst_iops=3500.0)
+    tick = reading(Engine(EngineSettings(rules=Rules(limits=[told]))))
+    for _ in range(5):
+        state = tick(1750, 1)
+    (free,) = state.budgets[SDA].limits
+    held = held_at(1000, told)
+
+    assert (free.effective, free.utilization) == (3500, pytest.approx(0.5, rel=0.01))
+    assert held.effective == pytest.approx(1000)
+    assert held.held_ratio == pytest.approx(1.0)
+
+
+def test_a_burst_of_uncounted_credit_ends_with_the_credit_that_is_counted_beside_it():
+    operations = ConfiguredLimit(disk="sda", iops=1000.0, burst_iops=3000.0, burst_seconds=5.0)
+    data = ConfiguredLimit(disk="sda", bytes_per_second=128e6, burst_bytes_per_second=250e6)
+    tick = reading(Engine(EngineSettings(rules=Rules(limits=[operations, data]))))
+    states = [tick(2000, 1) for _ in range(20)]
+    in_force = [[limit.effective for limit in one.budgets[SDA].limits] for one in states]
+
+    assert in_force[2] == [3000, 250e6]
+    assert [1000, 128e6] in in_force
+
+
 def test_of_what_was_learned_nothing_was_sold():
     learned = held_at(500)
 

@@ -23,6 +23,7 @@ from ioplateau.limits.budgets import (
 )
 from ioplateau.limits.claims import doubt, settle
 from ioplateau.limits.credits import (
+    NEAR_ABOVE,
     CreditBucket,
     away,
     exhaustion_seconds,
@@ -226,10 +227,15 @@ class Accounts:
         bucket = before = self._buckets.get(place)
         if limit.burst is not None or before is not None:
             bucket = self._credit(place, limit, rate, elapsed, throttled)
-        sold = _in_force(limit, bucket)
+        is_spent = limit.burst is not None and self._is_spent(
+            budget, limit, verdict.limit if throttled else None
+        )
+        sold = _in_force(limit, bucket, is_spent=is_spent)
         effective = verdict.limit if throttled and verdict.limit else sold
         # In the tick in which the credit ends, more than the base was still allowed.
-        allowed = effective if throttled else max(_in_force(limit, before), effective)
+        allowed = (
+            effective if throttled else max(_in_force(limit, before, is_spent=is_spent), effective)
+        )
         share = None if rate is None or not allowed else rate / allowed
         meter.observe(at, elapsed, share, throttled=throttled)
         credit = left = None
@@ -251,6 +257,19 @@ class Accounts:
             # Nobody sold what was learned.
             effective / sold if throttled and limit.origin is not Origin.LEARNED else None,
         )
+
+    def _is_spent(self, budget: Budget, limit: Limit, held: float | None) -> bool:
+        """Whether a burst of unknown credit is over: it is held at its base or below (held: the
+        rate at which requests wait, None: none do), or the budget's counted credit is used up, on
+        which gp2's throughput depends.
+        """
+        if held is not None and held <= NEAR_ABOVE * limit.value:
+            return True
+        buckets = (
+            self._buckets.get((budget.key, each.dimension, each.direction))
+            for each in budget.limits
+        )
+        return any(bucket is not None and not bucket.has_credit for bucket in buckets)
 
     def _pace(self, place: Place, rate: float | None, elapsed: float | None) -> float | None:
         """The present rate, without the jitter of single ticks."""
@@ -374,9 +393,12 @@ def _observed(dimension: Dimension, direction: Direction, value: float) -> Limit
     return Limit(dimension, direction, value, Origin.LEARNED, "plateau observed")
 
 
-def _in_force(limit: Limit, bucket: CreditBucket | None) -> float:
-    """The limit now: burst while there is credit, or where bursting is never out of it."""
+def _in_force(limit: Limit, bucket: CreditBucket | None, *, is_spent: bool) -> float:
+    """The limit now: the burst while there is credit or, of credit that nobody counts, until it
+    is seen to be spent.
+    """
     if bucket is not None:
         return bucket.limit_in_force
-    # A burst whose bucket nobody knows cannot be counted on; one without a bucket is on demand.
-    return limit.value
+    if limit.burst is None or is_spent:
+        return limit.value
+    return max(limit.value, limit.burst.rate)
