@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from ioplateau.engine import EngineSettings
+from ioplateau.limits.budgets import BudgetKey, Kind
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
 from ioplateau.run import replay, report
 from ioplateau.run.report import TimeSpan
 from ioplateau.run.settings import ServeSettings
 from ioplateau.tell.report import document, render
+from ioplateau.tell.report.samples import is_stack
 
 MACHINES = Path(__file__).parents[1] / "machines"
 # The recording, the limits it is held against, and the members of the budgets that have them.
@@ -569,3 +571,11 @@ def test_every_point_of_a_plot_lies_where_its_second_says(made, recorded):
 
 def height(value, scale):
     return TOP + (1 - value / scale) * (FLOOR - TOP)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_above"),
+    [("drbd0", True), ("zd0", True), ("loop0", True), ("sda", False), ("nbd0", False)],
+)
+def test_what_lies_on_disks_of_this_machine_is_not_counted_beside_them(name, is_above):
+    assert is_stack(BudgetKey(Kind.DISK, name)) is is_above

@@ -11,7 +11,9 @@ from ioplateau.measure.sysblock import NETWORK, VIRTUAL, BlockDevice
 LOCAL_KINDS = frozenset(
     {"ram", "zram", "loop", "rom", "nbd", "dm", "md", "partition", VIRTUAL, NETWORK}
 )
-LOCAL_NAMES = ("loop", "ram", "zram", "dm-", "md", "sr", "fd", "nbd", "rbd", "zd", "drbd")
+# In memory, or on disks of this machine although no slaves tell so: files, ZFS volumes, DRBD.
+ABOVE_DISKS = ("loop", "ram", "zram", "zd", "drbd")
+LOCAL_NAMES = (*ABOVE_DISKS, "dm-", "md", "sr", "fd", "nbd", "rbd")
 
 Devices: TypeAlias = Mapping[str, BlockDevice | None]
 

@@ -12,6 +12,7 @@ from ioplateau.history import Episode, Event, History
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.usage import drawn
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind, Limit, Word
+from ioplateau.limits.stacks import ABOVE_DISKS
 from ioplateau.limits.tables import EMPTY_CATALOGUE, Catalogue
 from ioplateau.measure.procstat import CpuTicks
 from ioplateau.state import GAP_INTERVALS, State
@@ -175,10 +176,7 @@ class Collector:
 
 def is_stack(key: BudgetKey) -> bool:
     """Whether its requests are counted a second time on the disks below it."""
-    # A loop device or a disk in memory; those in a file reach the disk that the file lies on.
-    return key.kind is Kind.STRIPE or (
-        key.kind is Kind.DISK and key.name.startswith(("loop", "zram", "ram"))
-    )
+    return key.kind is Kind.STRIPE or (key.kind is Kind.DISK and key.name.startswith(ABOVE_DISKS))
 
 
 def _fill(column: array[float], count: int) -> None:
