@@ -11,6 +11,7 @@ from ioplateau.limits import ownrows
 from ioplateau.limits.budgets import Dimension, Direction, Kind, Origin
 from ioplateau.limits.claims import DiskFact, VmFact
 from ioplateau.limits.clouds import discover
+from ioplateau.limits.clouds.ask import ask
 from ioplateau.limits.clouds.gcp import CLOUD
 from ioplateau.limits.clouds.gcp import metadata as gcp
 from ioplateau.limits.clouds.gcp.tables import cap, disk_type, machine_name
@@ -204,6 +205,13 @@ def test_a_local_ssd_has_limits_of_its_own_and_does_not_draw_on_the_vm():
 
     assert sold.disks["nvme0n1"].draws.read == (Kind.DISK,)
     assert figures(sold.disks["nvme0n1"].limits)[READS] == 170_000
+
+
+@pytest.mark.parametrize(("count", "is_said"), [(4, False), (8, True)])
+def test_of_more_than_four_local_ssds_it_is_said_that_their_sum_is_not_documented(count, is_said):
+    notices = ask(CATALOGUE, "n2-standard-32", [f"{count}xlocal-ssd-nvme"]).notices
+
+    assert any("local SSDs: what more than 4 do" in words for words in notices) is is_said
 
 
 def test_nvme_disks_of_one_type_have_that_type_though_their_names_are_not_told():
