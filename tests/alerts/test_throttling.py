@@ -222,10 +222,14 @@ def test_critical_resolves_when_the_limit_lets_go(tmp_path):
     assert play(tmp_path, story, none_of("38m")) == ""
 
 
-def learned(confidence):
+def learned(confidence, times=200):
     """Every limit was found by its plateau, and nobody told it."""
     return [
-        series("ioplateau_budget_learned_confidence_ratio", f"{confidence}x200", **case.budget)
+        series(
+            "ioplateau_budget_learned_confidence_ratio",
+            f"{confidence}x{times - 1} stale",
+            **case.budget,
+        )
         for case in CASES
     ]
 
@@ -236,6 +240,13 @@ def test_a_learned_limit_warns_with_its_confidence_and_is_never_critical(tmp_pat
     story = [*world(growing(0.6, 30), demand=2.3), *learned(0.75)]
 
     assert play(tmp_path, story, expected) == ""
+
+
+def test_a_learned_limit_is_never_critical_after_its_load_either(tmp_path):
+    story = [*world(growing(0.9, 20, then_minutes=20), demand=2.3), *learned(0.75, times=80)]
+    minutes = [f"{minute}m" for minute in range(26, 35)]
+
+    assert play(tmp_path, story, none_of(*minutes)) == ""
 
 
 def test_a_demand_that_is_only_known_to_be_large_is_said_so(tmp_path):
