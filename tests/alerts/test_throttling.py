@@ -5,6 +5,7 @@ from typing import NamedTuple
 from rule_stories import VM, alert, expect, growing, play, series
 
 SECONDS = "ioplateau_budget_throttled_seconds_total"
+HOLDS = "ioplateau_budget_throttled"
 IOPS_LIMIT = "ioplateau_budget_limit_operations_per_second"
 BYTES_LIMIT = "ioplateau_budget_limit_bytes_per_second"
 MOUNT = {"mount": "/mnt/a", "server": "10.0.0.4", "export": "/vol1", "nconnect": "4"}
@@ -29,6 +30,7 @@ def of(kind, name, dimension, direction="total"):
     return {"kind": kind, "name": name, "dimension": dimension, "direction": direction}
 
 
+SDA = of("disk", "sda", "iops")
 CASES = [
     Case(
         "IoplateauDiskThrottled",
@@ -133,6 +135,7 @@ def world(seconds, demand=None):
         metric, values = case.limit
         told.append(series(SECONDS, seconds, **case.budget))
         told.append(series(metric, values, **case.budget))
+        told.append(series(HOLDS, "1x200", **case.budget))
         if demand is not None:
             told.append(series("ioplateau_budget_demand_ratio", f"{demand}x200", **case.budget))
     return told
@@ -179,6 +182,32 @@ def test_each_fires_with_its_sentence(tmp_path):
     expected = all_of("10m", ("warning", WAITING))
 
     assert play(tmp_path, world(growing(0.6, 20)), expected) == ""
+
+
+def test_the_limit_that_is_told_is_the_one_that_held(tmp_path):
+    name = "IoplateauDiskThrottled"
+    held = [series(SECONDS, "0x8 0+15x12 180x40", **SDA), series(HOLDS, "0x8 1x11 0x40", **SDA)]
+    credit_is_back = [*held, series(IOPS_LIMIT, "500x20 3500x40", **SDA)]
+    exporter_is_gone = [
+        series(SECONDS, "0+15x24 stale", **SDA),
+        series(HOLDS, "1x24 stale", **SDA),
+        series(IOPS_LIMIT, "500x24 stale", **SDA),
+    ]
+
+    assert "was held at its limit of 500 IOPS for" in play(
+        tmp_path, credit_is_back, [expect("6m", name)]
+    )
+    assert "was held at its limit of 500 IOPS for" in play(
+        tmp_path, exporter_is_gone, [expect("7m", name)]
+    )
+
+
+def test_a_sentence_without_a_limit_is_one_too(tmp_path):
+    story = [series(SECONDS, growing(0.6, 20), **SDA)]
+
+    assert "was held at its limit for 60% of the last 5 minutes" in play(
+        tmp_path, story, [expect("10m", "IoplateauDiskThrottled")]
+    )
 
 
 def test_a_near_miss_is_silent(tmp_path):
@@ -263,7 +292,6 @@ def test_one_lost_scrape_changes_nothing(tmp_path):
 
 
 CREDIT = "ioplateau_budget_burst_exhaustion_seconds"
-SDA = of("disk", "sda", "iops")
 
 
 def credit_world(values):
