@@ -425,3 +425,38 @@ def test_who_draws_most_is_named_where_it_is_told(tmp_path):
     expected = all_of("10m", ("warning", f"{WAITING} Most I/O by postgresql.service."))
 
     assert play(tmp_path, told, expected) == ""
+
+
+def drawing(what, values, unit, budget=SDA):
+    of_budget = {key: budget[key] for key in ("kind", "name")}
+    return series(f"ioplateau_budget_consumer_{what}_per_second", values, **of_budget, unit=unit)
+
+
+def test_a_visitor_of_one_sample_does_not_draw_most(tmp_path):
+    story = [
+        series(SECONDS, growing(1, 20), **SDA),
+        drawing("bytes", "150e6x80", "postgresql.service"),
+        drawing("bytes", "_x22 180e6 stale", "logrotate.service"),
+    ]
+
+    assert "Most I/O by postgresql.service." in play(
+        tmp_path, story, [expect("9m", "IoplateauDiskThrottled")]
+    )
+
+
+def test_at_a_limit_of_operations_who_makes_most_of_them_is_named(tmp_path):
+    in_bytes = of("disk", "sda", "throughput")
+    told = [
+        drawing("bytes", "4e6x80", "postgresql.service"),
+        drawing("operations", "480x80", "postgresql.service"),
+        drawing("bytes", "20e6x80", "backup.service"),
+        drawing("operations", "20x80", "backup.service"),
+    ]
+    expected = [expect("9m", "IoplateauDiskThrottled")]
+
+    assert "Most I/O by postgresql.service." in play(
+        tmp_path, [series(SECONDS, growing(1, 20), **SDA), *told], expected
+    )
+    assert "Most I/O by backup.service." in play(
+        tmp_path, [series(SECONDS, growing(1, 20), **in_bytes), *told], expected
+    )
