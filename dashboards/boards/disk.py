@@ -41,21 +41,19 @@ def board() -> Json:
     )
 
 
-def _against(title: str, text: str, unit: str, dimension: str, moved: str, limit: str) -> Json:
-    """What counts on each limit, and the limit; of a disk without one what the kernel counts."""
-    known = f'{limit}{{{BUDGET},dimension="{dimension}"}}'
-    share = f'ioplateau_budget_utilization_ratio{{{BUDGET},dimension="{dimension}"}}'
+def _against(title: str, text: str, unit: str, moved: str, limit: str) -> Json:
+    """What the kernel counts, and the limit: a share times a limit is no rate where a host's cache answers,
+    nor in the seconds in which the limit steps.
+    """
     return timeseries(
         title,
         text,
         unit,
-        target(f"{share} * {known}", f"{NAMED} {{{{direction}}}}"),
         target(
-            f'sum by (instance, device) ({moved}{{{DEVICES},operation=~"read|write"}}) '
-            f'unless on (instance, device) label_join({known}, "device", "", "name")',
+            f'sum by (instance, device) ({moved}{{{DEVICES},operation=~"read|write"}})',
             WHO,
         ),
-        target(known, f"{NAMED} {{{{direction}}}} limit"),
+        target(f"{limit}{{{BUDGET}}}", f"{NAMED} {{{{direction}}}} limit"),
         links=[link_to_vm()],
     )
 
@@ -108,20 +106,19 @@ def _plateau() -> Json:
         ),
         _against(
             "Operations against the limit",
-            "Reads and writes per second as the limit counts them, a large one as several where the cloud does "
-            "so, and the limit in force (dashed); without a limit, as the kernel counts them. Pressed flat "
-            "against the dashed line, with queue and latency rising below: the disk is throttled.",
-            "iops",
+            "Reads and writes completed per second, as the kernel counts them, and the limit in force (dashed). "
+            "Pressed flat against the dashed line, with queue and latency rising below: the disk is throttled. "
+            "Flat below it, a cloud may count a large request as several; above it, a host's cache may answer "
+            "some.",
             "iops",
             "ioplateau_disk_operations_per_second",
             "ioplateau_budget_limit_operations_per_second",
         ),
         _against(
             "Throughput against the limit",
-            "Bytes per second that count on the limit, and the limit in force (dashed); without a limit, "
-            "all bytes read and written.",
+            "Bytes read and written per second, and the limit in force (dashed). Above it, a host's cache may "
+            "answer some.",
             "Bps",
-            "throughput",
             "ioplateau_disk_bytes_per_second",
             "ioplateau_budget_limit_bytes_per_second",
         ),

@@ -1,4 +1,4 @@
-"""What the disk's page draws against a limit is what counts on that limit."""
+"""What the disk's page draws against a limit is what the kernel counts."""
 
 import boards_and_rules as ours
 from rule_stories import play, series, value
@@ -16,20 +16,19 @@ def drawn(title):
     ]
 
 
-def test_a_rate_is_in_the_unit_of_its_limit_and_the_kernels_where_there_is_none(tmp_path):
-    # Requests of 1 MiB, each of which counts as four.
+def test_the_kernels_rate_is_drawn_whatever_share_of_the_limit_it_is(tmp_path):
+    # A host's cache answers nearly all, and the limit steps.
     story = [
         series(KERNELS, "500x40", device="sdc", operation="read"),
-        series(KERNELS, "70x40", device="sdd", operation="read"),
-        series(KERNELS, "30x40", device="sdd", operation="write"),
-        series("ioplateau_budget_limit_operations_per_second", "2000x40", **SDC),
-        series("ioplateau_budget_utilization_ratio", "0.98x40", **SDC),
+        series(KERNELS, "100x40", device="sdc", operation="write"),
+        series("ioplateau_budget_limit_operations_per_second", "3500x20 500x20", **SDC),
+        series("ioplateau_budget_utilization_ratio", "0.02x40", **SDC),
     ]
-    counted, unlimited, limit = drawn("Operations against the limit")
+    rate, limit = drawn("Operations against the limit")
     values = [
-        value("5m", f"round(sum by (name) ({counted}))", ('{name="sdc"}', 1960)),
-        value("5m", f"sum by (device) ({unlimited})", ('{device="sdd"}', 100)),
-        value("5m", f"sum by (name) ({limit})", ('{name="sdc"}', 2000)),
+        value("5m", f"sum by (device) ({rate})", ('{device="sdc"}', 600)),
+        value("6m", f"sum by (device) ({rate})", ('{device="sdc"}', 600)),
+        value("6m", f"sum by (name) ({limit})", ('{name="sdc"}', 500)),
     ]
 
     assert play(tmp_path, story, values=values) == ""

@@ -39,9 +39,8 @@ def test_an_expression_has_an_answer_and_touches_few_samples(prometheus, shown):
         assert len(found) <= MOST_LINES or shown.panel["title"] in PAGES_OF_ALL_LIMITS
     else:
         assert cost.samples <= MOST_SAMPLES_AT_ONE_TIME
-    # A line of words stands where there is nothing; no limit of a mount holds here, and every disk has limits.
-    is_of_unlimited = shown.board == "disk" and " unless on (instance, device) " in shown.expr
-    if not (shown.expr.startswith("vector(0) unless") or is_of_unlimited) and (
+    # A line of words stands where there is nothing; no limit of a mount holds here.
+    if not shown.expr.startswith("vector(0) unless") and (
         (shown.board, shown.panel["title"]) != ("nfs", "Throttled")
     ):
         assert found

@@ -62,8 +62,8 @@ def test_a_disk_is_told_in_base_units():
 
     assert body.decode().startswith(
         "# HELP ioplateau_disk_operations_total Requests the disk completed, after merging and"
-        " splitting. A cloud may count a large one as several operations: what counts on an IOPS limit is"
-        " budget_utilization_ratio times the limit.\n"
+        " splitting. A cloud may count a large one as several operations, and none that a host's cache answers:"
+        " budget_utilization_ratio is of what counts.\n"
         "# TYPE ioplateau_disk_operations_total counter\n"
         'ioplateau_disk_operations_total{device="sda",operation="read"} 1000.0\n'
         'ioplateau_disk_operations_total{device="sda",operation="write"} 500.0\n'

@@ -123,7 +123,7 @@ OPERATIONS: MetricTable[MeasuredDisk, DiskOperation] = MetricTable(
         counter(
             "disk_operations_total",
             "Requests the disk completed, after merging and splitting. A cloud may count a large one as several "
-            "operations: what counts on an IOPS limit is budget_utilization_ratio times the limit.",
+            "operations, and none that a host's cache answers: budget_utilization_ratio is of what counts.",
             lambda d: d.operations,
         ),
         counter(
