@@ -4,6 +4,7 @@ import re
 import subprocess
 
 import pytest
+import yaml
 
 import boards_and_rules as ours
 from boards_and_rules import ALERTS, METRICS, RECORDS, ROOT, RULE_FILES, RULES
@@ -51,6 +52,13 @@ def test_promtool_accepts_the_rules_with_every_lint():
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("file", RULE_FILES, ids=lambda file: file.name)
+def test_a_group_has_no_more_rules_than_a_ruler_of_mimir_takes(file):
+    groups = yaml.safe_load(file.read_text(encoding="utf-8"))["groups"]
+
+    assert all(len(group["rules"]) <= 20 for group in groups)
 
 
 @EACH_ALERT
