@@ -109,5 +109,5 @@ def test_the_volume_shows_its_sum_and_limit_and_its_alert_fires_once(tmp_path, c
     assert severities in (["warning", "critical"], ["critical"])
     assert clients == []
     sentence = heard[-1]["alerts"][0]["annotations"]["description"]
-    assert sentence.startswith("200 clients of 10.77.0.1:/export/a together draw ")
+    assert sentence.startswith("200 clients of 10.77.0.1:/export/a together drew up to ")
     assert "MB/s of 1950 MB/s" in sentence
