@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from boards_and_rules import ROOT
 from rule_stories import alert, expect, growing, play, series, value
 
@@ -223,6 +225,18 @@ def test_two_vms_of_one_name_with_two_volumes_at_one_place_are_left_out_and_end_
     ]
 
     assert play(tmp_path, story, values=values) == ""
+
+
+@pytest.mark.parametrize("server", ["127.0.0.1", "127.0.0.2", "[::1]", "::1", "localhost"])
+def test_what_is_mounted_through_a_proxy_of_the_machine_is_no_volume_of_the_fleet(tmp_path, server):
+    story = [
+        one | {"series": one["series"].replace("10.0.0.4", server)}
+        for number in range(2)
+        for one in client(number, 0.6)
+    ]
+    values = [value("15m", "ioplateau:volume_bytes:rate1m")]
+
+    assert play(tmp_path, story, [expect("15m", NAME)], values) == ""
 
 
 def test_two_superblocks_of_one_volume_in_a_vm_are_added(tmp_path):
