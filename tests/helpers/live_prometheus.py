@@ -30,7 +30,8 @@ FASTER = 15
 SCRAPE_SECONDS = 1
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = r"(\d+)([smhd])"
-_WINDOW = re.compile(rf"\[{_DURATION}\]")
+# Of "[5m]", and both of "[5m:15s]".
+_WINDOW = re.compile(rf"(?<=[\[:]){_DURATION}(?=[\]:])")
 _SETTING = re.compile(
     rf"^(\s*(?:for|interval|\w+_wait|\w+_interval|\w+_timeout): ){_DURATION}$", re.MULTILINE
 )
@@ -38,7 +39,7 @@ _SETTING = re.compile(
 
 def faster(text: str, times: int = FASTER) -> str:
     """The rules or routes with every duration divided by `times`, and every other word the same."""
-    text = _WINDOW.sub(lambda found: f"[{_shorter(found[1], found[2], times)}]", text)
+    text = _WINDOW.sub(lambda found: _shorter(found[1], found[2], times), text)
     return _SETTING.sub(lambda found: found[1] + _shorter(found[2], found[3], times), text)
 
 

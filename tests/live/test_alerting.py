@@ -28,6 +28,7 @@ LIMIT_IOPS = 100  # what a disk that others use as well can always deliver
 LOAD_SECONDS = 20
 DISK = "IoplateauDiskThrottled"
 DURATIONS = (
+    ("15s", "1s"),
     ("5m", "20s"),
     ("15m", "60s"),
     ("10m", "40s"),
@@ -54,7 +55,7 @@ def test_faster_rules_differ_in_durations_only():
         assert changed
         for before, after in changed:
             for longer, shorter in DURATIONS:
-                for written in ("[%s]", "for: %s", "interval: %s"):
+                for written in ("[%s]", "[%s:", ":%s]", "for: %s", "interval: %s"):
                     before = before.replace(written % longer, written % shorter)  # noqa: PLW2901
             assert before == after
 
