@@ -94,6 +94,19 @@ def test_one_answer_in_the_middle_of_a_stall_does_not_end_it(tmp_path):
     assert play(tmp_path, stalled("0x4 1x9 0 1x9 0 1x9"), [expect("7m", name, expected)]) == ""
 
 
+def test_a_server_that_answers_thousands_of_calls_between_its_silences_answers(tmp_path):
+    name = "IoplateauNfsServerNotAnswering"
+    calls = "ioplateau_nfs_operations_total"
+    each = {"mount": "/mnt/a", "operation": "WRITE"}
+    slow = [*stalled("0x4 1x9 0 1x30"), series(calls, "0+5000x60", **each)]
+    last = [*stalled("0x4 1x40"), series(calls, "0+5000x4 20000+1x40", **each)]
+    elsewhere = [*stalled("0x4 1x40"), series(calls, "0+5000x60", **each | {"mount": "/mnt/b"})]
+
+    assert play(tmp_path, slow, [expect("4m", name), expect("7m", name)]) == ""
+    assert "does not answer" in play(tmp_path, last, [expect("5m", name)])
+    assert "does not answer" in play(tmp_path, elsewhere, [expect("5m", name)])
+
+
 NETWORKS = ("vnet-1", "vnet-2")
 NFS_ALERTS = [
     ("IoplateauNfsServerNotAnswering", "critical", STALLED),
