@@ -178,12 +178,13 @@ def timeseries(
 
 
 def _colours(*, mirrored: bool) -> list[Json]:
+    # At the end of a legend: names of VMs, disks and mounts stand before, and may hold any word.
     down = [_property("custom.transform", "negative-Y")] if mirrored else []
     return [
-        _where(r"/\bread\b|\bREAD$|received/", _color(BLUE)),
-        _where(r"/\bwrite\b|\bWRITE$|\bsent$/", _color(ORANGE), *down),
+        _where(r"/ (read|READ|received)$/", _color(BLUE)),
+        _where(r"/ (write|WRITE|sent)$/", _color(ORANGE), *down),
         _where(
-            r"/\blimit\b/",
+            r"/ limit$/",
             _color(RED),
             _property("custom.lineStyle", {"fill": "dash", "dash": [10, 10]}),
             _property("custom.lineWidth", 2),

@@ -17,7 +17,8 @@ from boards.style import (
     to,
 )
 
-HERE = 'volume=~"$volume"'
+# Of a single choice Grafana escapes no dot, bracket or plus, so it is compared as it stands.
+HERE = 'volume="$volume"'
 AT_LIMIT = f"ioplateau:volume_at_limit:bool{{{HERE}}}"
 CLIENT_BYTES = f'ioplateau:nfs_client_bytes:rate1m{{{HERE},direction="total"}}'
 NAMED_CLIENT_BYTES = CLIENT_BYTES.replace("{", '{instance!="",')

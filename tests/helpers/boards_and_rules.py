@@ -132,6 +132,7 @@ def substituted(expr: str) -> str:
     """As Grafana sends it: every variable is "All"."""
     for variable, value in GRAFANA.items():
         expr = expr.replace(variable, value)
+    expr = re.sub(r'="\$[a-z]+"', '=~".+"', expr)
     return re.sub(r"\$[a-z]+\b", ".+", expr)
 
 
