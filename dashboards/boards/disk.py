@@ -3,6 +3,7 @@
 from boards.frame import DEVICE, INSTANCE, dashboard
 from boards.shared import (
     burst_credit,
+    counted,
     link_to_vm,
     throttled_bands,
     time_throttled,
@@ -101,8 +102,9 @@ def _plateau() -> Json:
             "Throttled now",
             "Limits of the chosen disks that hold requests back now.",
             "short",
-            target(f"count(ioplateau_budget_throttled{{{BUDGET}}} == 1) or vector(0)", "count"),
+            counted(f"ioplateau_budget_throttled{{{BUDGET}}}"),
             thresholds=any_is_bad(),
+            no_value="no limit is known",
         ),
         _against(
             "Operations against the limit",

@@ -1,7 +1,7 @@
 """The fleet: is something at its limit, which, since when."""
 
 from boards.frame import EVERY_INSTANCE, dashboard
-from boards.shared import KINDS, LIFTS, link_to_vm, otherwise
+from boards.shared import KINDS, LIFTS, counted, link_to_vm, otherwise
 from boards.style import (
     BLUE,
     GREY,
@@ -47,7 +47,7 @@ def _time_throttled(by: str, window: str = "[$__range]") -> str:
 
 
 def _count(expr: str, legend: str = "count", recorded: str = "") -> Json:
-    """recorded: what the rules record of all, without which 0 would be a claim that nobody checked."""
+    """recorded: what is recorded of all, without which 0 would be a claim that nobody checked."""
     nothing = f"0 * count({recorded})" if recorded else "vector(0)"
     return target(f"count({expr}) or {nothing}", legend)
 
@@ -121,16 +121,18 @@ def _numbers() -> list[Json]:
             "Mounts not answered",
             "NFS mounts whose server has stopped answering: a stall, not throttling.",
             "short",
-            _count(f'ioplateau_budget_verdict{{{HERE},kind="volume",verdict="stalled"}} == 1'),
+            counted(f'ioplateau_budget_verdict{{{HERE},kind="volume",verdict="stalled"}}'),
             thresholds=any_is_bad(),
+            no_value="no NFS mounts",
             trend=True,
         ),
         stat(
             "Exporters down",
             "Targets that Prometheus could not scrape. A VM that is gone from service discovery is not counted.",
             "short",
-            _count(f"{UP} == 0"),
+            _count(f"{UP} == 0", recorded=UP),
             thresholds=any_is_bad(),
+            no_value="no target",
             trend=True,
         ),
     ]

@@ -1,7 +1,7 @@
 """One NFS mount: where the time goes, and whether its connections share the work."""
 
 from boards.frame import MOUNT, NFS_INSTANCE, dashboard
-from boards.shared import RATE, link_to_vm, throttled_bands, time_throttled, verdict_bands
+from boards.shared import RATE, counted, link_to_vm, throttled_bands, time_throttled, verdict_bands
 from boards.style import (
     Json,
     any_is_bad,
@@ -87,11 +87,9 @@ def _plateau() -> Json:
             "Not answered",
             "Mounts whose server has stopped answering.",
             "short",
-            target(
-                f'count(ioplateau_budget_verdict{{{VOLUME},verdict="stalled"}} == 1) or vector(0)',
-                "count",
-            ),
+            counted(f'ioplateau_budget_verdict{{{VOLUME},verdict="stalled"}}'),
             thresholds=any_is_bad(),
+            no_value="no NFS mounts",
         ),
         stat(
             "Queue length",

@@ -100,6 +100,11 @@ def throttled_bands(
     )
 
 
+def counted(series: str) -> Json:
+    """How many of these are 1; nothing where there are none of them: 0 would be a claim that nobody checked."""
+    return target(f"count({series} == 1) or 0 * count({series})", "count")
+
+
 def otherwise(words: str, something: str) -> Json:
     """A line with these words where an expression has nothing."""
     return target(f"vector(0) unless on () ({something})", words)

@@ -4,6 +4,7 @@ from boards.frame import INSTANCE, dashboard
 from boards.shared import (
     RATE,
     burst_credit,
+    counted,
     otherwise,
     share_columns,
     shares,
@@ -74,8 +75,9 @@ def _glance() -> Json:
             "Limits that bind now",
             "How many limits hold requests back now.",
             "short",
-            target(f"count(ioplateau_budget_throttled{{{HERE}}} == 1) or vector(0)", "count"),
+            counted(f"ioplateau_budget_throttled{{{HERE}}}"),
             thresholds=any_is_bad(),
+            no_value="no limit is known",
         ),
         time_throttled(HERE, "The longest time that one limit held requests back in this range."),
         stat(

@@ -318,8 +318,10 @@ def test_latencies_of_reads_and_writes_are_in_panels_of_their_own(name, panel):
 @EACH_EXPRESSION
 def test_a_count_of_nothing_is_0(shown):
     if re.match(r"count\(", shown.expr):
-        # Of what rules record it is unknown without the rules.
-        assert re.search(r" or (vector\(0\)|0 \* count\(ioplateau:[^()]+\))$", shown.expr)
+        # Where nothing is known it is neither 0 nor green.
+        judged = shown.panel["fieldConfig"]["defaults"]["thresholds"]["steps"][1:]
+        assert re.search(r" or (vector\(0\)|0 \* count\([^()]+\))$", shown.expr)
+        assert not (judged and shown.expr.endswith("vector(0)"))
 
 
 @EACH_EXPRESSION
