@@ -1,7 +1,7 @@
 """The fleet: is something at its limit, which, since when."""
 
 from boards.frame import EVERY_INSTANCE, dashboard
-from boards.shared import KINDS, LIFTS, counted, link_to_vm, otherwise
+from boards.shared import KINDS, LIFTS, counted, held_back, link_to_vm, otherwise
 from boards.style import (
     BLUE,
     GREY,
@@ -238,7 +238,7 @@ def _over_time() -> Json:
             "Throttling by VM: the 20 with most throttled time in this range",
             "Red while at least one limit of the VM holds requests back. VMs without any are left out.",
             target(
-                f"{VM_THROTTLED} and on (instance) "
+                f"{held_back(VM_THROTTLED)} and on (instance) "
                 f"topk(20, max by (instance) (sum_over_time({SECONDS}[$__range] @ end())))",
                 "{{instance}}",
             ),

@@ -93,11 +93,19 @@ def throttled_bands(
     return bands(
         title,
         what,
-        target(f"ioplateau_budget_throttled{{{where}}} and ({once})", legend),
+        target(f"{held_back(f'ioplateau_budget_throttled{{{where}}}')} and ({once})", legend),
         otherwise("nothing was throttled in this range", once),
         w=w,
         h=h,
     )
+
+
+def held_back(series: str) -> str:
+    """Its highest since the step before: over days a step is longer than most of what happens.
+
+    Where a step has no sample it is the last one; "+ 0" since a line with the metric's name would be another.
+    """
+    return f"(max_over_time({series}[$__interval]) or {series} + 0)"
 
 
 def counted(series: str) -> Json:

@@ -1,7 +1,7 @@
 """A volume over the fleet: what no single client sees, the sum of them all against the limit."""
 
 from boards.frame import VOLUME, dashboard
-from boards.shared import link_to_vm, otherwise
+from boards.shared import held_back, link_to_vm, otherwise
 from boards.style import (
     Json,
     bands,
@@ -117,7 +117,7 @@ def _plateau() -> Json:
         bands(
             "At its limit",
             "Red while all clients together draw 95 % or more of the limit.",
-            target(AT_LIMIT, "{{volume}} {{dimension}} {{direction}}"),
+            target(held_back(AT_LIMIT), "{{volume}} {{dimension}} {{direction}}"),
             otherwise(
                 "no client knows the volume's limit",
                 f"last_over_time({AT_LIMIT}[$__range] @ end())",

@@ -1,16 +1,16 @@
-"""What the disk's page draws against a limit is what the kernel counts."""
+"""What the disk's page draws against a limit is what the kernel counts, and its bands forget nothing."""
 
 import boards_and_rules as ours
-from rule_stories import play, series, value
+from rule_stories import VM, play, series, value
 
 SDC = {"kind": "disk", "name": "sdc", "dimension": "iops", "direction": "total"}
 KERNELS = "ioplateau_disk_operations_per_second"
 
 
-def drawn(title):
-    """The expressions of a panel, of all disks."""
+def drawn(title, interval="15s"):
+    """The expressions of a panel, of all disks, at points so far apart."""
     return [
-        ours.substituted(shown.expr)
+        ours.substituted(shown.expr.replace("$__interval", interval))
         for shown in ours.every_expression()
         if shown.board == "disk" and shown.panel["title"] == title
     ]
@@ -29,6 +29,23 @@ def test_the_kernels_rate_is_drawn_whatever_share_of_the_limit_it_is(tmp_path):
         value("5m", f"sum by (device) ({rate})", ('{device="sdc"}', 600)),
         value("6m", f"sum by (device) ({rate})", ('{device="sdc"}', 600)),
         value("6m", f"sum by (name) ({limit})", ('{name="sdc"}', 500)),
+    ]
+
+    assert play(tmp_path, story, values=values) == ""
+
+
+def test_a_band_is_red_where_something_was_held_back_between_two_points(tmp_path):
+    throttled = "ioplateau_budget_throttled"
+    story = [series(throttled, "0x4 1x8 0x27", **SDC)]
+    rare, _ = drawn("Throttled", "10m")
+    often, _ = drawn("Throttled")
+    at_once, _ = drawn("Throttled", "1s")
+    name = "{" + ",".join(f'{key}="{label}"' for key, label in sorted((VM | SDC).items())) + "}"
+    values = [
+        value("9m", rare.replace("@ end()", "").replace("[5m]", "[10m]"), (name, 1)),
+        value("2m5s", often.replace("@ end()", ""), (name, 1)),
+        value("2m5s", at_once.replace("@ end()", ""), (name, 1)),
+        value("5m", often.replace("@ end()", ""), (name, 0)),
     ]
 
     assert play(tmp_path, story, values=values) == ""

@@ -61,7 +61,12 @@ def ask(prometheus: Prometheus, shown: Shown, step: int) -> tuple[list[dict[str,
         every = max(step, RANGE_SECONDS // width)
         begin = fleet.NOW - RANGE_SECONDS + fleet.MINUTE
         found = prometheus.get(
-            "query_range", query=expr, start=begin, end=fleet.NOW, step=every, stats="all"
+            "query_range",
+            query=expr.replace("$__interval", f"{every}s"),
+            start=begin,
+            end=fleet.NOW,
+            step=every,
+            stats="all",
         )
     stats = found["stats"]
     samples = stats["samples"]
