@@ -123,6 +123,19 @@ def test_head_gets_no_body_with_a_refusal_either(serve, request_bytes, status):
     assert body == b""
 
 
+def test_slow_routes_that_all_wait_keep_no_other_route_waiting():
+    with WebServer(["127.0.0.1:0"], ROUTES, PATIENT, {"/wall"}).start() as server:
+        held = [connect(server) for _ in range(4)]
+        for client in held:
+            client.sendall(b"GET /wall HTTP/1.1\r\nHost: a\r\n\r\n")
+        time.sleep(0.2)
+        answer, _ = get(place(server))
+        for client in held:
+            client.close()
+
+    assert answer.status == 200
+
+
 def test_an_unknown_path_is_404(serve):
     assert get(place(serve()), "/metricsandmore")[0].status == 404
 

@@ -110,7 +110,11 @@ class Daemon:
             ),
             self._background.consumers.want,
         )
-        self._web = WebServer(settings.web.listen_addresses, self._routes(), settings.web)
+        routes = self._routes()
+        # What makes these answers is loaded by the first question, and looks into the catalogue: files
+        # of a disk that may be the one that is stalled.
+        slow = {*self._pages.routes(), *self._api.routes()} - {settings.web.telemetry_path}
+        self._web = WebServer(settings.web.listen_addresses, routes, settings.web, slow)
 
     def run(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -25,7 +25,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
@@ -65,7 +65,8 @@ class WebServer:
 
     The sockets are bound at once: ValueError for what is no address, OSError with a sentence
     naming the address that cannot be had. Handlers run in worker threads; one that raises
-    is answered with 500 and logged when that begins.
+    is answered with 500 and logged when that begins. slow: paths whose handlers may wait for a
+    disk; they have workers of their own, so that all others are answered meanwhile.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class WebServer:
         addresses: Sequence[str],
         routes: Mapping[str, Handler],
         settings: WebSettings | None = None,
+        slow: Container[str] = (),
     ) -> None:
         self._settings = settings or WebSettings()
         file = self._settings.config_file
@@ -89,13 +91,10 @@ class WebServer:
         self._selector.register(self._wakeup, selectors.EVENT_READ)
         for listener in self._listeners:
             self._selector.register(listener, selectors.EVENT_READ)
-        self._workers: Workers[Connection, Response] = Workers(
-            "web-worker",
-            self._settings.workers,
-            RouteHandler(routes),
-            lambda connection: connection.phase is Phase.WORKING,
-            self._done,
-        )
+        self._slow = slow
+        answer = RouteHandler(routes)
+        self._workers = self._answering("web-worker", self._settings.workers, answer)
+        self._slow_workers = self._answering("web-slow", self._settings.slow_workers, answer)
         self._checkers: Workers[Connection, Response | None] = Workers(
             "web-passwords",
             1,
@@ -126,6 +125,7 @@ class WebServer:
         """Begin to serve; the server itself, for `with`."""
         announce(self._access)
         self._workers.start()
+        self._slow_workers.start()
         if self._access_file:
             self._checkers.start()
         self._thread.start()
@@ -141,9 +141,21 @@ class WebServer:
             self._release()
         else:
             self._thread.join(CLOSE_SECONDS / 2)
-        left = [not one.close(CLOSE_SECONDS / 4) for one in (self._workers, self._checkers)]
+        threads = (self._workers, self._slow_workers, self._checkers)
+        left = [not one.close(CLOSE_SECONDS / 6) for one in threads]
         if not any(left):
             os.close(self._wakeup)
+
+    def _answering(
+        self, name: str, count: int, answer: RouteHandler
+    ) -> Workers[Connection, Response]:
+        return Workers(
+            name,
+            count,
+            answer,
+            lambda connection: connection.phase is Phase.WORKING,
+            self._done,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -282,8 +294,12 @@ class WebServer:
             connection.phase = Phase.CHECKING
             self._checkers.ask(connection, asked)
         else:
-            connection.phase = Phase.WORKING
-            self._workers.ask(connection, asked)
+            self._work(connection, asked)
+
+    def _work(self, connection: Connection, request: Request) -> None:
+        connection.phase = Phase.WORKING
+        workers = self._slow_workers if request.path in self._slow else self._workers
+        workers.ask(connection, request)
 
     def _admit(self, connection: Connection, request: Request, refusal: Response | None) -> None:
         if connection.phase is not Phase.CHECKING:
@@ -291,8 +307,7 @@ class WebServer:
         if refusal:
             self._answer(connection, refusal)
         else:
-            connection.phase = Phase.WORKING
-            self._workers.ask(connection, request)
+            self._work(connection, request)
 
     def _understand(self, head: bytes, *, whole: bool) -> Request | Response:
         cap = self._settings.header_bytes

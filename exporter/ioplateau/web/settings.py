@@ -27,3 +27,5 @@ class WebSettings(NamedTuple):
     linger_seconds: float = 1.0
     # Handlers hold the interpreter lock: two, so that a slow one does not stop /-/healthy.
     workers: int = 2
+    # Of those that may wait for a disk. More of them would wait for the same disk.
+    slow_workers: int = 1
