@@ -136,6 +136,9 @@ def test_a_key_written_in_the_wrong_place_is_shown_the_right_one():
         (f"basic_auth_users:\n  bob: {HASH}\n  bob: {HASH}\n", '"bob" is there twice'),
         ("a: [", "no YAML"),
         ("a: !!python/object/apply:os.system [true]", "no YAML"),
+        ('rate_limit: {burst: !!int ""}', "line 1: no YAML: a value is no int"),
+        ("rate_limit: {burst: !!bool x}", "line 1: no YAML: a value is no bool"),
+        ("\nrate_limit: {burst: !!timestamp x}", "line 2: no YAML: a value is no timestamp"),
     ],
 )
 def test_what_cannot_be_honoured_is_refused_with_a_sentence(text, sentence):

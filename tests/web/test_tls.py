@@ -313,6 +313,18 @@ def test_of_the_clients_those_with_an_allowed_name_come_in(serve, made, name, is
         status(server, context)
 
 
+def test_a_client_with_a_name_that_is_no_text_is_turned_away_and_the_others_come_in(
+    serve, made, caplog
+):
+    server = serve(tls(f"{MUTUAL}, client_allowed_sans: [scraper.example]"))
+    odd = made["ca"].issue("odd", "DER:30:05:82:03:FF:FE:41", usage="clientAuth")
+    with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
+        status(server, made["ca"].client(odd))
+
+    assert status(server, made["ca"].client(made["client"])) == 200
+    assert not [each for each in caplog.records if each.levelname == "ERROR"]
+
+
 # http_server_config, basic_auth_users, rate_limit
 
 

@@ -109,6 +109,16 @@ def _load(text: bytes) -> Any:
                 )
             return super().construct_mapping(node, deep)
 
+        def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+            try:
+                return super().construct_object(node, deep)
+            except (LookupError, AttributeError, ValueError) as error:
+                # What yaml raises where a value is not what its tag says, as in `!!int ""`.
+                kind = node.tag.rpartition(":")[2]
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"a value is no {kind}", node.start_mark
+                ) from error
+
     try:
         tree = yaml.load(text, Loader)  # noqa: S506 - a SafeLoader
     except (yaml.YAMLError, RecursionError, ValueError) as error:

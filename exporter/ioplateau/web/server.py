@@ -247,6 +247,11 @@ class WebServer:
         except OSError:
             # It reset the connection, or its network went away: its affair, nothing to log.
             self._connections.drop(connection)
+        except Exception:
+            # What we did not think of costs its connection alone: left open, it would be met again
+            # at each turn.
+            event(LOG, logging.ERROR, "web server: a connection failed", exc_info=True)
+            self._connections.drop(connection)
 
     def _handshake(self, connection: Connection) -> None:
         if connection.tls and not connection.tls.shake(connection.socket):

@@ -59,7 +59,13 @@ class Tls:
         if not isinstance(wrapped, ssl.SSLSocket):
             raise TypeError(f"{wrapped!r} was not wrapped")
         wrapped.do_handshake()
-        return not self._wanted or bool(_names(wrapped.getpeercert() or {}) & self._wanted)
+        if not self._wanted:
+            return True
+        try:
+            certificate = wrapped.getpeercert() or {}
+        except ValueError:  # a name in it is no UTF-8
+            return False
+        return bool(_names(certificate) & self._wanted)
 
 
 class TlsSocket(ssl.SSLSocket):
