@@ -10,6 +10,7 @@ import pytest
 
 from ioplateau.logs import Lines
 from ioplateau.logs.handler import BackgroundHandler
+from no_threads import no_threads
 
 LONG = 60.0
 
@@ -124,3 +125,16 @@ def test_flush_does_not_wait_for_ever(pipe):
     until(lambda: reads.read(4096) is None and not handler._bytes)
 
     assert left
+
+
+def test_where_there_can_be_no_thread_lines_wait_for_one(pipe):
+    reading, writing = pipe
+    handler = handler_to(writing.fileno())
+    with no_threads():
+        say(handler, "first")
+    say(handler, "second")
+    handler.flush()
+
+    first, second = reading.read(1000).splitlines()
+    assert b"first" in first
+    assert b"second" in second

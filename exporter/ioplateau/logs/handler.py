@@ -48,14 +48,21 @@ class BackgroundHandler(logging.Handler):
             self._lines.append(line)
             self._bytes += len(line)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="log", daemon=True)
-                self._thread.start()
+                self._thread = self._started()
             self._changed.notify_all()
 
     def flush(self) -> None:
         """Wait for what is to be written, a second at most. Called when the process ends."""
         with self._changed:
             self._changed.wait_for(lambda: not self._bytes, FLUSH_SECONDS)
+
+    def _started(self) -> threading.Thread | None:
+        thread = threading.Thread(target=self._run, name="log", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # there can be no more threads now: the next line tries again
+            return None
+        return thread
 
     def _run(self) -> None:
         while True:

@@ -15,6 +15,7 @@ from ioplateau.limits.clouds import discover
 from ioplateau.logs import event
 from ioplateau.measure.snapshot import Static
 from ioplateau.run.clock import Clock
+from ioplateau.run.threads import started
 
 if TYPE_CHECKING:
     from ioplateau.measure.metadata import Fetcher
@@ -88,19 +89,21 @@ class Metadata:
         self._static = static
         if self._cloud is not None or not static.files:
             return
-        self._cloud = discover.detect(static.files)
-        if not self._cloud:
+        cloud = self._cloud = discover.detect(static.files)
+        if not cloud:
             event(LOG, logging.INFO, "no cloud that is known by its DMI, no metadata is asked for")
             return
-        event(LOG, logging.INFO, "asking for metadata", cloud=self._cloud)
         from ioplateau.measure.metadata import (  # what asks is needed in a cloud
             Fetcher,
             FetchSettings,
         )
 
         settings = FetchSettings(refresh_seconds=self._refresh_seconds)
-        fetcher = Fetcher(discover.wanted(self._cloud), settings=settings)
-        threading.Thread(target=self._run, args=(fetcher,), name="metadata", daemon=True).start()
+        fetcher = Fetcher(discover.wanted(cloud), settings=settings)
+        if started("metadata", lambda: self._run(fetcher)) is None:
+            self._cloud = None
+            return
+        event(LOG, logging.INFO, "asking for metadata", cloud=cloud)
 
     def end(self) -> None:
         self._stop.set()

@@ -15,6 +15,7 @@ from ioplateau.measure.host import Host
 from ioplateau.run.clock import Clock
 from ioplateau.run.reader import Source
 from ioplateau.run.sampler import Sampler
+from ioplateau.run.threads import started
 from ioplateau.state import State
 
 FIRST_SECONDS = 1.0  # between the first rounds: whoever asks waits for two of them
@@ -76,9 +77,8 @@ class ConsumersReader:
         """Somebody wants to know: look for the next seconds."""
         self._wanted_until = self._clock.mono() + WANTED_SECONDS
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name=NAME, daemon=True)
             self._sampler.add(Source(NAME, self._latest, is_prompt=lambda: True))
-            self._thread.start()
+            self._thread = started(NAME, self._run)
         self._wake.set()
 
     def end(self) -> None:

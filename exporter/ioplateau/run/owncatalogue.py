@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from ioplateau.logs import event
 from ioplateau.run import cataloguefiles
+from ioplateau.run.threads import started
 
 if TYPE_CHECKING:  # 300 KiB that a daemon without own rows does not load
     from ioplateau.limits.ownrows import OwnRows
@@ -77,6 +78,7 @@ class OwnCatalogue:
         self._read: deque[OwnRows] = deque(maxlen=1)
         self._thread: threading.Thread | None = None
         self._directory: str | None = None
+        self._is_due = False  # no thread could be had for it
         self._own: OwnRows | None = None
 
     @property
@@ -95,12 +97,14 @@ class OwnCatalogue:
             )  # fmt: skip
             return
         self._directory = directory
+        self._start()
+
+    def _start(self) -> None:
+        directory = self._directory
         target: deque[OwnRows] = deque(maxlen=1)
         self._read = target
-        self._thread = threading.Thread(
-            target=lambda: target.append(self._reading(directory)), name="catalogue", daemon=True
-        )
-        self._thread.start()
+        self._thread = started("catalogue", lambda: target.append(self._reading(directory)))
+        self._is_due = self._thread is None
 
     def wait(self, seconds: float = START_SECONDS) -> None:
         """Give the reading a moment, so that the first tick knows its rows."""
@@ -109,6 +113,8 @@ class OwnCatalogue:
 
     def take(self) -> OwnRows | None:
         """The rows that were read since the last call; None: nothing new."""
+        if self._is_due:
+            self._start()
         if not self._read:
             return None
         before, own = self._own, self._read.pop()

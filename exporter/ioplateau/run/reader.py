@@ -13,6 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ioplateau.run.clock import Clock
+from ioplateau.run.threads import started
+
+UNREAD = "not read, no thread can be started for it"
 
 
 class Source(NamedTuple):
@@ -77,7 +80,11 @@ class Reader:
         patience = answer_seconds
         while todo:
             task = _Task(todo, gathered)
-            self._thread.run(task)
+            if not self._thread.run(task):
+                gathered.failed |= {
+                    each.name: f"{each.place or each.name}: {UNREAD}" for each in todo
+                }
+                break
             if task.done.wait(patience):
                 break
             hung = task.abandon(self._stuck, answer_seconds)
@@ -144,12 +151,15 @@ class _Thread:
         self._task: _Task | None = None
         self._thread: threading.Thread | None = None
 
-    def run(self, task: _Task) -> None:
+    def run(self, task: _Task) -> bool:
+        """Begin the task; False: there can be no thread for it now."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._main, name="reader", daemon=True)
-            self._thread.start()
+            self._thread = started("reader", self._main)
+            if self._thread is None:
+                return False
         self._task = task
         self._wake.release()
+        return True
 
     def leave(self) -> None:
         """End, after the task that was given, if it was not even begun: whoever gave it up holds

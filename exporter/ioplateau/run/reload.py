@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from ioplateau.logs import event
 from ioplateau.run.settings import ServeSettings
+from ioplateau.run.threads import started
 
 LOG = logging.getLogger(__name__)
 
@@ -50,9 +51,9 @@ class Reload:
             return False
         self._is_wanted = False
         self._since, self._is_told = self._clock(), False
-        self._thread = threading.Thread(target=self._run, name="reload", daemon=True)
-        self._thread.start()
-        return True
+        self._thread = started("reload", self._run)
+        self._is_wanted |= self._thread is None
+        return self._thread is not None
 
     def take(self) -> ServeSettings | ReloadError | None:
         """What was read; None: nothing yet. Never waits."""

@@ -25,6 +25,7 @@ from ioplateau.measure.snapshot import (
 )
 from ioplateau.run.clock import Clock
 from ioplateau.run.reader import Reader, Source
+from ioplateau.run.threads import started
 
 __all__ = ["Sampler", "SamplerSettings", "Source", "files", "read_static"]
 
@@ -169,16 +170,14 @@ class Sampler:
         """
         thread = self._look_thread
         if now >= self._static_due and (thread is None or not thread.is_alive()):
-            self._static_due, self._look_began = now + self._settings.static_seconds, now
             last = self._static
-            self._look_thread = threading.Thread(
-                target=lambda: self._looked.append(_look(self._host, last)),
-                name="look",
-                daemon=True,
-            )
-            self._look_thread.start()
+            look = started("look", lambda: self._looked.append(_look(self._host, last)))
+            if look is None:
+                return
+            self._static_due, self._look_began = now + self._settings.static_seconds, now
+            self._look_thread = look
             if thread is None:
-                self._look_thread.join(self._settings.first_look_seconds)
+                look.join(self._settings.first_look_seconds)
 
     def _look_hangs(self, now: float) -> bool:
         thread = self._look_thread

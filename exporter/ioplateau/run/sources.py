@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from ioplateau.measure.snapshot import MOUNTSTATS, Snapshot
 from ioplateau.run.clock import Clock
 from ioplateau.run.sampler import Sampler, SamplerSettings, Source, files
 from ioplateau.run.settings import ServeSettings
+from ioplateau.run.threads import started
 
 if TYPE_CHECKING:
     from ioplateau.measure.inetdiag import SocketDiagnostics
@@ -94,10 +94,10 @@ class NfsSockets:
         if snapshot.static.mountinfo is not self._mount_table:
             self._mount_table, self._is_changed = snapshot.static.mountinfo, True
         if not self._is_begun and b" statvers=" in snapshot.texts.get(MOUNTSTATS, b""):
-            self._is_begun = True
-            beside = threading.Thread(target=self._add, name="sockets", daemon=True)
-            beside.start()
-            beside.join(wait_seconds)
+            beside = started("sockets", self._add)
+            self._is_begun = beside is not None
+            if beside is not None:
+                beside.join(wait_seconds)
 
     def _add(self) -> None:
         from ioplateau.measure import inetdiag

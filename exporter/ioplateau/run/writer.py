@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 
 from ioplateau.logs import event
+from ioplateau.run.threads import started
 
 LOG = logging.getLogger(__name__)
 
@@ -43,8 +44,7 @@ class FileWriter:
             self._waiting[name] = job
             self._since.setdefault(name, self._clock())
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="files", daemon=True)
-                self._thread.start()
+                self._thread = started("files", self._run)
             self._changed.notify_all()
 
     def behind_seconds(self, name: str) -> float:

@@ -1,0 +1,30 @@
+"""Threads that may not be had: pids.max and TasksMax count those of others, too."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from ioplateau.logs import event
+
+LOG = logging.getLogger(__name__)
+
+_lacking: set[str] = set()  # names of threads whose lack was told
+
+
+def started(name: str, work: Callable[[], object]) -> threading.Thread | None:
+    """A daemon thread that runs `work`; None: there can be no more threads now, try again at the
+    next tick. That is logged once a name until it can be had.
+    """
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError as error:
+        if name not in _lacking:
+            _lacking.add(name)
+            event(LOG, logging.ERROR, "a thread cannot be started, it is tried again",
+                  name=name, why=str(error), want="more of pids.max or TasksMax")  # fmt: skip
+        return None
+    _lacking.discard(name)
+    return thread

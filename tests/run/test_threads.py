@@ -1,0 +1,97 @@
+"""Where no thread can be started the daemon goes on, and starts it as soon as it can."""
+
+import threading
+from pathlib import Path
+
+from ioplateau.measure.host import Host
+from ioplateau.run.clock import SystemClock
+from ioplateau.run.consumers import ConsumersReader
+from ioplateau.run.owncatalogue import OwnCatalogue
+from ioplateau.run.reader import Reader, Source
+from ioplateau.run.reload import Reload
+from ioplateau.run.sampler import Sampler
+from ioplateau.run.threads import started
+from ioplateau.run.writer import FileWriter
+from no_threads import no_threads
+
+
+def until(look):
+    while not (found := look()):
+        threading.Event().wait(0.001)
+    return found
+
+
+def test_that_there_is_none_is_told_once_until_there_is_one(caplog):
+    with no_threads():
+        lacking = [started("it", int) for _ in range(3)]
+    thread = started("it", int)
+
+    assert lacking == [None] * 3
+    assert thread is not None
+    assert [record.getMessage() for record in caplog.records] == [
+        "a thread cannot be started, it is tried again"
+    ]
+
+
+def test_the_machine_is_looked_at_as_soon_as_there_is_a_thread():
+    sampler = Sampler(Host(Path("/")), SystemClock(), sources=())
+    with no_threads():
+        before = sampler.take()
+    after = sampler.take()
+
+    assert before.static.kernel == ""
+    assert after.static.kernel
+
+
+def test_a_source_that_needs_a_thread_says_that_there_is_none():
+    reader = Reader(SystemClock())
+    source = Source("it", lambda: b"said")
+    with no_threads():
+        before = reader.gather([source], 5.0)
+    after = reader.gather([source], 5.0)
+
+    assert before.failed == {"it": "it: not read, no thread can be started for it"}
+    assert after.texts == {"it": b"said"}
+
+
+def test_a_signal_is_obeyed_as_soon_as_there_is_a_thread():
+    reload = Reload(lambda: "read")
+    reload.wanted()
+    with no_threads():
+        was_begun = reload.begin()
+
+    assert not was_begun
+    assert reload.begin()
+    assert until(reload.take) == "read"
+
+
+def test_what_was_handed_over_is_written_with_what_comes_next():
+    writer, written = FileWriter(), []
+    with no_threads():
+        writer.submit("one", lambda: written.append("one"))
+    writer.submit("two", lambda: written.append("two"))
+
+    assert writer.finish(5.0)
+    assert written == ["one", "two"]
+
+
+def test_who_causes_the_io_is_looked_at_as_soon_as_there_is_a_thread():
+    host, clock = Host(Path("/")), SystemClock()
+    reader = ConsumersReader(Sampler(host, clock, sources=()), host, clock)
+    with no_threads():
+        reader.want()
+    reader.want()
+    found = until(reader._latest)
+    reader.end()
+
+    assert found["processes"] is not None
+
+
+def test_own_rows_are_read_as_soon_as_there_is_a_thread():
+    own = OwnCatalogue()
+    with no_threads():
+        own.begin("/nowhere")
+        own.wait()
+        own.take()
+
+    assert until(own.take).complaints
