@@ -80,6 +80,8 @@ class Daemon:
         self._edition = cataloguefiles.edition()
         self._episodes = EpisodeLog()
         self._files = FileWriter()
+        # The catalogue is a file of the program's disk: stalled, it must not keep the state from its own.
+        self._lifting = FileWriter()
         self._memory = StateFile(settings.state_directory, self._files)
         self._history_files = HistoryFiles(settings.state_directory, self._files)
         self._history = History(
@@ -170,8 +172,7 @@ class Daemon:
         if changes:
             self._episodes.tell(changes, state.mono)
             if any(not change.is_end for change in changes):
-                # The catalogue is a file: looked into by the thread that waits for disks.
-                self._files.submit("lifting", lambda: self._tell_lift(state))
+                self._lifting.submit("lifting", lambda: self._tell_lift(state))
         if state.ticks == 1:
             self._systemd.ready()
         if self._systemd.is_listening:
