@@ -1,6 +1,10 @@
 """A screen of what a daemon found: over HTTP, without waiting for one that does not answer."""
 
 import json
+import socket
+import threading
+import time
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -89,6 +93,90 @@ def test_who_answers_something_else_is_no_daemon(serving, answer):
 
     with pytest.raises(NoDaemonError, match=url):
         DaemonViews(DaemonAddress(url))
+
+
+def changed(**parts):
+    return json.dumps(state() | parts).encode()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 200_000 + b"]" * 200_000,
+        changed(wall=1e300),
+        changed(wall=10**400),
+        changed(budgets=[state()["budgets"][0] | {"for_seconds": float("inf")}]),
+        changed(budgets=[state()["budgets"][0] | {"sentence": 5}]),
+        changed(machine=state()["machine"] | {"dirty_bytes": "abc"}),
+    ],
+    ids=["deep", "late", "long", "infinite", "no text", "no number"],
+)
+def test_an_answer_that_cannot_be_shown_is_no_daemons(serving, body):
+    url = serving({"/api/v1/state": lambda request: Response(200, "application/json", body)})  # noqa: ARG005
+
+    with pytest.raises(NoDaemonError, match=url) as said:
+        DaemonViews(DaemonAddress(url))
+
+    assert len(str(said.value)) < 400
+
+
+@contextmanager
+def port_held_by(answer):
+    """A URL where `answer(socket)` speaks to whoever comes, until he goes."""
+
+    def speak():
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            with client, suppress(OSError):
+                client.recv(65536)
+                answer(client)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=speak, daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def in_drops(head):
+    def answer(client):
+        client.sendall(head)
+        while True:
+            client.sendall(b" ")
+            time.sleep(0.05)
+
+    return answer
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b"HTTP/1.1 "])
+def test_whoever_answers_in_drops_is_not_waited_for(head):
+    began = time.monotonic()
+    with port_held_by(in_drops(head)) as url, pytest.raises(NoDaemonError, match=r"within 0\.8 s"):
+        daemonviews.ask(DaemonAddress(url), "/api/v1/state", 0.2)
+
+    assert time.monotonic() - began < SECONDS / 4
+
+
+def test_of_an_answer_without_end_no_more_is_read_than_of_a_daemon():
+    def answer(client):
+        client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            client.sendall(b" " * (1 << 20))
+
+    with port_held_by(answer) as url, pytest.raises(NoDaemonError, match="more than 67,108,864 b"):
+        daemonviews.ask(DaemonAddress(url), "/api/v1/state", SECONDS)
+
+
+def test_what_it_says_for_a_reason_cannot_steer_a_terminal():
+    def answer(client):
+        client.sendall(b"HTTP/1.1 500 \x1b[31mRED\r\nContent-Length: 0\r\n\r\n")
+
+    with port_held_by(answer) as url, pytest.raises(NoDaemonError) as said:
+        daemonviews.ask(DaemonAddress(url), "/api/v1/state", SECONDS)
+
+    assert str(said.value) == url + r" answers 500 \x1b[31mRED"
 
 
 def test_nobody_there_is_no_daemon():

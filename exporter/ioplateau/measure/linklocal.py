@@ -67,7 +67,7 @@ def ask(
         with socket.create_connection((place.hostname or "", place.port or 80), left()) as line:
             line.sendall(_request(request, place.netloc))
             # Whatever the head and the chunks claim of their length, no more than this is read.
-            reader = _BoundedSocket(line, left, 2 * size_limit + HEAD_BYTES)
+            reader = BoundedSocket(line, left, 2 * size_limit + HEAD_BYTES)
             answer = http.client.HTTPResponse(reader, method=request.method)  # type: ignore[arg-type]
             answer.begin()
             body = answer.read(size_limit + 1)
@@ -78,7 +78,7 @@ def ask(
             f"whole answer within {whole_seconds:g}" if is_over else f"byte for {wait_seconds:g}"
         )
         return NoAnswer(f"{request.base}: no {words} s")
-    except _LongError:
+    except LongError:
         return NoAnswer(f"{request.path}: more than {size_limit:,} bytes", is_away=False)
     except (OSError, http.client.HTTPException, ValueError) as error:
         return NoAnswer(f"{request.base}: {error or type(error).__name__}")
@@ -99,11 +99,11 @@ def _request(request: ServiceRequest, host: str) -> bytes:
     return f"{request.method} {request.path} HTTP/1.1\r\n{head}\r\n".encode("ascii")
 
 
-class _LongError(Exception):
+class LongError(Exception):
     """More came than is read."""
 
 
-class _BoundedSocket(io.RawIOBase):
+class BoundedSocket(io.RawIOBase):
     """A socket as HTTPResponse wants it, whose reads all end in time, however slow the bytes,
     and after `most_bytes`, however many come.
     """
@@ -124,5 +124,5 @@ class _BoundedSocket(io.RawIOBase):
         count: int = self._line.recv_into(buffer)  # type: ignore[attr-defined]
         self._bytes_left -= count
         if self._bytes_left < 0:
-            raise _LongError
+            raise LongError
         return count

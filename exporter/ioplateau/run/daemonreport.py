@@ -56,7 +56,9 @@ def of_daemon(ask: Ask, began: float, ended: float, now: float) -> tuple[Samples
         samples = _Making(ask, seconds, began, ended).samples(state["budgets"])
         samples.episodes = apiview.episodes_of(answer)
         samples.events = tuple(
-            Event(each["at"], What(each["what"]), each["sentence"], each["subject"])
+            apiview.checked(
+                Event(each["at"], What(each["what"]), each["sentence"], each["subject"])
+            )
             for each in answer["events"]
         )
         _take_lifting(samples, state["budgets"])
@@ -67,8 +69,8 @@ def of_daemon(ask: Ask, began: float, ended: float, now: float) -> tuple[Samples
             ended=samples.at[-1] + samples.seconds[-1] if len(samples) else None,
             what="the daemon's memory",
         )
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise NoDaemonError(f"an answer that no ioplateau gives: {error!r}") from error
+    except apiview.MISUNDERSTOOD as error:
+        raise NoDaemonError(f"an answer that no ioplateau gives: {error!r:.200}") from error
 
 
 class _Making:

@@ -12,9 +12,10 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from ioplateau.history import Episode
+from ioplateau.measure.linklocal import HEAD_BYTES, BoundedSocket, LongError
 from ioplateau.run.daemonaddress import DaemonAddress
 from ioplateau.run.views import ViewSource
-from ioplateau.tell import apiview
+from ioplateau.tell import apiview, plain
 from ioplateau.tell.view import BudgetView
 from ioplateau.web.listen import split_address
 
@@ -27,6 +28,10 @@ EPISODES_SECONDS = 5.0
 TRAIL_SECONDS = 900
 # Of the row whose detail is open; after so long nobody looks at it any more.
 WANTED_SECONDS = 3.0
+# A whole answer may take so many times what is waited for a part of it: it is long, and the line slow.
+WHOLE_TIMES = 4.0
+MOST_BYTES = 64 << 20  # of an answer: some 20,000 budgets
+HIGHEST = 1e100  # a number beyond is none that was measured, and not every sum of it can be told
 
 
 class NoDaemonError(Exception):
@@ -61,7 +66,9 @@ class DaemonViews(ViewSource):
             answer = ask(self._daemon, "/api/v1/state", seconds)
             seen = apiview.view_of(answer, self._before)
         except apiview.MISUNDERSTOOD as error:
-            raise NoDaemonError(f"{self._daemon.url} answers as no ioplateau {error!r}") from error
+            raise NoDaemonError(
+                f"{self._daemon.url} answers as no ioplateau {error!r:.200}"
+            ) from error
         self._before = answer
         return seen
 
@@ -117,6 +124,8 @@ def _by_second(at: Sequence[int], shares: Sequence[float | None]) -> Sequence[fl
     """One value a second; where there is none, nothing is known."""
     if not at:
         return ()
+    if not 0 <= at[-1] - at[0] <= 2 * TRAIL_SECONDS:
+        raise ValueError(f"seconds from {at[0]} to {at[-1]}, want {TRAIL_SECONDS} at most")
     found: list[float | None] = [None] * (at[-1] - at[0] + 1)
     for second, share in zip(at, shares, strict=True):
         found[second - at[0]] = share
@@ -124,10 +133,21 @@ def _by_second(at: Sequence[int], shares: Sequence[float | None]) -> Sequence[fl
 
 
 def ask(daemon: DaemonAddress, path: str, seconds: float) -> Any:
-    """The JSON that a daemon answers. Raises NoDaemonError with a sentence."""
+    """The JSON that a daemon answers. Raises NoDaemonError with a sentence.
+
+    Waits `seconds` for each part of the answer, WHOLE_TIMES as long for all.
+    """
     url = daemon.url
     parts = urlsplit(url)
     headers = {"Authorization": daemon.authorization} if daemon.authorization else {}
+    ends = time.monotonic() + WHOLE_TIMES * seconds
+
+    def left() -> float:
+        remaining = ends - time.monotonic()
+        if remaining <= 0:
+            raise TimeoutError
+        return min(seconds, remaining)
+
     try:
         connection = (
             http.client.HTTPConnection(parts.netloc, timeout=seconds)
@@ -136,20 +156,24 @@ def ask(daemon: DaemonAddress, path: str, seconds: float) -> Any:
         )
         try:
             connection.request("GET", parts.path.rstrip("/") + path, headers=headers)
-            answer = connection.getresponse()
+            # Whoever holds the port answers: no more is read and waited for than of a daemon.
+            reader = BoundedSocket(connection.sock, left, MOST_BYTES + HEAD_BYTES)
+            answer = http.client.HTTPResponse(reader, method="GET")  # type: ignore[arg-type]
+            answer.begin()
             body = answer.read()
         finally:
             connection.close()
+        reason = plain.printable(answer.reason)[:200]
         if answer.status == http.client.UNAUTHORIZED:
             wrong = (
                 "does not take this name and password" if headers else "wants a name and a password"
             )
             raise NoDaemonError(f"{url} {wrong}: --url=https://NAME@... --password-file=FILE")
         if answer.status == http.client.BAD_REQUEST and daemon.context is None:
-            raise NoDaemonError(f"{url} answers 400 {answer.reason}: is it behind TLS, https://?")
+            raise NoDaemonError(f"{url} answers 400 {reason}: is it behind TLS, https://?")
         if answer.status != http.client.OK:
-            raise NoDaemonError(f"{url} answers {answer.status} {answer.reason}")
-        return json.loads(body)
+            raise NoDaemonError(f"{url} answers {answer.status} {reason}")
+        return json.loads(body, parse_float=_number, parse_int=_number, parse_constant=_number)
     except ssl.SSLCertVerificationError as error:
         why = error.verify_message.rstrip(".")
         raise NoDaemonError(
@@ -157,10 +181,27 @@ def ask(daemon: DaemonAddress, path: str, seconds: float) -> Any:
         ) from error
     except ssl.SSLError as error:
         raise NoDaemonError(f"{url}: {_of_tls(error)}") from error
+    except TimeoutError as error:
+        is_over = time.monotonic() >= ends
+        words = (
+            f"whole answer within {WHOLE_TIMES * seconds:g}"
+            if is_over
+            else f"answer for {seconds:g}"
+        )
+        raise NoDaemonError(f"{url}: no {words} s") from error
     except OSError as error:
         raise NoDaemonError(f"{url}: {error.strerror or error}") from error
-    except (ValueError, http.client.HTTPException) as error:
-        raise NoDaemonError(f"{url} answers as no ioplateau: {error!r}") from error
+    except LongError as error:
+        raise NoDaemonError(f"{url} answers more than {MOST_BYTES:,} bytes") from error
+    except (ValueError, RecursionError, http.client.HTTPException) as error:
+        raise NoDaemonError(f"{url} answers as no ioplateau: {error!r:.200}") from error
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not abs(value) < HIGHEST:  # nan as well
+        raise ValueError(f"a number is {text[:40]}, want one below {HIGHEST:g}")
+    return value if not text.lstrip("-").isdecimal() else int(text)
 
 
 def _of_tls(error: ssl.SSLError) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from types import NoneType
+from typing import Any, TypeVar
 
 from ioplateau.history import Episode
 from ioplateau.limits.budgets import Dimension, Direction, Kind, Origin, Word
@@ -12,7 +13,19 @@ from ioplateau.tell.summary import Severity
 from ioplateau.tell.view import BudgetView, DiskView, LimitView, MountView, View
 
 # What is wrong with an answer that cannot be understood: it is another program's, or too new.
-MISUNDERSTOOD = (KeyError, TypeError, ValueError, AttributeError)
+MISUNDERSTOOD = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+LAST_TIME = 253_402_300_800.0  # UNIX seconds: the year 10000, of which no clock tells
+# What JSON has where a field is declared so.
+_WANTED: Mapping[str, Any] = {
+    "float": (int, float),
+    "float | None": (int, float, NoneType),
+    "int": int,
+    "int | None": (int, NoneType),
+    "str": str,
+    "Mapping[str, str]": Mapping,
+    "Mapping[str, float | str | None]": Mapping,
+}
+T = TypeVar("T", bound=tuple[Any, ...])
 
 
 def view_of(answer: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> View:
@@ -20,23 +33,43 @@ def view_of(answer: Mapping[str, Any], before: Mapping[str, Any] | None = None) 
     disks = {disk.name: disk for told_of in answer["disks"] if (disk := _disk(told_of))}
     mounts = {mount.name: mount for told_of in answer["mounts"] if (mount := _mount(told_of))}
     machine, vm = answer["machine"], answer["vm"]
-    return View(
-        headline=str(answer["headline"]),
-        severity=Severity(answer["mood"]),
-        wall=float(answer["wall"]),
-        cloud=vm["cloud"] or "",
-        size=vm["size"] or "",
-        region=vm["region"] or "",
-        io_waiting_ratio=_waiting(answer, before),
-        dirty_bytes=machine["dirty_bytes"],
-        writeback_bytes=machine["writeback_bytes"],
-        budgets=tuple(_budget(each, disks, mounts) for each in answer["budgets"]),
-        disks=tuple(disks[name] for name in sorted(disks)),
-        mounts=tuple(mounts[name] for name in sorted(mounts)),
-        disk_count=len(answer["disks"]),
-        mount_count=len(answer["mounts"]),
-        notes=(*(each["sentence"] for each in answer["blind"]), *answer["notices"]),
+    return checked(
+        View(
+            headline=str(answer["headline"]),
+            severity=Severity(answer["mood"]),
+            wall=_time(answer["wall"]),
+            cloud=vm["cloud"] or "",
+            size=vm["size"] or "",
+            region=vm["region"] or "",
+            io_waiting_ratio=_waiting(answer, before),
+            dirty_bytes=machine["dirty_bytes"],
+            writeback_bytes=machine["writeback_bytes"],
+            budgets=tuple(_budget(each, disks, mounts) for each in answer["budgets"]),
+            disks=tuple(disks[name] for name in sorted(disks)),
+            mounts=tuple(mounts[name] for name in sorted(mounts)),
+            disk_count=len(answer["disks"]),
+            mount_count=len(answer["mounts"]),
+            notes=tuple(
+                map(str, (*(each["sentence"] for each in answer["blind"]), *answer["notices"]))
+            ),
+        )
     )
+
+
+def checked(found: T) -> T:
+    """The same tuple with names, whose texts and numbers are such. Raises TypeError."""
+    for (name, declared), value in zip(type(found).__annotations__.items(), found, strict=True):
+        wanted = str(getattr(declared, "__forward_arg__", declared))
+        if not isinstance(value, _WANTED.get(wanted, object)):
+            raise TypeError(f"{name} is {value!r:.40}, want {wanted}")
+    return found
+
+
+def _time(value: Any) -> float:
+    seconds = float(value)
+    if not 0 <= seconds < LAST_TIME:
+        raise ValueError(f"a time is {value!r:.40}, want seconds since 1970")
+    return seconds
 
 
 def episodes_of(answer: Mapping[str, Any]) -> tuple[Episode, ...]:
@@ -49,8 +82,11 @@ def _episode(answer: Mapping[str, Any]) -> Episode:
     for name, kind in (("dimension", Dimension), ("direction", Direction), ("origin", Origin)):
         if values.get(name) is not None:
             values[name] = kind(values[name])
-    values["victims"] = tuple(values.get("victims") or ())
-    return Episode(**{name: values[name] for name in Episode._fields if name in values})
+    values["victims"] = tuple(map(str, values.get("victims") or ()))
+    for name in ("began", "ended"):
+        if values.get(name) is not None:
+            values[name] = _time(values[name])
+    return checked(Episode(**{name: values[name] for name in Episode._fields if name in values}))
 
 
 def _waiting(answer: Mapping[str, Any], before: Mapping[str, Any] | None) -> float | None:
@@ -68,73 +104,83 @@ def _budget(
     kind, name = Kind(answer["kind"]), str(answer["name"])
     limits = tuple(_limit(each) for each in answer["limits"])
     consumers = answer["consumers"]
-    return BudgetView(
-        kind,
-        name,
-        Word(answer["verdict"]),
-        float(answer["for_seconds"]),
-        answer["sentence"],
-        limits,
-        answer["evidence"],
-        tuple((_claim(each), each["why"]) for each in answer["rejected"]),
-        answer["info"],
-        tuple(each["name"] for each in answer["sufferers"]),
-        view.flow(kind, name, limits, disks, mounts),
-        drawn_by=consumers["sentence"] if consumers else "",
-        lane=answer["lane"] or "",
+    return checked(
+        BudgetView(
+            kind,
+            name,
+            Word(answer["verdict"]),
+            float(answer["for_seconds"]),
+            answer["sentence"],
+            limits,
+            answer["evidence"],
+            tuple((_claim(each), each["why"]) for each in answer["rejected"]),
+            answer["info"],
+            tuple(str(each["name"]) for each in answer["sufferers"]),
+            view.flow(kind, name, limits, disks, mounts),
+            drawn_by=consumers["sentence"] if consumers else "",
+            lane=answer["lane"] or "",
+        )
     )
 
 
 def _limit(answer: Mapping[str, Any]) -> LimitView:
-    return _claim(answer)._replace(
-        value=answer["effective"],
-        used_ratio=answer["utilization"],
-        peak_ratio=answer["peak_utilization"],
-        credit_ratio=answer["credit_ratio"],
-        exhaustion_seconds=answer["exhaustion_seconds"],
-        throttled_seconds=answer["throttled_seconds"],
-        episodes=answer["episodes"],
+    return checked(
+        _claim(answer)._replace(
+            value=answer["effective"],
+            used_ratio=answer["utilization"],
+            peak_ratio=answer["peak_utilization"],
+            credit_ratio=answer["credit_ratio"],
+            exhaustion_seconds=answer["exhaustion_seconds"],
+            throttled_seconds=answer["throttled_seconds"],
+            episodes=answer["episodes"],
+        )
     )
 
 
 def _claim(answer: Mapping[str, Any]) -> LimitView:
-    return LimitView(
-        Dimension(answer["dimension"]),
-        Direction(answer["direction"]),
-        answer["limit"],
-        answer["origin"],
-        answer["source"],
+    return checked(
+        LimitView(
+            Dimension(answer["dimension"]),
+            Direction(answer["direction"]),
+            answer["limit"],
+            answer["origin"],
+            answer["source"],
+        )
     )
 
 
 def _disk(answer: Mapping[str, Any]) -> DiskView | None:
     if answer["queue_length"] is None:
         return None
-    return DiskView(
-        answer["device"],
-        answer["read_operations_per_second"],
-        answer["write_operations_per_second"],
-        answer["read_bytes_per_second"],
-        answer["write_bytes_per_second"],
-        answer["read_await_seconds"],
-        answer["write_await_seconds"],
-        answer["queue_length"],
-        answer["busy_ratio"],
-        answer["in_flight"],
+    return checked(
+        DiskView(
+            answer["device"],
+            answer["read_operations_per_second"],
+            answer["write_operations_per_second"],
+            answer["read_bytes_per_second"],
+            answer["write_bytes_per_second"],
+            answer["read_await_seconds"],
+            answer["write_await_seconds"],
+            answer["queue_length"],
+            answer["busy_ratio"],
+            answer["in_flight"],
+        )
     )
 
 
 def _mount(answer: Mapping[str, Any]) -> MountView | None:
     if answer["operations_per_second"] is None:
         return None
-    return MountView(
-        answer["mount"],
-        answer["operations_per_second"],
-        answer["read_bytes_per_second"],
-        answer["write_bytes_per_second"],
-        answer["rtt_seconds"],
-        answer["await_seconds"],
-        answer["outstanding"],
-        answer["waiting"],
-        answer["connections"],
+    return checked(
+        MountView(
+            answer["mount"],
+            answer["operations_per_second"],
+            answer["read_bytes_per_second"],
+            answer["write_bytes_per_second"],
+            answer["rtt_seconds"],
+            answer["await_seconds"],
+            answer["outstanding"],
+            answer["waiting"],
+            answer["connections"],
+        )
     )
