@@ -59,3 +59,26 @@ def test_nothing_is_told_of_what_is_not_held_back():
         )
         == ()
     )
+
+
+class Walked(dict):
+    """Budgets that count how often somebody goes over all of them."""
+
+    walks = 0
+
+    def items(self):
+        self.walks += 1
+        return super().items()
+
+    def __iter__(self):
+        self.walks += 1
+        return super().__iter__()
+
+
+def test_one_budget_of_many_does_not_cost_a_walk_over_all():
+    found = throttled_p30()
+    budgets = Walked(found.budgets)
+    found = found._replace(budgets=budgets)
+
+    assert lifting.of_budget(found, budgets[BudgetKey(Kind.DISK, "sdb")], CATALOGUE)
+    assert budgets.walks == 0

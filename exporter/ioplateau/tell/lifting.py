@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ioplateau.judge import ticks
 from ioplateau.judge.flows import FlowTick
-from ioplateau.limits.budgets import Budget, FlowKey, Kind
+from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey, Kind
 from ioplateau.limits.lifting import steps
 from ioplateau.limits.lifting.step import NfsUse, Situation, Step, sentence
 from ioplateau.limits.tables import Catalogue
@@ -30,6 +30,22 @@ def sentences(state: State, budget: BudgetState, catalogue: Catalogue) -> tuple[
     return tuple(sentence(step) for step in of_budget(state, budget, catalogue))
 
 
+class _Budgets(Mapping[BudgetKey, Budget]):
+    """The budgets of a state's, without a copy of all for each that is asked about."""
+
+    def __init__(self, states: Mapping[BudgetKey, BudgetState]) -> None:
+        self._states = states
+
+    def __getitem__(self, key: BudgetKey) -> Budget:
+        return self._states[key].budget
+
+    def __iter__(self) -> Iterator[BudgetKey]:
+        return iter(self._states)
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+
 def _situation(state: State, budget: Budget, catalogue: Catalogue) -> Situation:
     drawn = [tick for flow in budget.members if (tick := _drawn(state, flow)) is not None]
     operations = sum(tick.operations_per_second for tick in drawn)
@@ -37,7 +53,7 @@ def _situation(state: State, budget: Budget, catalogue: Catalogue) -> Situation:
     written = sum(tick.write_bytes_per_second for tick in drawn)
     is_nfs = budget.key.kind in (Kind.NFS_SLOTS, Kind.NFS_CONNECTION)
     return Situation(
-        budgets={key: each.budget for key, each in state.budgets.items()},
+        budgets=_Budgets(state.budgets),
         sold=state.sold,
         rules=state.rules,
         catalogue=catalogue,
