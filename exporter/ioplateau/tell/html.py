@@ -42,7 +42,7 @@ def join(*parts: Part) -> Html:
 
 def text(words: str) -> Html:
     """Words from anywhere, to be read and never to be obeyed."""
-    return Html(escape(plain.valid(words)))
+    return Html(escape("\n".join(map(plain.printable, words.split("\n")))))
 
 
 def _attribute(name: str, value: Value) -> str:
