@@ -135,3 +135,17 @@ def test_the_exposition_has_the_counters_of_volumes_and_interfaces():
     assert (
         'ioplateau_interface_allowance_exceeded_total{allowance="pps",interface="eth0"} 42' in text
     )
+
+
+def test_a_volume_that_counts_itself_exceeded_is_booked_though_nobody_told_its_limit():
+    """On AWS the type of a volume is told only if somebody asks for it; the alerts go by throttled seconds."""
+    engine = Engine()
+    for second in range(20):
+        counters = volume(volume_iops_exceeded_microseconds=second * 900_000)
+        state = engine.observe(snapshot(second, {"ebs": {"nvme1n1": counters}}))
+
+    [line] = state.budgets[BudgetKey(Kind.DISK, "nvme1n1")].limits
+    assert line.throttled
+    assert line.throttled_seconds >= 15.0
+    assert (line.limit.dimension, line.limit.origin) == (Dimension.IOPS, Origin.REPORTED)
+    assert not engine.memory()["accounts"]["learned"]

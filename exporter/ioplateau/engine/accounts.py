@@ -199,7 +199,7 @@ class Accounts:
         window_seconds: float,
     ) -> tuple[LimitState, ...]:
         """One tick of one budget: a line for each limit, known or learned."""
-        limits = self._limits(budget, verdict)
+        limits = self._limits(budget, verdict, flows)
         return tuple(
             [
                 self._line(budget, limit, at, elapsed, flows, verdict, window_seconds)
@@ -305,10 +305,15 @@ class Accounts:
         self._buckets[place] = bucket
         return bucket
 
-    def _limits(self, budget: Budget, verdict: Verdict) -> tuple[Limit, ...]:
-        """The known limits, and those the judge found by itself: once met, they stay."""
-        if verdict.dimension is not None and verdict.limit:
-            self._learn(verdict, verdict.dimension, verdict.limit)
+    def _limits(
+        self, budget: Budget, verdict: Verdict, flows: Mapping[FlowKey, FlowTick | None]
+    ) -> tuple[Limit, ...]:
+        """The known limits, and those that were found: once met, they stay."""
+        if verdict.dimension is not None:
+            if verdict.limit:
+                self._learn(verdict, verdict.dimension, verdict.limit)
+            elif verdict.origin is Origin.REPORTED:
+                self._note_counted(budget, verdict, verdict.dimension, flows)
         learned = self._learned.get(budget.key)
         if not learned:
             return budget.limits
@@ -324,6 +329,22 @@ class Accounts:
                 self._learned.setdefault(verdict.key, {})[way] = _observed(*way, value)
         elif before is not None and verdict.word is Word.THROTTLED:
             del self._learned[verdict.key][way]  # the known limit was met after all
+
+    def _note_counted(
+        self,
+        budget: Budget,
+        verdict: Verdict,
+        dimension: Dimension,
+        flows: Mapping[FlowKey, FlowTick | None],
+    ) -> None:
+        """A limit that the provider counts as exceeded and nobody told: the most that was done then."""
+        way = (dimension, verdict.direction or Direction.TOTAL)
+        rate = drawn(budget, flows, *way)
+        found = self._learned.setdefault(budget.key, {})
+        before = found.get(way)
+        most = before.value if before is not None and before.origin is Origin.REPORTED else 0.0
+        if rate is not None and rate > most:
+            found[way] = Limit(*way, rate, Origin.REPORTED, "counted by the provider")
 
     def explained(self, budget: Budget) -> Budget:
         """The budget with what was learned beside what is known, and why one of them lost."""
@@ -356,6 +377,7 @@ class Accounts:
                 SavedLevel(key, *way, limit.value)
                 for key, learned in self._learned.items()
                 for way, limit in learned.items()
+                if limit.origin is Origin.LEARNED
             ),
             # How long a bucket's model has been contradicted is not carried over.
             credits=tuple(
