@@ -577,7 +577,9 @@ def _report(options: argparse.Namespace, settings: Settings) -> int:
     else:
         written = {"text": render.text, "markdown": render.markdown, "html": render.html}
         words = written[options.format](document.document(samples, source))
-    if options.output is None:
+    if options.output is None and options.format == "html":
+        sys.stdout.buffer.write(words.encode())  # it says that it is UTF-8
+    elif options.output is None:
         sys.stdout.write(words)
     else:
         options.output.write_text(words, encoding="utf-8")

@@ -1,6 +1,7 @@
 """The commands, as a person types them."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -14,6 +15,14 @@ MACHINE = Path(__file__).parent.parent / "machines/disk_iops_p10/recording.jsonl
 
 def run(*words):
     return subprocess.run([IOPLATEAU, *words], capture_output=True, text=True, timeout=60)
+
+
+def bytes_in(charset, *words):
+    """Standard output where Python writes that character set."""
+    environ = {**os.environ, "PYTHONIOENCODING": charset}
+    done = subprocess.run([IOPLATEAU, *words], capture_output=True, timeout=60, env=environ)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @pytest.fixture
@@ -293,6 +302,23 @@ def test_since_counts_back_from_the_end_of_a_recording():
 
     assert last["ended"] == whole["ended"]
     assert 28 <= last["ended"] - last["began"] <= 30
+
+
+def test_what_a_character_set_has_not_is_written_in_ascii():
+    top = ("top", "-b", "-n1", "--no-daemon", "--no-cloud", "--sampling.interval=0.1")
+
+    assert b" us " in bytes_in("ascii", "report", str(MACHINE))
+    assert " µs ".encode("latin-1") in bytes_in("latin-1", "report", str(MACHINE))
+    assert b" us " in bytes_in("ascii", "report", str(MACHINE), "--format", "markdown")
+    assert bytes_in("ascii", *top).isascii()
+
+
+@pytest.mark.parametrize("charset", ["ascii", "latin-1"])
+def test_a_page_is_utf_8_as_it_says_in_every_locale(charset):
+    page = bytes_in(charset, "report", str(MACHINE), "--format", "html").decode()
+
+    assert "<meta charset=utf-8>" in page
+    assert " µs" in page
 
 
 def test_doctor_says_what_the_daemon_would_not_take(tmp_path):
