@@ -4,7 +4,7 @@ import pytest
 
 from ioplateau.config.settings import DeviceSettings
 from ioplateau.engine import Engine, EngineSettings
-from ioplateau.limits.budgets import BudgetKey, FlowKey, Kind, Origin
+from ioplateau.limits.budgets import BudgetKey, FlowKey, Kind, Origin, Word
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
 from ioplateau.measure.snapshot import DISKSTATS, Snapshot, Static
@@ -223,3 +223,20 @@ def test_a_group_whose_counters_could_not_be_read_for_once_has_no_rate_then():
         rates.append(rate and rate.read_operations_per_second)
 
     assert rates == [None] + [100.0] * 8 + [None, None] + [100.0] * 4
+
+
+def test_a_group_keeps_its_name_when_it_has_a_limit_on_another_disk_too():
+    engine, one, other = Engine(), "8:0 riops=500\n", "7:0 riops=9\n"
+    names = []
+    for second, limits in enumerate([one] * 10 + [other + one] * 10 + [other] * 2):
+        done = 10**9 + 500 * second
+        files = {"io.max": limits, "io.stat": f"8:0 rios={done} rbytes={done}\n"}
+        said = snapshot(second)._replace(blobs={"cgroups": [{"path": "/batch", "files": files}]})
+        state = engine.observe(said)
+        names.append({key.name for key in state.budgets if key.kind is Kind.CGROUP})
+        if second == 19:
+            verdict = state.budgets[BudgetKey(Kind.CGROUP, "/batch")].verdict
+
+    assert names == [{"/batch"}] * 10 + [{"/batch", "/batch 7:0"}] * 10 + [{"/batch 7:0"}] * 2
+    assert verdict.word is Word.THROTTLED
+    assert verdict.since <= 5

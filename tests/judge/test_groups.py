@@ -117,3 +117,19 @@ def test_a_limit_that_comes_back_is_not_held_by_what_was_seen_at_it_before():
         words.append(found[KEY].word)
 
     assert words[5:] == [Word.THROTTLED] + [Word.HEALTHY] * 4
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [("/batch", "raise the limit of /batch"), ("/", "raise the limit of the root control group")],
+)
+def test_whose_limit_to_raise_is_told_by_the_group_alone(path, told):
+    key = BudgetKey(Kind.CGROUP, f"{path} 8:0")
+    flow = FlowKey("cgroup", key.name)
+    part, found = GroupJudge(), {}
+    part.take_budgets({key: Budget(key, (flow,), (READS,))})
+    witness = Witness(cgroups={key.name: CgroupWitness("vda", path=path)})
+    for second in range(6):
+        part.step(second, 1.0, {flow: FlowTick(1.0, 500.0)}, witness, found)
+
+    assert found[key].sentence.endswith(told)

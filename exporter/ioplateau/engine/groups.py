@@ -37,6 +37,7 @@ class Groups(Follower):
         self.witnesses: Mapping[str, CgroupWitness] = {}
         self.notices: tuple[str, ...] = ()
         self._before: dict[str, _GroupReading] = {}
+        self._first: dict[str, tuple[int, int]] = {}  # of each group the disk it was met with
 
     def parse(self, said: object) -> GroupTable:
         return GroupTable(*cgroups.parse(said), cgroups.notices(said))
@@ -49,7 +50,8 @@ class Groups(Follower):
         groups, at, gap = found.groups, moment.at, moment.is_broken
         devices = self._disks.numbers if groups else {}
         flows: dict[FlowKey, FlowTick | None] = {}
-        now = {_label(group, groups): _GroupReading(at, group) for group in groups}
+        self._first = _first(self._first, groups)
+        now = {self._label(group): _GroupReading(at, group) for group in groups}
         witnesses = {}
         for label, reading in now.items():
             before = None if gap else self._before.get(label)
@@ -58,6 +60,7 @@ class Groups(Follower):
             witnesses[label] = CgroupWitness(
                 device=devices.get(reading.counters.device, ""),
                 pressure_ratio=_pressure(before, reading) if before is not None else None,
+                path=reading.counters.path,
             )
         self._before, self.witnesses = now, witnesses
         followed = tuple(
@@ -75,10 +78,24 @@ class Groups(Follower):
             self.flows = followed
         return Outcome(flows)
 
+    def _label(self, group: GroupCounters) -> str:
+        # A limit on another disk must not rename what is followed already.
+        major, minor = group.device
+        is_first = self._first[group.path] == group.device
+        return group.path if is_first else f"{group.path} {major}:{minor}"
 
-def _label(group: GroupCounters, groups: tuple[GroupCounters, ...]) -> str:
-    is_alone = sum(1 for other in groups if other.path == group.path) == 1
-    return group.path if is_alone else f"{group.path} {group.device[0]}:{group.device[1]}"
+
+def _first(
+    before: Mapping[str, tuple[int, int]], groups: tuple[GroupCounters, ...]
+) -> dict[str, tuple[int, int]]:
+    """The disk that each group is called by its path alone for: the one it had before, as long as the
+    group is there.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    for group in groups:
+        first = min(group.device, found.get(group.path, group.device))
+        found[group.path] = before.get(group.path, first)
+    return found
 
 
 def _tick(before: _GroupReading, now: _GroupReading) -> FlowTick | None:

@@ -13,7 +13,7 @@ from ioplateau.judge import words
 from ioplateau.judge.belief import Belief
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.usage import drawn
-from ioplateau.judge.witness import Witness
+from ioplateau.judge.witness import CgroupWitness, Witness
 from ioplateau.limits.budgets import (
     Budget,
     BudgetKey,
@@ -116,7 +116,7 @@ class GroupJudge:
                 f"held at {share * limit.value:,.0f} {unit} of {limit.direction}s by the control "
                 f"group's own limit of {limit.value:,.0f} ({limit.source}), not by the disk"
                 f"{words.pressure(group.pressure_ratio if group else None)}; "
-                f"raise the limit of {budget.key.name}"
+                f"raise the limit of {_whose(group, budget)}"
             ),
             sufferers=budget.members,
         )
@@ -126,3 +126,8 @@ class GroupJudge:
         if before is None or before[0] is not word:
             self._since[key] = before = (word, at)
         return Verdict(key, word, before[1])
+
+
+def _whose(group: CgroupWitness | None, budget: Budget) -> str:
+    path = group.path if group is not None and group.path else budget.key.name
+    return "the root control group" if path == "/" else path

@@ -45,11 +45,13 @@ class CgroupWitness(NamedTuple):
     """A control group with a block limit of its own, over one tick.
 
     device: kernel name of the limited disk.
-    pressure_ratio: share of the tick in which tasks of the group waited for I/O.
+    pressure_ratio: share of the tick in which tasks of the group waited for I/O. path: of the group, below
+    the hierarchy's root.
     """
 
     device: str
     pressure_ratio: float | None = None
+    path: str = ""
 
 
 class Witness(NamedTuple):
