@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from datetime import UTC, datetime
+from math import isnan
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ def daemon(api):
 
 def test_what_is_remembered_by_the_second_has_the_figures_of_the_recording(daemon):
     ask, now = daemon
-    samples, source = of_daemon(ask, now - 200, now, now)
+    samples, source = of_daemon(ask, now - 200, now, lambda: now)
     remembered = render.as_json(samples, source)
     recorded = render.as_json(*report.of_recording(DISK, SETTINGS, report.TimeSpan()))
 
@@ -82,7 +83,7 @@ def by_tenth(limit):
 
 def test_only_the_span_is_told(daemon):
     ask, now = daemon
-    samples, source = of_daemon(ask, now - 60, now - 30, now)
+    samples, source = of_daemon(ask, now - 60, now - 30, lambda: now)
 
     assert 25 <= sum(samples.seconds) <= 31
     assert source.ended <= now - 30
@@ -92,9 +93,53 @@ def test_only_the_span_is_told(daemon):
 def test_a_span_of_which_nothing_is_remembered_is_said_to_be_empty(daemon):
     ask, now = daemon
 
-    made = document.document(*of_daemon(ask, now - 5000, now - 4000, now))
+    made = document.document(*of_daemon(ask, now - 5000, now - 4000, lambda: now))
 
     assert "Nothing was measured in this time" in render.text(made)
+
+
+def test_means_of_longer_than_a_second_are_said_to_be_such(daemon):
+    ask, now = daemon
+    fine, coarse = (of_daemon(ask, now - back, now, lambda: now) for back in (900, 5000))
+    words = render.text(document.document(*coarse))
+
+    assert render.as_json(*fine)["step_seconds"] == 1
+    assert "means of" not in render.text(document.document(*fine))
+    assert render.as_json(*coarse)["step_seconds"] == 10
+    assert words.count("eans of 10 s; shorter peaks are higher") == 3
+    assert "mean size within their 10 s" in words
+
+
+def test_the_first_seconds_are_told_however_slow_the_daemon_answers(daemon):
+    ask, now = daemon
+    at = [now]
+
+    def slow_ask(path, **query):
+        at[0] += 5
+        # The daemon counts back from where it is when it is asked.
+        if path == "series":
+            query["seconds"] -= at[0] - now
+        return ask(path, **query)
+
+    samples, _ = of_daemon(slow_ask, now - 60, now, lambda: at[0])
+
+    assert samples.at[0] - (now - 60) < 1
+    assert all(not isnan(each.shares[0]) for each in samples.limits.values())
+
+
+@pytest.mark.parametrize(("back_days", "is_told"), [(0, True), (2, False)])
+def test_a_report_to_a_moment_is_of_the_day_before_it(api, back_days, is_told):
+    answers, now = api
+    with WebServer(("127.0.0.1:0",), answers.routes()) as server:
+        server.start()
+        daemon = DaemonAddress(f"http://{server.addresses[0]}")
+        wanted = report.TimeSpan(ended=now - back_days * 86400 + 1)
+        samples, _ = report.remembered(daemon, wanted)
+
+        with pytest.raises(NoDaemonError, match=r"answers 400 Bad Request: there is no 'hello'"):
+            asking(daemon)("series", hello=1)
+
+    assert bool(len(samples)) is is_told
 
 
 class AtOnce:
@@ -130,7 +175,7 @@ def test_an_episode_of_an_earlier_run_keeps_who_did_it_and_what_would_lift_it(
     def ask(path, **query):
         return getattr(api, path)({name: str(value) for name, value in query.items()})
 
-    made = document.document(*of_daemon(ask, now - 200, now, now))
+    made = document.document(*of_daemon(ask, now - 200, now, lambda: now))
 
     for text in (render.text(made), render.markdown(made), render.html(made)):
         assert "db.service" in text
@@ -139,7 +184,7 @@ def test_an_episode_of_an_earlier_run_keeps_who_did_it_and_what_would_lift_it(
 
 def test_an_answer_of_something_else_is_refused():
     with pytest.raises(NoDaemonError, match="no ioplateau gives"):
-        of_daemon(lambda path, **query: {"hello": path, "with": query}, 0, 1, 1)
+        of_daemon(lambda path, **query: {"hello": path, "with": query}, 0, 1, lambda: 1.0)
 
 
 def test_nobody_there_is_said_with_what_to_do_instead():

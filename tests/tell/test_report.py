@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ioplateau.engine import EngineSettings
-from ioplateau.limits.budgets import Direction
+from ioplateau.history import Episode
+from ioplateau.limits.budgets import Direction, Kind, Word
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
 from ioplateau.run import report
@@ -230,6 +231,16 @@ def test_percentiles_are_by_nearest_rank_over_time():
     assert (values.p50, values.p90, values.p99) == (1.0, 2.0, 10.0)
     assert values.mean == pytest.approx(2.3)
     assert figures.spread([math.nan], [1.0]) == figures.Spread()
+
+
+def test_time_in_all_is_of_the_span_and_counts_what_is_held_at_once_once():
+    spans = ((0.0, 30.0), (20.0, 50.0), (40.0, 45.0), (60.0, 70.0), (90.0, None))
+    held = [
+        Episode(Kind.DISK, "sda", Word.THROTTLED, began, ended, held_seconds=99.0)
+        for began, ended in spans
+    ]
+
+    assert figures.covered_seconds(held, 10.0, 100.0) == 40 + 10 + 10
 
 
 def rewritten(path, change):

@@ -8,10 +8,11 @@ from __future__ import annotations
 import urllib.parse
 from array import array
 from collections.abc import Callable, Mapping
-from math import nan
+from math import ceil, nan
 from typing import Any
 
 from ioplateau.history import Event, What
+from ioplateau.history.rings import SPANS
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind, Limit, Origin
 from ioplateau.run import daemonviews
 from ioplateau.run.daemonaddress import DaemonAddress
@@ -28,7 +29,6 @@ from ioplateau.tell.report.samples import (
 )
 
 ANSWER_SECONDS = 20.0
-LONGEST_SECONDS = 604_800.0  # what a daemon remembers
 # Kinds of budgets that are one flow each, with what the flow is called.
 FLOWS = {Kind.DISK: "disk", Kind.STRIPE: "disk", Kind.VOLUME: "nfs"}
 
@@ -47,13 +47,15 @@ def asking(daemon: DaemonAddress) -> Ask:
     return fetch
 
 
-def of_daemon(ask: Ask, began: float, ended: float, now: float) -> tuple[Samples, ReportSource]:
+def of_daemon(
+    ask: Ask, began: float, ended: float, now: Callable[[], float]
+) -> tuple[Samples, ReportSource]:
     """What the daemon remembers of a span of UNIX seconds. Raises NoDaemonError."""
     state = ask("state")
     answer = ask("episodes", since=began, until=ended)
-    seconds = min(max(now - began, 1.0), LONGEST_SECONDS)
     try:
-        samples = _Making(ask, seconds, began, ended).samples(state["budgets"])
+        making = _Making(ask, began, ended, now)
+        samples = making.samples(state["budgets"])
         samples.episodes = apiview.episodes_of(answer)
         samples.events = tuple(
             apiview.checked(
@@ -68,6 +70,7 @@ def of_daemon(ask: Ask, began: float, ended: float, now: float) -> tuple[Samples
             began=samples.at[0] if len(samples) else None,
             ended=samples.at[-1] + samples.seconds[-1] if len(samples) else None,
             what="the daemon's memory",
+            step_seconds=making.step_seconds,
         )
     except apiview.MISUNDERSTOOD as error:
         raise NoDaemonError(f"an answer that no ioplateau gives: {error!r:.200}") from error
@@ -76,10 +79,13 @@ def of_daemon(ask: Ask, began: float, ended: float, now: float) -> tuple[Samples
 class _Making:
     """Columns by second, from answers that each have seconds of their own."""
 
-    def __init__(self, ask: Ask, seconds: float, began: float, ended: float) -> None:
+    def __init__(self, ask: Ask, began: float, ended: float, now: Callable[[], float]) -> None:
         self._ask = ask
-        self._seconds = seconds
-        self._began, self._ended = began, ended
+        self._began, self._ended, self._now = began, ended, now
+        # Asked for more, the daemon would answer in longer steps.
+        reach = [size.keep_seconds for size in SPANS if size.keep_seconds >= now() - began]
+        self._most_seconds = min(reach, default=SPANS[-1].keep_seconds)
+        self.step_seconds: float | None = None  # the longest; None: nothing was told
         self._steps: dict[int, int] = {}  # second -> length of the sample that begins then
         self._flows: dict[FlowKey, dict[str, dict[int, float]]] = {}
         self._limits: dict[LimitKey, tuple[Limit, dict[int, float], dict[int, float]]] = {}
@@ -106,12 +112,14 @@ class _Making:
             name=name,
             dimension=dimension,
             direction=direction,
-            seconds=round(self._seconds),
+            # Counted back from where the daemon is when it answers, to the whole second.
+            seconds=min(ceil(self._now() - self._began + ANSWER_SECONDS) + 1, self._most_seconds),
         )
         step = int(found["step_seconds"])
         for at in found["at"]:
             if self._began <= at < self._ended:
                 self._steps[at] = step
+                self.step_seconds = max(self.step_seconds or 0.0, float(step))
         return found
 
     def _flow(self, kind: Kind, name: str) -> None:

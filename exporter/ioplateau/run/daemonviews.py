@@ -26,6 +26,7 @@ ANSWER_SECONDS = 5.0
 EVERY_SECONDS = 1.0
 EPISODES_SECONDS = 5.0
 TRAIL_SECONDS = 900
+MOST_ERROR_LETTERS = 300
 # Of the row whose detail is open; after so long nobody looks at it any more.
 WANTED_SECONDS = 3.0
 # A whole answer may take so many times what is waited for a part of it: it is long, and the line slow.
@@ -169,10 +170,12 @@ def ask(daemon: DaemonAddress, path: str, seconds: float) -> Any:
                 "does not take this name and password" if headers else "wants a name and a password"
             )
             raise NoDaemonError(f"{url} {wrong}: --url=https://NAME@... --password-file=FILE")
-        if answer.status == http.client.BAD_REQUEST and daemon.context is None:
-            raise NoDaemonError(f"{url} answers 400 {reason}: is it behind TLS, https://?")
         if answer.status != http.client.OK:
-            raise NoDaemonError(f"{url} answers {answer.status} {reason}")
+            why = _error(body)
+            if not why and answer.status == http.client.BAD_REQUEST and daemon.context is None:
+                why = "is it behind TLS, https://?"
+            status = f"{url} answers {answer.status} {reason}"
+            raise NoDaemonError(f"{status}: {why}" if why else status)
         return json.loads(body, parse_float=_number, parse_int=_number, parse_constant=_number)
     except ssl.SSLCertVerificationError as error:
         why = error.verify_message.rstrip(".")
@@ -202,6 +205,14 @@ def _number(text: str) -> float:
     if not abs(value) < HIGHEST:  # nan as well
         raise ValueError(f"a number is {text[:40]}, want one below {HIGHEST:g}")
     return value if not text.lstrip("-").isdecimal() else int(text)
+
+
+def _error(body: bytes) -> str:
+    """What an ioplateau says is wrong with a question; "" where the answer is not its."""
+    try:
+        return plain.printable(str(json.loads(body)["error"]))[:MOST_ERROR_LETTERS]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
 
 
 def _of_tls(error: ssl.SSLError) -> str:

@@ -119,6 +119,7 @@ def of_recording(
         what=f"recording {Path(path).name}",
         damaged=_first_of(damaged),
         notes=tuple(replayed.notes),
+        step_seconds=replayed.header.interval_seconds,
     )
     return samples, source
 
@@ -130,11 +131,11 @@ def _first_of(reasons: Sequence[str]) -> tuple[str, ...]:
 
 def remembered(daemon: DaemonAddress, wanted: TimeSpan) -> tuple[Samples, ReportSource]:
     """What the daemon remembers. Raises ReportError."""
-    now = SystemClock().wall()
-    began = now - DEFAULT_SECONDS if wanted.began is None else wanted.began
+    clock = SystemClock()
+    ended = clock.wall() if wanted.ended is None else wanted.ended
+    began = ended - DEFAULT_SECONDS if wanted.began is None else wanted.began
     try:
-        ask = daemonreport.asking(daemon)
-        return daemonreport.of_daemon(ask, began, wanted.ended or now, now)
+        return daemonreport.of_daemon(daemonreport.asking(daemon), began, ended, clock.wall)
     except NoDaemonError as error:
         raise ReportError(
             f"no daemon tells ({error}): give its --url, a RECORDING, or --minutes N to look live"
@@ -166,6 +167,7 @@ def live(
         began,
         watched.clock.wall(),
         "looked at live",
+        step_seconds=settings.engine.interval_seconds,
     )
     return samples, source
 

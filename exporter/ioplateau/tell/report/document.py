@@ -55,6 +55,7 @@ class ReportSource(NamedTuple):
     what: str = ""  # "recording slow.jsonl.gz", "the daemon's memory", "looked at live"
     damaged: tuple[str, ...] = ()  # what could not be read of it
     notes: tuple[str, ...] = ()  # what is to be known besides
+    step_seconds: float | None = None  # each reading is a mean over so long; None: not known
 
 
 class Report(NamedTuple):
@@ -67,15 +68,15 @@ def document(samples: Samples, source: ReportSource) -> Report:
     title = f"Storage report of {source.host}" if source.host else "Storage report"
     sections = [
         ReportSection("What was looked at", tuple(_looked_at(samples, source))),
-        ReportSection("What was found", tuple(_found(samples))),
+        ReportSection("What was found", tuple(_found(samples, source))),
         ReportSection("What else happened", tuple(_events(samples))),
     ]
     if len(samples):
         sections += [
             ReportSection("What would lift it", tuple(_lifting(samples))),
-            ReportSection("How near the limits", tuple(_tenths(samples))),
-            ReportSection("Requirements", tuple(_requirements(samples))),
-            ReportSection("Sizes of requests", tuple(_request_sizes(samples))),
+            ReportSection("How near the limits", tuple(_tenths(samples, source))),
+            ReportSection("Requirements", tuple(_requirements(samples, source))),
+            ReportSection("Sizes of requests", tuple(_request_sizes(samples, source))),
             ReportSection("Over time", tuple(_plots(samples))),
         ]
     return Report(title, tuple(section for section in sections if section.blocks))
@@ -89,6 +90,7 @@ def _looked_at(samples: Samples, source: ReportSource) -> Iterable[Paragraph | R
         facts += [("length", plain.duration(source.ended - source.began))]
     seen = sum(samples.seconds)
     facts += [("time with readings", plain.duration(seen) if len(samples) else "none")]
+    facts += [("readings", _means(source))]
     yield ReportTable(
         ("", ""), tuple((name, value) for name, value in facts if value), is_numbers=False
     )
@@ -100,16 +102,28 @@ def _looked_at(samples: Samples, source: ReportSource) -> Iterable[Paragraph | R
         yield Paragraph(f"Note: {note}")
 
 
-def _found(samples: Samples) -> Iterable[Paragraph | ReportTable]:
+def _means(source: ReportSource) -> str:
+    """What to know of readings that are not of each second; "": they are."""
+    seconds = source.step_seconds
+    if seconds is None or seconds <= 1:
+        return ""
+    return f"means of {plain.seconds(seconds)}; shorter peaks are higher"
+
+
+def _sentence(words: str) -> str:
+    return f" {words[0].upper()}{words[1:]}." if words else ""
+
+
+def _found(samples: Samples, source: ReportSource) -> Iterable[Paragraph | ReportTable]:
     if not samples.episodes:
         if len(samples):
             yield Paragraph("Nothing was throttled, saturated or stalled.")
         return
-    held = sum(each.held_seconds for each in samples.episodes)
-    yield Paragraph(
-        f"{len(samples.episodes)} episode{'s' if len(samples.episodes) > 1 else ''}, "
-        f"{plain.duration(held)} in all."
-    )
+    count = f"{len(samples.episodes)} episode{'s' if len(samples.episodes) > 1 else ''}"
+    if source.began is not None and source.ended is not None:
+        held = figures.covered_seconds(samples.episodes, source.began, source.ended)
+        count += f", {plain.duration(held)} in all"
+    yield Paragraph(f"{count}.")
     rows = tuple(_episode(each) for each in samples.episodes)
     columns = ("from", "lasted", "budget", "", "limit", "share", "waiting", "drew most", "in words")
     yield ReportTable(columns, rows, is_numbers=False)
@@ -152,20 +166,22 @@ def _lifting(samples: Samples) -> Iterable[Paragraph]:
             yield Paragraph(f"{budget_name(samples, key)}: {step}")
 
 
-def _tenths(samples: Samples) -> Iterable[Paragraph | ReportTable]:
+def _tenths(samples: Samples, source: ReportSource) -> Iterable[Paragraph | ReportTable]:
     found = figures.tenths(samples)
     if not found:
         yield Paragraph("No limit is known that anything was drawn on.")
         return
-    yield Paragraph("Share of the time with readings, by the share of the limit that was used.")
-    total = sum(samples.seconds)
+    yield Paragraph(
+        "Share of the time with readings of it, by the share of the limit that was used."
+        + _sentence(_means(source))
+    )
     edges = [f"{10 * tenth}-{10 * tenth + 10} %" for tenth in range(figures.TENTHS)]
     rows = tuple(
         (
             budget_name(samples, each.key.budget),
             plain.limit(each.key.dimension, each.key.direction, each.value),
-            *(_part(seconds / total) for seconds in each.seconds),
-            _part(each.above / total),
+            *(_part(seconds / each.known) for seconds in each.seconds),
+            _part(each.above / each.known),
             plain.share(each.most),
         )
         for each in found
@@ -184,10 +200,11 @@ def _part(share: float) -> str:
     return "< 0.1 %" if share < 0.001 else f"{share * 100:.1f} %"
 
 
-def _requirements(samples: Samples) -> Iterable[Paragraph | ReportTable]:
+def _requirements(samples: Samples, source: ReportSource) -> Iterable[Paragraph | ReportTable]:
     yield Paragraph(
-        "Over the seconds in which there was any I/O; the 90th percentile was not exceeded in 90 % "
-        "of them. Random or sequential: unknown, the kernel does not count it."
+        "Over the time in which there was any I/O; the 90th percentile was not exceeded in 90 % "
+        "of it. Random or sequential: unknown, the kernel does not count it."
+        + _sentence(_means(source))
     )
     disks = figures.whole_disks(samples)
     whole = [("All disks together", disks)] if len(disks) > 1 else []
@@ -223,8 +240,8 @@ def _flow(key: FlowKey) -> str:
     return f"NFS mount {key.name}" if key.kind == "nfs" else f"{key.kind} {key.name}"
 
 
-def _request_sizes(samples: Samples) -> Iterable[Paragraph | ReportTable]:
-    """Counters give a mean for each second, not each request."""
+def _request_sizes(samples: Samples, source: ReportSource) -> Iterable[Paragraph | ReportTable]:
+    """Counters give a mean for each reading, not each request."""
     edges = [f"to {plain.size(size)}" for size in figures.REQUEST_SIZES]
     edges.append("larger")
     rows = []
@@ -236,7 +253,8 @@ def _request_sizes(samples: Samples) -> Iterable[Paragraph | ReportTable]:
             if any(each[side] for each in found):
                 rows.append((f"{_flow(key)}, {word}", *(_part(each[side]) for each in found)))
     if rows:
-        yield Paragraph("Share of the requests, by the mean size within their second.")
+        within = plain.seconds(source.step_seconds) if _means(source) else "second"
+        yield Paragraph(f"Share of the requests, by the mean size within their {within}.")
         yield ReportTable(("", *edges), tuple(rows))
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from math import ceil, isnan
 from typing import NamedTuple
 
+from ioplateau.history import Episode
 from ioplateau.limits.budgets import FlowKey
 from ioplateau.tell.report.samples import COLUMNS, FlowSamples, LimitKey, Samples
 
@@ -57,6 +58,11 @@ class Tenths(NamedTuple):
     above: float
     most: float  # highest share
 
+    @property
+    def known(self) -> float:
+        """Seconds in which the share was known."""
+        return sum(self.seconds) + self.above
+
 
 def percentile(pairs: Sequence[tuple[float, float]], share: float) -> float | None:
     """The value not exceeded in `share` of the time. pairs: (value, seconds), values rising."""
@@ -80,6 +86,16 @@ def spread(values: Iterable[float], seconds: Iterable[float]) -> Spread:
     mean = sum(value * length for value, length in pairs) / total
     p50, p90, p99 = (percentile(pairs, share) for share in SHARES)
     return Spread(p50, p90, p99, mean, pairs[0][0], pairs[-1][0])
+
+
+def covered_seconds(episodes: Iterable[Episode], began: float, ended: float) -> float:
+    """Seconds of a span of UNIX seconds in which any of them went on."""
+    total, last = 0.0, began
+    for each in sorted(episodes, key=lambda one: one.began):
+        over = ended if each.ended is None else min(each.ended, ended)
+        total += max(over - max(each.began, last), 0.0)
+        last = max(last, over)
+    return total
 
 
 def whole_disks(samples: Samples) -> list[FlowKey]:
