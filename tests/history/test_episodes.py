@@ -96,6 +96,15 @@ def test_another_word_is_another_episode():
     ]
 
 
+def test_without_a_share_the_words_of_the_most_waiting_calls_are_kept():
+    story = Story()
+    for calls, said in ((6, "rises"), (62, "most"), (0, "its last tick")):
+        story.tick(Word.THROTTLED, share=None, sentence=said, evidence={"waiting_calls": calls})
+    story.tick(Word.HEALTHY, 20)
+
+    assert story.changes[-1].episode.sentence == "most"
+
+
 def test_the_words_of_its_height_are_kept():
     story = Story().tick(Word.THROTTLED, 5, sentence="at its height")
     story.tick(Word.THROTTLED, 5, share=0.3, sentence="draining").tick(Word.IDLE, 12)

@@ -82,6 +82,12 @@ def test_replay_tells_episodes_in_words(limits):
     assert "168 snapshots" in done.stdout
 
 
+def test_replay_tells_slots_in_words_that_say_why():
+    done = run("replay", MACHINE.parents[1] / "nfs_slots_v3" / "recording.jsonl.gz")
+
+    assert "62 calls wait for one, 97% of a call's time passes before it is sent" in done.stdout
+
+
 def test_replay_gives_the_last_exposition(limits):
     done = run("replay", MACHINE, "--config.file", limits, "--format", "metrics")
 

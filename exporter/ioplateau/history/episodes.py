@@ -103,8 +103,7 @@ class _Running:
             if share is not None:
                 self.shares += share * dt
                 self.peak = max(self.peak or 0.0, share)
-        # An episode ends a few seconds after its cause: the words of its height say more.
-        high = verdict.utilization is None or verdict.utilization >= HEIGHT
+        high = is_height(verdict, self.verdict)
         if high or not self.height:
             self.height = high
             self.verdict = verdict
@@ -124,6 +123,18 @@ class _Running:
     def now(self, ended: float | None = None) -> Episode:
         """What is known by now."""
         return self.standing()(ended)
+
+
+def is_height(verdict: Verdict, kept: Verdict | None) -> bool:
+    """Whether its words are those to keep of an episode, rather than those that were kept until now."""
+    # An episode ends a few seconds after its cause: the words of its height say more.
+    if verdict.utilization is not None:
+        return verdict.utilization >= HEIGHT
+    waiting = verdict.evidence.get("waiting_calls")
+    before = None if kept is None else kept.evidence.get("waiting_calls")
+    if isinstance(waiting, int | float) and isinstance(before, int | float):
+        return waiting >= before
+    return True
 
 
 class Episodes:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from ioplateau.engine import EngineSettings
+from ioplateau.history.episodes import is_height
 from ioplateau.limits.budgets import HELD, BudgetKey, Verdict
 from ioplateau.run import provenance, recording
 from ioplateau.run.machine import engine
@@ -14,8 +15,6 @@ from ioplateau.run.provenance import Provenance
 from ioplateau.run.statetext import UNSOUND
 from ioplateau.state import State
 from ioplateau.tell import plain, verdicts
-
-HEIGHT = 0.95  # share of its limit from which on a budget is at its height
 
 
 class ReplayResult(NamedTuple):
@@ -127,8 +126,7 @@ class _EpisodePrinter:
         for key, budget in state.budgets.items():
             verdict, running = budget.verdict, self._open.get(key)
             if running is not None and verdict.word is running[1].word:
-                # An episode ends a few seconds after its cause: the words of its height say more.
-                if verdict.utilization is None or verdict.utilization >= HEIGHT:
+                if is_height(verdict, running[1]):
                     self._open[key] = (running[0], verdict)
                 continue
             if running is not None:
