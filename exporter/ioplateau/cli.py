@@ -540,7 +540,8 @@ def _replay(options: argparse.Namespace, settings: Settings) -> int:
         print(f"ioplateau: {plain.printable(str(error))}", file=sys.stderr)
         return WRONG
     if result.left_out:
-        what = f"{result.left_out} damaged lines were left out, the first: {result.why}"
+        several = f"{result.left_out} damaged lines were left out, the first"
+        what = f"{several if result.left_out > 1 else '1 damaged line was left out'}: {result.why}"
         print(f"ioplateau: {options.file}: {plain.printable(what)}", file=sys.stderr)
     return FOUND if options.fail_on_throttle and result.was_throttled else GOOD
 

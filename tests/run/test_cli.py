@@ -88,6 +88,14 @@ def test_replay_tells_slots_in_words_that_say_why():
     assert "62 calls wait for one, 97% of a call's time passes before it is sent" in done.stdout
 
 
+def test_that_a_recording_was_cut_off_is_told(tmp_path):
+    cut = tmp_path / "cut.jsonl.gz"
+    cut.write_bytes(MACHINE.read_bytes()[:-40])
+
+    assert "1 damaged line was left out: the end: cut off" in run("replay", cut).stderr
+    assert "Damaged: the end: cut off" in run("report", cut).stdout
+
+
 def test_replay_gives_the_last_exposition(limits):
     done = run("replay", MACHINE, "--config.file", limits, "--format", "metrics")
 

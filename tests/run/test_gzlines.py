@@ -73,6 +73,16 @@ def test_a_file_that_is_cut_off_ends_where_it_ends(packed):
     assert len(found) >= len(TEXTS) - 1
 
 
+@pytest.mark.parametrize("packed", [MANY, zlib_synced(TEXTS), b'{"a": 1}\n{"b": 2}\n'])
+def test_that_a_file_was_cut_off_is_told(packed):
+    whole, cut = [], []
+    for told, end in ((whole, len(packed)), (cut, len(packed) - 5)):
+        list(lines(io.BytesIO(packed[:end]), 1000, told.append))
+
+    assert not whole
+    assert cut == ["the end: cut off, within a line or before its checksum"]
+
+
 def test_a_line_beyond_the_cap_costs_itself():
     packed = gzip.compress(b"a\n" + b"x" * 5000 + b"\nb\n" + b"y" * 1000 + b"\n")
 

@@ -9,7 +9,7 @@ https://www.rfc-editor.org/rfc/rfc1952
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 HEAD = b"\x1f\x8b\x08"
@@ -19,17 +19,22 @@ READ_BYTES, INFLATED_BYTES, SALVAGED_BYTES = 1 << 16, 1 << 18, 16
 MOST_TAKEN_BYTES = 1 << 20
 # Whoever makes a file of heads only must not keep us busy for ever.
 MOST_DAMAGED = 1000
+CUT_OFF = "the end: cut off, within a line or before its checksum"
 
 
 class NoGzipError(ValueError):
     """The file does not begin as a gzip file does."""
 
 
-def lines(file: BinaryIO, most_bytes: int) -> Iterator[bytes | None]:
+def lines(
+    file: BinaryIO,
+    most_bytes: int,
+    left_out: Callable[[str], None] = lambda why: None,  # noqa: ARG005
+) -> Iterator[bytes | None]:
     """Each line without its newline; None for one that is damaged or longer than `most_bytes`.
 
-    A line that is not ended is left out. A file that begins as JSON does is taken as it is. Raises
-    NoGzipError for anything else, and OSError of reading.
+    A line that is not ended is left out, and `left_out` is told where the file was cut off. A file that
+    begins as JSON does is taken as it is. Raises NoGzipError for anything else, and OSError of reading.
     """
     splitter = _Splitter(most_bytes)
     packed = file.read(READ_BYTES)
@@ -38,6 +43,8 @@ def lines(file: BinaryIO, most_bytes: int) -> Iterator[bytes | None]:
             yield from splitter.feed(packed)
             packed = file.read(READ_BYTES)
         yield from splitter.pass_on()
+        if splitter.is_within_line:
+            left_out(CUT_OFF)
         return
     members = _Members(file, packed)
     for part in members:
@@ -49,6 +56,8 @@ def lines(file: BinaryIO, most_bytes: int) -> Iterator[bytes | None]:
             if members.is_sound:
                 yield from splitter.pass_on()
     yield from splitter.pass_on()
+    if members.is_cut_off or splitter.is_within_line:
+        left_out(CUT_OFF)
 
 
 class _Members:
@@ -59,6 +68,7 @@ class _Members:
         self._packed = packed
         self._damaged = 0  # members in a row
         self.is_sound = True  # the member that the last part belongs to has ended as it should
+        self.is_cut_off = False  # the last member ends where the file does
         if self._packed and not self._packed.startswith(HEAD):
             raise NoGzipError("not a gzipped file, nor JSON lines")
 
@@ -87,12 +97,14 @@ class _Members:
             del taken[:-MOST_TAKEN_BYTES]
             self._packed = rest
             if has_ended:
-                self.is_sound, self._damaged = True, 0
+                self.is_sound, self._damaged, self.is_cut_off = True, 0, False
             yield part
             if not rest and not has_ended and not self._more():
                 if NEXT_HEAD in taken[len(HEAD) :]:
                     yield None  # it took the rest of the file for its own
-                break  # else it was cut off
+                else:
+                    self.is_cut_off = True
+                break
         if not has_ended:
             # What is damaged may have taken the members after it for its own: look from its head.
             self._packed = bytes(taken + self._packed)[len(HEAD) :]
@@ -140,6 +152,10 @@ class _Splitter:
             self._held = [b"".join(self._begun) if self._bytes <= self._most else None]
             self._begin()
         self._add(rest)
+
+    @property
+    def is_within_line(self) -> bool:
+        return self._bytes > 0
 
     def _add(self, piece: bytes) -> None:
         self._bytes += len(piece)

@@ -108,10 +108,10 @@ def read(
 ) -> tuple[Header, Iterator[Snapshot]]:
     """The header, and the snapshots one by one. Raises RecordingError, also while iterating.
 
-    A line that is damaged costs that line, and `left_out` is told why; a file that was cut off ends
-    where it ends. A damaged header costs what stood in it: the machine's shape is not known then.
+    A line that is damaged costs that line, and `left_out` is told why, as it is of a file that was cut
+    off, which ends where it ends. A damaged header costs what stood in it: the machine's shape is not known then.
     """
-    lines = _lines(Path(path))
+    lines = _lines(Path(path), left_out)
     first = next(lines, b"")
     if first is None:
         left_out("the header is damaged")
@@ -158,10 +158,10 @@ def is_plain(path: Path) -> bool:
     return path.suffix == ".jsonl"
 
 
-def _lines(path: Path) -> Iterator[bytes | None]:
+def _lines(path: Path, left_out: Callable[[str], None]) -> Iterator[bytes | None]:
     try:
         with sys.stdin.buffer if is_standard(path) else path.open("rb") as file:
-            yield from gzlines.lines(file, MOST_LINE_BYTES)
+            yield from gzlines.lines(file, MOST_LINE_BYTES, left_out)
     except OSError as error:
         raise RecordingError(f"{path}: {error.strerror or error}") from error
     except gzlines.NoGzipError as error:
