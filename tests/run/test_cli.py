@@ -88,6 +88,17 @@ def test_replay_tells_slots_in_words_that_say_why():
     assert "62 calls wait for one, 97% of a call's time passes before it is sent" in done.stdout
 
 
+def test_recordings_one_behind_the_other_have_a_time_axis_each(tmp_path):
+    twice = tmp_path / "twice.jsonl.gz"
+    twice.write_bytes(MACHINE.read_bytes() * 2)
+    once, done = run("replay", MACHINE).stdout.splitlines(), run("replay", twice)
+
+    assert done.stdout.splitlines()[: len(once) - 1] == once[:-1]
+    assert done.stdout.count("recorded 2026") == 2
+    assert "336 snapshots over 5 min 34 s" in done.stdout
+    assert not done.stderr
+
+
 def test_that_a_recording_was_cut_off_is_told(tmp_path):
     cut = tmp_path / "cut.jsonl.gz"
     cut.write_bytes(MACHINE.read_bytes()[:-40])

@@ -178,6 +178,8 @@ def _snapshots(
             value = json_of(line)
             if "static" in value:
                 static = _static(value["static"])
+            if "header" in value:  # another recording, put behind the one before
+                continue
             snapshot = _snapshot(value, static)
         except _WRONG as error:
             left_out(f"line {number}: {type(error).__name__}: {error}")

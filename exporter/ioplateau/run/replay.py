@@ -11,7 +11,7 @@ from ioplateau.history.episodes import is_height
 from ioplateau.limits.budgets import HELD, BudgetKey, Verdict
 from ioplateau.run import provenance, recording
 from ioplateau.run.machine import engine
-from ioplateau.run.provenance import Provenance
+from ioplateau.run.provenance import NOWHERE, Provenance
 from ioplateau.run.statetext import UNSOUND
 from ioplateau.state import State
 from ioplateau.tell import plain, verdicts
@@ -69,8 +69,9 @@ def replay(path: Path | str, settings: EngineSettings, form: str, out: TextIO) -
     odd = _LeftOut()
     replayed = Replayed(path, settings, odd)
     for state in replayed:
-        if printer is not None and not count:
-            printer.begin(replayed.header.provenance, state)
+        if printer is not None and printer.is_new(state):
+            # The header is the first one's.
+            printer.begin(NOWHERE if count else replayed.header.provenance, state)
         count += 1
         throttled = throttled or state.is_throttled
         if form == "json":
@@ -107,10 +108,18 @@ class _EpisodePrinter:
         self._out = out
         self._open: dict[BudgetKey, tuple[float, Verdict]] = {}
         self._begin: float | None = None
+        self._last = 0.0  # monotonic seconds of the last state
+        self._length = 0.0  # seconds of the recordings before, where several follow one another
         self._episodes = 0
+
+    def is_new(self, state: State) -> bool:
+        """Whether a recording begins with this state."""
+        return self._begin is None or state.mono < self._last
 
     def begin(self, made: Provenance, state: State) -> None:
         """Say when, and as far as it is told where and by whom, it was recorded."""
+        self._end_one()
+        self._begin = self._last = state.mono
         if state.wall <= 0:  # nobody told the time
             return
         words = [f"recorded {plain.date(state.wall)}"]
@@ -121,8 +130,7 @@ class _EpisodePrinter:
         print(" ".join(words), file=self._out)
 
     def tell(self, state: State) -> None:
-        if self._begin is None:
-            self._begin = state.mono
+        self._last = state.mono
         for key, budget in state.budgets.items():
             verdict, running = budget.verdict, self._open.get(key)
             if running is not None and verdict.word is running[1].word:
@@ -138,10 +146,16 @@ class _EpisodePrinter:
         if state is None or self._begin is None:
             print("no snapshots", file=self._out)
             return
-        for key in tuple(self._open):
-            self._close(key, state.mono)
-        length = plain.duration(state.mono - self._begin)
-        print(f"{count} snapshots over {length}, {self._episodes} episodes", file=self._out)
+        self._end_one()
+        length = plain.duration(self._length)
+        words = _counted(count, "snapshot"), _counted(self._episodes, "episode")
+        print(f"{words[0]} over {length}, {words[1]}", file=self._out)
+
+    def _end_one(self) -> None:
+        if self._begin is not None:
+            for key in tuple(self._open):
+                self._close(key, self._last)
+            self._length += self._last - self._begin
 
     def _close(self, key: BudgetKey, now: float) -> None:
         start, verdict = self._open.pop(key)
@@ -151,3 +165,7 @@ class _EpisodePrinter:
         name = plain.printable(f"{key.kind} {key.name}")
         sentence = f": {plain.printable(verdict.sentence)}" if verdict.sentence else ""
         print(f"{span}  {name} {verdict.word}{sentence}", file=self._out)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

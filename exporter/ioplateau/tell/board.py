@@ -123,7 +123,7 @@ class Board:
         return [*head, *body, *self._sentence(view, width, sentence), self._status(view, width)]
 
     def _head(self, view: View, width: int) -> list[Line]:
-        now = time.strftime("%H:%M:%S", time.localtime(view.wall)) if view.wall else ""
+        now = time.strftime("%H:%M:%S %Z", time.localtime(view.wall)) if view.wall else ""
         end = f"PAUSED {now}" if self._paused else now
         parts = (self._title, told_of(view), self.origin)
         begin = self._printable(" · ".join(filter(None, parts)))

@@ -61,7 +61,7 @@ def machine(view: View) -> str:
 
 
 def _clock(view: View, title: str) -> Line:
-    now = time.strftime("%H:%M:%S", time.localtime(view.wall)) if view.wall else ""
+    now = time.strftime("%H:%M:%S %Z", time.localtime(view.wall)) if view.wall else ""
     return Line(f"ioplateau {title}  {now}", Severity.SOFT)
 
 
