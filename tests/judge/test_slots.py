@@ -127,6 +127,8 @@ def test_who_takes_the_slots_by_a_limit_of_its_own_volume_is_not_held_by_the_slo
 
     words = [(said[SLOTS].word, said[VOLUME].word, said[OTHERS_VOLUME].word) for said in found[30:]]
     assert set(words) == {(Word.THROTTLED, Word.THROTTLED, Word.AFFECTED)}
+    told = found[-1][SLOTS].sentence
+    assert told.endswith("; calls of /a, which take long, hold most of them")
 
 
 @pytest.mark.parametrize(("on_wire", "is_short"), [(16, True), (3, False)])

@@ -335,7 +335,8 @@ class MountJudge:
             says = Hypotheses()
             if case.belief.held:
                 bound[key.name] = waiting
-                says = Hypotheses(slots=self._short_of_slots(case, client))
+                holders = _holders(moving_here, waiting, load) if waiting else ""
+                says = Hypotheses(slots=self._short_of_slots(case, client, holders))
             verdicts[key] = conclude(case, at, dt, says, waiting or case.budget.members)
         return bound
 
@@ -368,7 +369,7 @@ class MountJudge:
         )
 
     @staticmethod
-    def _short_of_slots(case: Case, client: ClientWitness | None) -> Ruling:
+    def _short_of_slots(case: Case, client: ClientWitness | None, holders: str) -> Ruling:
         known = case.budget.limits[0] if case.budget.limits else None
         limit = known.value if known is not None else None
         if limit is None and client is not None and client.slot_limit is not None:
@@ -380,6 +381,7 @@ class MountJudge:
             limit,
             known.origin if known is not None else Origin.LEARNED,
             phase="base",
+            culprit=holders,
             evidence={
                 "waiting_calls": max(
                     (client.backlog if client is not None else None) or 0.0,
@@ -471,6 +473,21 @@ class MountJudge:
             self._watched_flows.pop(flow, None)
             self._usual.pop(flow, None)
         self._saved.forget(names_of(flows))
+
+
+def _holders(
+    moving: Sequence[tuple[FlowKey, WatchedFlow]], waiting: Collection[FlowKey], load: float
+) -> str:
+    """The mounts whose calls take long on the wire and are most of those there; "": none are. load: calls on
+    the wire, of all mounts.
+    """
+    held = [
+        (flow.name, watched.rtt_load)
+        for flow, watched in moving
+        if flow not in waiting and watched.rtt_excess >= number.QUEUE_EXCESS
+    ]
+    is_most = sum([calls for _, calls in held]) >= 0.5 * load
+    return ", ".join([name for name, _ in held]) if is_most else ""
 
 
 def _on_wire(client: ClientWitness | None, tick: FlowTick, lost: int) -> int | None:

@@ -183,7 +183,13 @@ def _slots(verdict: Verdict, at: float) -> str:
         text += f": {backlog:,.0f} calls wait for one"
     if share:
         text += f", {share:.0%} of a call's time passes before it is sent"
-    return f"{text}, {_for(verdict, at)}; the server is not the cause"
+    holders = verdict.evidence.get("culprit")
+    why = (
+        f"calls of {holders}, which take long, hold most of them"
+        if holders
+        else "the server is not the cause"
+    )
+    return f"{text}, {_for(verdict, at)}; {why}"
 
 
 def _saturated(verdict: Verdict, _at: float) -> str:
