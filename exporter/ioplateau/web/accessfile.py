@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 # A look is a stat() of four files: nothing, but not for each connection of a flood.
 LOOK_SECONDS = 1.0
+# For so long a look is waited for, so that what changed holds for the very connection that comes; a disk or a
+# server that does not answer costs this once, and is told of after SILENT_SECONDS.
+MOMENT_SECONDS = 0.1
+SILENT_SECONDS = 5.0
 MOST_BYTES = 1 << 20
 Stamp: TypeAlias = Mapping[str, tuple[int, ...] | None]
 
@@ -39,6 +44,9 @@ class AccessFile:
         self._expiry = Expiry()
         self._others: tuple[str, ...] = ()
         self._look_at = 0.0
+        self._looking: threading.Thread | None = None
+        self._since = 0.0
+        self._is_told = False
         self._stamp: Stamp = {}
         self._access = self._made()
 
@@ -47,16 +55,30 @@ class AccessFile:
         return self._access
 
     def look(self, mono: float) -> Access:
-        """The access in force, read again if a file changed; looks at most once a second."""
-        if mono >= self._look_at:
-            self._look_at = mono + LOOK_SECONDS
-            stamp = self._stamps()
-            if stamp != self._stamp:
-                self._stamp = stamp
-                self._take()
-            if tls := self._access.tls:
-                self._expiry.look(tls.valid_from, tls.valid_until, time.time())
+        """The access in force, after a look at the files, at most once a second and on a thread of its own."""
+        if self._looking is not None and self._looking.is_alive():
+            if mono - self._since >= SILENT_SECONDS and not self._is_told:
+                self._is_told = True
+                event(LOG, logging.WARNING, "web configuration does not answer, the old one stays until it does",
+                      seconds=round(mono - self._since))  # fmt: skip
+        elif mono >= self._look_at:
+            self._look_at, self._since, self._is_told = mono + LOOK_SECONDS, mono, False
+            looking = threading.Thread(target=self._look, name="web-config", daemon=True)
+            try:
+                looking.start()
+            except RuntimeError:  # no more threads can be had now: the next connection tries again
+                return self._access
+            self._looking = looking
+            looking.join(MOMENT_SECONDS)
         return self._access
+
+    def _look(self) -> None:
+        stamp = self._stamps()
+        if stamp != self._stamp:
+            self._stamp = stamp
+            self._take()
+        if tls := self._access.tls:
+            self._expiry.look(tls.valid_from, tls.valid_until, time.time())
 
     def _take(self) -> None:
         try:

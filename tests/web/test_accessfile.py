@@ -1,0 +1,45 @@
+"""web-config.yml is read on a thread of its own: what does not answer keeps no connection waiting."""
+
+import os
+import threading
+
+import pytest
+
+from ioplateau.web.accessfile import LOOK_SECONDS, SILENT_SECONDS, AccessFile
+
+ONE = "rate_limit:\n  interval: 1s\n  burst: 5\n"
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "web-config.yml"
+    path.write_text(ONE)
+    return path
+
+
+def test_what_changed_holds_for_the_connection_that_comes_next(path):
+    file = AccessFile(str(path))
+    assert file.look(100.0).bucket is not None
+
+    path.write_text("{}\n")
+
+    assert file.look(100.0 + LOOK_SECONDS).bucket is None
+
+
+def test_a_file_that_does_not_answer_leaves_the_old_access_until_it_does(path, caplog):
+    """A pipe nobody writes to is opened as slowly as a file on a server that is away."""
+    file = AccessFile(str(path))
+    path.unlink()
+    os.mkfifo(path)
+
+    kept = file.look(100.0)
+    later = file.look(100.0 + SILENT_SECONDS)
+
+    assert kept.bucket is later.bucket is not None
+    assert [r.message for r in caplog.records] == [
+        "web configuration does not answer, the old one stays until it does"
+    ]
+    path.write_text("{}\n")  # it answers
+    [looking] = [each for each in threading.enumerate() if each.name == "web-config"]
+    looking.join(10.0)
+    assert file.access.bucket is None
