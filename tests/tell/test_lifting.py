@@ -1,14 +1,17 @@
 """What would lift a limit that holds now, from the state of a running daemon."""
 
+import pytest
+
 from ioplateau.limits import topology
 from ioplateau.limits.budgets import BudgetKey, Dimension, Kind
+from ioplateau.limits.claims import VolumeFact
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.identity import DiskIdentity, Identity
-from ioplateau.limits.topology import Rules
+from ioplateau.limits.topology import NfsFlow, Rules
 from ioplateau.run.cataloguefiles import CatalogueFiles
-from ioplateau.state import BudgetState, LimitState
+from ioplateau.state import BudgetState, LimitState, NfsMountState
 from ioplateau.tell import lifting
-from states import budget, by_key, disk, state
+from states import budget, by_key, disk, mount, state
 
 CATALOGUE = CatalogueFiles()
 P30 = DiskIdentity("sdb", "data", sku="Premium_LRS", tier="P30", size_gib=1024, caching="None")
@@ -45,6 +48,27 @@ def test_a_throttled_disk_is_told_what_lifts_it_at_the_size_of_its_requests():
 
     assert any(each.startswith("P40 (2,048 GiB") and "7,500 IOPS" in each for each in told)
     assert len(told) <= 4
+
+
+@pytest.mark.parametrize("chosen", ["/srv/a", "/srv/b"])
+def test_a_volume_that_is_chosen_by_any_of_its_mount_points_is_told_what_lifts_it(chosen):
+    """One superblock, mounted at two places."""
+    points = ("/srv/a", "/srv/b")
+    said = VolumeFact(mount=chosen, service_level="Standard", quota_gib=1024.0, source="test")
+    rules = Rules(volumes=(said,))
+    flow = NfsFlow("/srv/a", "10.0.0.4:/vol1", "/srv/a", "10.0.0.4", "4.1", None, points)
+    built = topology.build({}, [flow], [], rules, CATALOGUE)
+    each = built.budgets[BudgetKey(Kind.VOLUME, "/srv/a")]
+    [limit] = each.limits
+    held = LimitState(limit, limit.value, 1.0, 1.0, True, 0.0, 0)
+    found = BudgetState(each, budget(Kind.VOLUME, "/srv/a").verdict, (held,))
+    mounted = NfsMountState("/srv/a", mount("/srv/a"), mount_points=points)
+
+    told = lifting.sentences(
+        state(budgets={each.key: found}, rules=rules, mounts={"/srv/a": mounted}), found, CATALOGUE
+    )
+
+    assert any("Premium in place of Standard" in step for step in told)
 
 
 def test_nothing_is_told_of_what_is_not_held_back():

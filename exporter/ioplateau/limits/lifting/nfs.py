@@ -32,7 +32,8 @@ def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
 
 def _volume(situation: Situation, budget: Budget, limit: Limit) -> Iterable[Step]:
     """A higher service level, or a larger quota, of what the volume was sold as."""
-    target = Target(mounts=(budget.key.name,), volume=budget.info.get("volume", ""))
+    mounts = situation.mounts or (budget.key.name,)
+    target = Target(mounts=mounts, volume=budget.info.get("volume", ""))
     facts = [each for each in situation.rules.volumes if selects(each, target)]
     if not facts:
         return

@@ -78,6 +78,7 @@ class Situation(NamedTuple):
     request_bytes: float | None = None
     write_ratio: float | None = None  # of the bytes
     nfs: NfsUse = NfsUse()
+    mounts: tuple[str, ...] = ()  # of a volume, where it is mounted
 
 
 def sentence(step: Step) -> str:
