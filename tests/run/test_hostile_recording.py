@@ -146,7 +146,7 @@ def test_a_small_file_takes_little_memory(place, kind):
         [sys.executable, "-c", PEAK, place], capture_output=True, text=True, timeout=240
     )
 
-    assert done.stdout.startswith("1 snapshots"), done.stderr
+    assert done.stdout.startswith("1 snapshot "), done.stderr
     assert int(done.stderr.split()[-1]) < 250 << 10  # KiB
 
 
