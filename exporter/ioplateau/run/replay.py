@@ -148,7 +148,7 @@ class _EpisodePrinter:
             return
         self._end_one()
         length = plain.duration(self._length)
-        words = _counted(count, "snapshot"), _counted(self._episodes, "episode")
+        words = plain.counted(count, "snapshot"), plain.counted(self._episodes, "episode")
         print(f"{words[0]} over {length}, {words[1]}", file=self._out)
 
     def _end_one(self) -> None:
@@ -165,7 +165,3 @@ class _EpisodePrinter:
         name = plain.printable(f"{key.kind} {key.name}")
         sentence = f": {plain.printable(verdict.sentence)}" if verdict.sentence else ""
         print(f"{span}  {name} {verdict.word}{sentence}", file=self._out)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -127,6 +127,11 @@ def count(value: float) -> str:
     return figures(value) if abs(value) < 100 else f"{value:,.0f}"
 
 
+def counted(number: int, what: str) -> str:
+    """As in 1 episode, 2 episodes."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def figures(value: float) -> str:
     """Three figures, without trailing zeros: 1.5, 96, 1,024."""
     if abs(value) >= 99.95:

@@ -119,7 +119,7 @@ def _found(samples: Samples, source: ReportSource) -> Iterable[Paragraph | Repor
         if len(samples):
             yield Paragraph("Nothing was throttled, saturated or stalled.")
         return
-    count = f"{len(samples.episodes)} episode{'s' if len(samples.episodes) > 1 else ''}"
+    count = plain.counted(len(samples.episodes), "episode")
     if source.began is not None and source.ended is not None:
         held = figures.covered_seconds(samples.episodes, source.began, source.ended)
         count += f", {plain.duration(held)} in all"
