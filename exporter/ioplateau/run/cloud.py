@@ -15,7 +15,7 @@ from ioplateau.limits.clouds import discover
 from ioplateau.logs import event
 from ioplateau.measure.snapshot import Static
 from ioplateau.run.clock import Clock
-from ioplateau.run.threads import started
+from ioplateau.threads import started
 
 if TYPE_CHECKING:
     from ioplateau.measure.metadata import Fetcher

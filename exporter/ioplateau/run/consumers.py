@@ -15,8 +15,8 @@ from ioplateau.measure.host import Host
 from ioplateau.run.clock import Clock
 from ioplateau.run.reader import Source
 from ioplateau.run.sampler import Sampler
-from ioplateau.run.threads import started
 from ioplateau.state import State
+from ioplateau.threads import started
 
 FIRST_SECONDS = 1.0  # between the first rounds: whoever asks waits for two of them
 # The second look comes as soon as the first: who fills the page cache up to its limit may stand still for a

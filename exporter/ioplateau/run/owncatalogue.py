@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ioplateau.logs import event
 from ioplateau.run import cataloguefiles
-from ioplateau.run.threads import started
+from ioplateau.threads import started
 
 if TYPE_CHECKING:  # 300 KiB that a daemon without own rows does not load
     from ioplateau.limits.ownrows import OwnRows

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ioplateau.run.clock import Clock
-from ioplateau.run.threads import started
+from ioplateau.threads import started
 
 UNREAD = "not read, no thread can be started for it"
 

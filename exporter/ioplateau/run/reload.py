@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from ioplateau.logs import event
 from ioplateau.run.settings import ServeSettings
-from ioplateau.run.threads import started
+from ioplateau.threads import started
 
 LOG = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from ioplateau.measure.snapshot import (
 )
 from ioplateau.run.clock import Clock
 from ioplateau.run.reader import Reader, Source
-from ioplateau.run.threads import started
+from ioplateau.threads import started
 
 __all__ = ["Sampler", "SamplerSettings", "Source", "files", "read_static"]
 

@@ -11,7 +11,7 @@ from ioplateau.measure.snapshot import MOUNTSTATS, Snapshot
 from ioplateau.run.clock import Clock
 from ioplateau.run.sampler import Sampler, SamplerSettings, Source, files
 from ioplateau.run.settings import ServeSettings
-from ioplateau.run.threads import started
+from ioplateau.threads import started
 
 if TYPE_CHECKING:
     from ioplateau.measure.inetdiag import SocketDiagnostics

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 from ioplateau.logs import event
-from ioplateau.run.threads import started
+from ioplateau.threads import started
 
 LOG = logging.getLogger(__name__)
 

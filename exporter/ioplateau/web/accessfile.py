@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from ioplateau.logs import event
+from ioplateau.threads import started
 from ioplateau.web import config as webconfig
 from ioplateau.web.access import Access, RequestBucket, described
 from ioplateau.web.config import WebConfig, WebConfigError
@@ -63,13 +64,9 @@ class AccessFile:
                       seconds=round(mono - self._since))  # fmt: skip
         elif mono >= self._look_at:
             self._look_at, self._since, self._is_told = mono + LOOK_SECONDS, mono, False
-            looking = threading.Thread(target=self._look, name="web-config", daemon=True)
-            try:
-                looking.start()
-            except RuntimeError:  # no more threads can be had now: the next connection tries again
-                return self._access
-            self._looking = looking
-            looking.join(MOMENT_SECONDS)
+            self._looking = started("web-config", self._look)
+            if self._looking is not None:
+                self._looking.join(MOMENT_SECONDS)
         return self._access
 
     def _look(self) -> None:

@@ -10,8 +10,8 @@ from ioplateau.run.owncatalogue import OwnCatalogue
 from ioplateau.run.reader import Reader, Source
 from ioplateau.run.reload import Reload
 from ioplateau.run.sampler import Sampler
-from ioplateau.run.threads import started
 from ioplateau.run.writer import FileWriter
+from ioplateau.threads import started
 from no_threads import no_threads
 
 

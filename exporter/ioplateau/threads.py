@@ -14,8 +14,8 @@ _lacking: set[str] = set()  # names of threads whose lack was told
 
 
 def started(name: str, work: Callable[[], object]) -> threading.Thread | None:
-    """A daemon thread that runs `work`; None: there can be no more threads now, try again at the
-    next tick. That is logged once a name until it can be had.
+    """A daemon thread that runs `work`; None: there can be no more threads now, try again
+    later. That is logged once a name until it can be had.
     """
     thread = threading.Thread(target=work, name=name, daemon=True)
     try:
