@@ -192,6 +192,29 @@ def test_a_mount_draws_on_its_volume_and_shares_its_clients_slots():
     assert found[BudgetKey(Kind.NFS_SLOTS, "/mnt/a")].limits[0].value == 4.0
 
 
+def test_a_volume_in_two_superblocks_is_drawn_on_by_both():
+    mounts = [
+        NfsFlow("/mnt/a", "srv:/a", "/mnt/a", "srv", "4.1"),
+        NfsFlow("/mnt/b", "srv:/b", "/mnt/a", "srv", "4.1"),
+        NfsFlow("/mnt/slow", "srv:/a", "/mnt/slow", "srv", "3"),
+        NfsFlow("/efs/one", "127.0.0.1:/", "/efs/one", "127.0.0.1", "4.1"),
+        NfsFlow("/efs/two", "127.0.0.1:/", "/efs/one", "127.0.0.1", "4.1"),
+    ]
+    found = budgets({}, mounts=mounts)
+
+    assert {
+        key.name: [flow.name for flow in budget.members]
+        for key, budget in found.items()
+        if key.kind is Kind.VOLUME
+    } == {
+        "/mnt/a": ["/mnt/a", "/mnt/slow"],
+        "/mnt/b": ["/mnt/b"],
+        "/mnt/slow": ["/mnt/slow", "/mnt/a"],
+        "/efs/one": ["/efs/one"],
+        "/efs/two": ["/efs/two"],
+    }
+
+
 def test_the_network_lane_leaves_out_the_loopback_interface():
     found = budgets(
         {}, limit(vm="network", iops=None, bytes_per_second=1e9), interfaces=("lo", "eth0")

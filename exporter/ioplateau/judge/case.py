@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 
 from ioplateau.judge import parameters as number
@@ -35,6 +35,7 @@ class Case:
         "claims",
         "drawn",
         "is_told",
+        "others",
         "plateau",
         "saturated_seconds",
         "say_again",
@@ -46,6 +47,8 @@ class Case:
     def __init__(self, budget: Budget, drawn: WatchedFlow | Pool) -> None:
         self.budget = budget
         self.drawn = drawn
+        # Flows of which each has a budget of its own with this very limit: other superblocks of a volume.
+        self.others: Sequence[tuple[str, WatchedFlow]] = ()
         self.claims = [
             Claim(limit) for limit in budget.limits if limit.dimension is not Dimension.SLOTS
         ]
@@ -110,6 +113,11 @@ class Case:
         """
         return bool(self.claims) and not any(claim.is_outgrown for claim in self.claims)
 
+    @property
+    def is_shared_now(self) -> bool:
+        """Whether others draw on this very limit now."""
+        return any(other.active for _, other in self.others)
+
     def contradicted(self, dimension: Dimension, value: float) -> Limit | None:
         """The told limit nearest to a rate that another limit holds; None: no such limit was told."""
         told = [
@@ -144,6 +152,8 @@ class Case:
         for claim in self.claims:
             limit = claim.limit
             rate = rate_of(drawn, limit.dimension, limit.direction, unit)
+            for _, other in self.others:
+                rate += rate_of(other, limit.dimension, limit.direction, unit)
             value = limit.value
             if rate < number.AFAR * value and claim.belief.seconds == 0.0:
                 claim.smooth += (0.5 * dt if dt < 2.0 else 1.0) * (rate - claim.smooth)
@@ -163,7 +173,8 @@ class Case:
         drawn = self.drawn
         level = latency = None
         is_paced = queue < STRONG and drawn.is_paced
-        if limit.direction is Direction.TOTAL:
+        # How flat a part of a sum is says nothing of the sum.
+        if limit.direction is Direction.TOTAL and not self.is_shared_now:
             if elsewhere or queue is WEAK or is_paced:
                 level, latency = drawn.level_of(limit.dimension), drawn.flat_latency()
             elif drawn.excess >= number.OVERWHELMING_EXCESS:
@@ -194,7 +205,9 @@ class Case:
 
     def rate_of(self, dimension: Dimension, direction: Direction) -> float:
         """Operations or bytes per second, as this budget counts them."""
-        return rate_of(self.drawn, dimension, direction, self.budget.operation_bytes)
+        unit = self.budget.operation_bytes
+        rate = rate_of(self.drawn, dimension, direction, unit)
+        return rate + sum([rate_of(each, dimension, direction, unit) for _, each in self.others])
 
     def memory(self) -> SavedCase:
         """What must survive a restart."""

@@ -76,6 +76,9 @@ class MountJudge:
             (Kind.VM_NETWORK, self._networks),
         ):
             self._fill(kind, cases, budgets, at)
+        for case in self._volumes.values():
+            _, *others = case.budget.members
+            case.others = [(flow.name, self._watched_flows[flow]) for flow in others]
         self._loads = {key: self._loads.get(key) or Recent() for key in self._slots}
         self._clients = {
             flow: key.name
@@ -429,6 +432,7 @@ class MountJudge:
                     allowed=claim is None
                     and held is None
                     and not is_short
+                    and not case.is_shared_now
                     and not watched.stalled_seconds,
                     settled=watched.is_settled,
                 )

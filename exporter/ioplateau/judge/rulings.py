@@ -195,7 +195,10 @@ def _throttled_evidence(
         evidence["asked_ratio"] = asked_ratio(drawn.waiting, drawn.operations)
     rate = case.rate_of(dimension, direction)
     evidence["level"] = rate
-    if direction is Direction.TOTAL:
+    others = [name for name, other in case.others if other.active]
+    if others:
+        evidence["together_with"] = ", ".join(others)
+    elif direction is Direction.TOTAL:
         level = drawn.level_of(dimension)
         evidence["flat_ratio"] = level.spread
         evidence["blocks"] = level.count

@@ -78,6 +78,8 @@ def _throttled(verdict: Verdict, at: float, lane: str) -> str:
     held = "held"
     if verdict.dimension is not None:
         held += f" at {rate(level, verdict.dimension)}{_direction(verdict)}"
+    if others := verdict.evidence.get("together_with"):
+        held += f" together with {others}"
     text = f"{held}{_contradicted(verdict, level)} by {_by(verdict, lane)}"
     if proofs:
         text += ": " + ", ".join(proofs)

@@ -119,7 +119,8 @@ class Limit(NamedTuple):
 
 class Budget(NamedTuple):
     """Something with a ceiling. `limits` holds the effective ones, at most one for each
-    dimension and direction; an empty tuple means that no limit is known.
+    dimension and direction; an empty tuple means that no limit is known. Of a volume's members the
+    first is the superblock it is named after; the others are its other superblocks.
 
     `rejected` keeps what was considered and lost, as (limit, why). Members in `skips_reads`
     (`skips_writes`) have reads (writes) that do not count here for certain: a host cache may

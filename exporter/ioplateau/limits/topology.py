@@ -238,8 +238,11 @@ class _Builder:
         )
 
     def volumes(self, mounts: Sequence[NfsFlow]) -> Iterable[Budget]:
+        by_volume: dict[str, list[FlowKey]] = {}
         for flow in mounts:
-            target = _volume_target(flow)
+            by_volume.setdefault(_volume_of(flow), []).append(FlowKey("nfs", flow.mount))
+        for flow in mounts:
+            target, itself = _volume_target(flow), FlowKey("nfs", flow.mount)
             claims, overruled = self._sold_volume(target)
             claims.extend(
                 limit
@@ -250,7 +253,7 @@ class _Builder:
             limits, rejected = settle(claims)
             yield Budget(
                 BudgetKey(Kind.VOLUME, flow.mount),
-                (FlowKey("nfs", flow.mount),),
+                (itself, *(each for each in by_volume[_volume_of(flow)] if each != itself)),
                 limits,
                 (*overruled, *rejected),
                 parents=(BudgetKey(Kind.NFS_SLOTS, flow.client),),
@@ -317,6 +320,12 @@ class _Builder:
 
 def _volume_target(flow: NfsFlow) -> Target:
     return Target(mounts=flow.mount_points or (flow.mount,), volume=flow.volume)
+
+
+def _volume_of(flow: NfsFlow) -> str:
+    """What is one volume for all superblocks: "server:/export". Behind a proxy on this machine each is its own."""
+    is_proxy = flow.server == "localhost" or flow.server.startswith(("127.", "::1", "[::1"))
+    return flow.mount if is_proxy else flow.volume
 
 
 def _flows(names: Iterable[str]) -> tuple[FlowKey, ...]:
