@@ -4,7 +4,10 @@ import pytest
 
 from ioplateau.engine import Engine
 from ioplateau.engine.follower import Moment
+from ioplateau.engine.settings import EngineSettings
 from ioplateau.limits.budgets import BudgetKey, FlowKey, Kind
+from ioplateau.limits.claims import ConfiguredLimit
+from ioplateau.limits.topology import Rules
 from ioplateau.measure.mountstats import client_rates, parse, rates
 from ioplateau.measure.snapshot import MOUNTINFO, MOUNTSTATS, Snapshot, Static
 from ioplateau.state import ClientKey
@@ -17,8 +20,8 @@ CLIENT = ClientKey("fs", "4.1", "tcp")
 class Machine:
     """An engine fed with pairs of mountstats and mountinfo, a second apart."""
 
-    def __init__(self):
-        self.engine = Engine()
+    def __init__(self, engine=None):
+        self.engine = engine or Engine()
         self.second = 0.0
         self.static = Static()
 
@@ -85,6 +88,18 @@ def test_two_superblocks_of_one_export_are_two_flows():
     assert per_second(state, "/a") == 100
     assert per_second(state, "/b") == 30
     assert set(state.clients) == {CLIENT}
+
+
+def test_two_superblocks_of_one_export_have_its_limit_once():
+    table = entry("/a", "0:40") + entry("/b", "0:41")
+    machine = Machine(
+        Engine(EngineSettings(rules=Rules((ConfiguredLimit(volume="fs:/vol", iops=200.0),))))
+    )
+    machine.tick(mounted("/a"), mounted("/b"), table=table)
+    state = machine.tick(mounted("/a", reads=100), mounted("/b", reads=30))
+
+    budgets = [state.budgets[BudgetKey(Kind.VOLUME, name)] for name in ("/a", "/b")]
+    assert [[each.utilization for each in budget.limits] for budget in budgets] == [[0.65], [0.65]]
 
 
 def test_a_path_that_was_mounted_over_has_a_label_for_each_superblock():
