@@ -18,10 +18,13 @@ BUDGETS = {
 
 
 class Mount:
-    """A mount, second by second; `lost`: calls that nobody will answer."""
+    """A mount, second by second; `lost`: calls that nobody will answer. disturbances: of its connections; None:
+    not known.
+    """
 
-    def __init__(self):
+    def __init__(self, disturbances=None):
         self.judge, self.at, self.lost = Judge(), 100.0, 0
+        self.disturbances = disturbances
 
     def reads(self, rate, wait, on_wire, others=0.0):
         """So many a second, and so many on the wire as the second ends. others: calls of other kinds."""
@@ -32,7 +35,9 @@ class Mount:
                 read_rtt_seconds=wait, read_queue_seconds=0.0,
             )  # fmt: skip
         self.at += 1.0
-        client = ClientWitness(1, 64, 0.0, on_wire + self.lost, rate + others)
+        client = ClientWitness(
+            1, 64, 0.0, on_wire + self.lost, rate + others, disturbances=self.disturbances
+        )
         witness = Witness(clients={"filer": client})
         return self.judge.observe(self.at, 1.0, BUDGETS, {FLOW: tick}, witness)[VOLUME].word
 
@@ -171,3 +176,115 @@ def test_a_stall_says_for_how_long_nothing_was_answered():
     assert said.word is Word.STALLED
     seconds = re.search(r"none was answered for (\d+) s", said.sentence)
     assert 20 <= int(seconds[1]) <= 30
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4])
+@pytest.mark.parametrize("answered", [0.01, 0.05, 0.075])
+def test_a_server_that_goes_silent_as_a_second_begins_is_told_each_time(answered, depth):
+    """An application that always has as many calls on the wire: of few answers in a second it is no sign that
+    what is on the wire was lost.
+    """
+    mount, numbers = Mount(disturbances=1), random.Random(1)
+    for _ in range(4):
+        mount.closed_loop(numbers, 20, depth, 0.004)
+        mount.reads(answered * depth / 0.004, 0.004, depth)
+
+        assert mount.is_silent(20, depth)[2:] == [Word.STALLED] * 18
+
+
+@pytest.mark.parametrize("each", [5, 20, 1000])
+def test_a_stall_goes_on_while_the_server_answers_attributes_from_its_memory(each):
+    """each: seconds between two answers, or five in each second."""
+    mount, numbers = Mount(disturbances=1), random.Random(1)
+    mount.closed_loop(numbers, 20, 4, 0.004)
+    said = []
+    for second in range(120):
+        is_answered = each == 1000 or second % each == each - 1
+        said.append(mount.reads(0.0, 0.0, 4, others=5.0 if is_answered else 0.0))
+
+    assert set(said[30:]) == {Word.STALLED}
+
+
+def test_calls_that_wait_while_many_others_are_answered_are_no_stall():
+    """Of so many it is not known which are on the wire at a look."""
+    mount, numbers = Mount(disturbances=1), random.Random(1)
+    mount.closed_loop(numbers, 20, 4, 0.004)
+
+    assert Word.STALLED not in {mount.reads(0.0, 0.0, 2, others=2_000.0) for _ in range(60)}
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_after_a_failover_an_idle_mount_waits_for_nothing(known):
+    """Its calls were sent again over a connection made anew; nothing is ever answered again."""
+    mount, numbers = Mount(disturbances=1 if known else None), random.Random(1)
+    mount.closed_loop(numbers, 30, 32, 0.02)
+    mount.is_silent(45, 32)
+    mount.lost, mount.disturbances = 32, 2 if known else None
+    mount.closed_loop(numbers, 60, 32, 0.02)
+    mount.reads(500.0, 0.02, 0)
+    said = mount.rests(300)
+
+    assert (Word.STALLED in said) is not known
+
+
+def test_calls_of_a_soft_mount_that_were_given_up_are_not_awaited():
+    """They end, as calls that were done, and no answer came."""
+    mount, numbers = Mount(disturbances=1), random.Random(1)
+    mount.closed_loop(numbers, 30, 4, 0.02)
+    mount.is_silent(30, 4)
+    wait = 30.0
+    tick = FlowTick(
+        1.0, 4.0, 0.0, 0.0, 0.0, wait, None, 4 * wait, read_rtt_seconds=wait, read_queue_seconds=0.0
+    )
+    mount.at += 1.0
+    mount.judge.observe(
+        mount.at, 1.0, BUDGETS, {FLOW: tick},
+        Witness(clients={"filer": ClientWitness(1, 64, 0.0, 4, 0.0, disturbances=1)}),
+    )  # fmt: skip
+    mount.lost = 4
+
+    assert Word.STALLED not in mount.rests(300)[2:]
+
+
+@pytest.mark.parametrize("depth", [1, 8])
+def test_a_server_that_goes_silent_after_a_failover_is_told(depth):
+    mount, numbers = Mount(disturbances=1), random.Random(1)
+    mount.open_loop(numbers, 30, 100, 0.002)
+    mount.is_silent(30, 6)
+    mount.lost, mount.disturbances = 6, 2
+    mount.open_loop(numbers, 30, 100, 0.002)
+
+    assert mount.is_silent(30, depth)[2:] == [Word.STALLED] * 28
+
+
+def test_of_twenty_mounts_of_a_silent_server_those_wait_that_did_something_just_before():
+    flows = [FlowKey("nfs", f"/home/u{number}") for number in range(20)]
+    volumes = [BudgetKey(Kind.VOLUME, flow.name) for flow in flows]
+    slots = BudgetKey(Kind.NFS_SLOTS, "filer")
+    budgets = {
+        **{key: Budget(key, (flow,)) for key, flow in zip(volumes, flows, strict=True)},
+        slots: Budget(slots, tuple(flows)),
+    }
+    judge, at = Judge(), 100.0
+
+    def second(rates, on_wire):
+        nonlocal at
+        at += 1.0
+        ticks = {
+            flow: FlowTick(
+                1.0, rate, 0.0, rate * 4096, 0.0, 0.002, None, rate * 0.002,
+                read_rtt_seconds=0.002, read_queue_seconds=0.0,
+            ) if rate else FlowTick(1.0)
+            for flow, rate in zip(flows, rates, strict=True)
+        }  # fmt: skip
+        client = ClientWitness(1, 64, 0.0, on_wire, sum(rates), disturbances=1)
+        found = judge.observe(at, 1.0, budgets, ticks, Witness(clients={"filer": client}))
+        return [key.name for key in volumes if found[key].word is Word.STALLED]
+
+    for _ in range(10):
+        second([60.0] * 20, 0)
+    for _ in range(120):
+        second([60.0, *[0.0] * 19], 0)
+    said = [second([0.0] * 20, 1) for _ in range(60)]
+
+    assert said[2:] == [["/home/u0"]] * 58

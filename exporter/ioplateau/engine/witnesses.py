@@ -70,13 +70,16 @@ class Witnesses:
         sends, receives = sum(now.sends), sum(now.receives)
         sent, received = sends - sum(before.sends), receives - sum(before.receives)
         backlog = sum(now.backlog_sums) - sum(before.backlog_sums)
+        sending = sum(now.sending_sums) - sum(before.sending_sums)
         held = [self._held[name] for name in map(_name, reading.sockets) if name in self._held]
         trips = [one.min_rtt_microseconds for one in reading.sockets if one.min_rtt_microseconds]
         return ClientWitness(
             connections=len(reading.now),
             slot_limit=reading.slot_limit,
             backlog=max(backlog, 0) / sent if sent > 0 else None,
+            sending=max(sending, 0) / sent if sent > 0 else None,
             on_wire=max(sends - receives, 0),
+            disturbances=sum(now.connects) + sum(now.bad_xids),
             receives_per_second=max(received, 0) / span.elapsed_seconds,
             sender_limited_ratio=_mean(held),
             shortest_trip_seconds=min(trips) / 1e6 if trips else None,

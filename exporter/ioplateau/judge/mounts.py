@@ -20,6 +20,7 @@ from ioplateau.judge.restart import SavedCases, names_of, saved_part
 from ioplateau.judge.rulings import Ruling, quiet
 from ioplateau.judge.signals import NONE, STRONG, WatchedFlow
 from ioplateau.judge.window import Recent, level, regime
+from ioplateau.judge.wire import Wire
 from ioplateau.judge.witness import ClientWitness, Witness
 from ioplateau.limits.budgets import (
     Budget,
@@ -46,14 +47,7 @@ class MountJudge:
         self._networks: dict[BudgetKey, Case] = {}
         self._clients: dict[FlowKey, str] = {}
         self._awake: dict[FlowKey, WatchedFlow] = {}  # mounts that this block had to look at
-        # By client: calls on the wire as each of the last blocks ended.
-        self._on_wire: dict[str, tuple[int, ...]] = {}
-        # Clients of which calls on the wire were seen at some look: how many of them are sent again or given up,
-        # and will never be answered.
-        self._lost: dict[str, int] = {}
-        # Calls that stayed on the wire over some blocks, in the last of which little was under way and some were
-        # answered: those that were sent again, or given up, since the kernel counts each sending and one answer only.
-        self._unanswered: dict[str, int] = {}
+        self._wires: dict[str, Wire] = {}  # by client
         # By slots: calls on the wire, of the blocks in which others waited for one.
         self._loads: dict[BudgetKey, Recent] = {}
         self._usual: dict[FlowKey, float] = {}
@@ -118,7 +112,7 @@ class MountJudge:
         """Every budget judged here, one block."""
         if not self._watched_flows:
             return
-        silent = self._silent_clients(witness)
+        silent = self._silent_clients(witness, flows)
         self._awake = {}
         calm = None  # what all that rest did is one value
         for flow, watched in self._watched_flows.items():
@@ -145,17 +139,17 @@ class MountJudge:
             else:
                 stalled = watched.stalled_seconds
                 name = self._clients.get(flow, "")
-                client, is_silent = witness.clients.get(name), name in silent
+                client, is_silent = witness.clients.get(name), flow in silent.get(name, ())
                 if client is not None and client.shortest_trip_seconds is not None:
                     watched.take_way(client.shortest_trip_seconds)
-                lost = self._lost.get(name)
+                wire = self._wires.get(name)
+                lost = None if wire is None else wire.lost
                 on_wire = None if lost is None else _on_wire(client, tick, lost)
                 watched.look(tick, at, dt, on_wire)
                 self._notice_stall(flow, watched, tick, dt, stalled, is_silent=is_silent)
                 if (stalled or watched.resumes) and not watched.stalled_seconds:
                     watched.resume(stalled, client.on_wire if client is not None else None)
-        self._remember_wire(witness)
-        self._follow_unanswered(witness)
+        self._follow_wires(witness, dt)
         network = self._bind_networks(dt)
         exceeded = allowance_exceeded(witness.allowances)
         for key, case in self._networks.items():
@@ -187,31 +181,40 @@ class MountJudge:
         *,
         is_silent: bool,
     ) -> None:
-        """stalled: seconds of a stall until this block. is_silent: so is its client."""
+        """stalled: seconds of a stall until this block. is_silent: it waits for a server that is."""
         usual = self._usual.get(flow, 0.0)
-        silent = is_silent and not watched.active
         trickle = (
             watched.active
             and watched.operations < number.LITTLE * usual
             and watched.latency >= 2 * number.BLOCK_SECONDS
             and watched.excess > 2 * number.STEEP
         )
-        if (silent and usual > 0) or trickle:
+        if (is_silent and not watched.active) or trickle:
             watched.unsettle()
             watched.stalled_seconds = stalled + dt
             return
         watched.stalled_seconds = 0.0
         self._follow_usual(flow, tick.operations_per_second, dt)
 
-    def _silent_clients(self, witness: Witness) -> set[str]:
-        """Those whose server owes answers, in this block as in the one before, and gives none."""
-        return {
-            name
-            for name, client in witness.clients.items()
-            if client.receives_per_second == 0
-            and min(client.on_wire or 0, *self._on_wire.get(name, (0,))[-1:])
-            > self._unanswered.get(name, 0)
-        }
+    def _silent_clients(
+        self, witness: Witness, flows: Mapping[FlowKey, FlowTick | None]
+    ) -> dict[str, frozenset[FlowKey]]:
+        """Those whose server gives no answers, with the mounts that wait for them: those that did something
+        just before, or, where none did, whichever ever did.
+        """
+        found = {}
+        for name, client in witness.clients.items():
+            wire = self._wires.get(name)
+            if wire is None or not wire.is_silent(client):
+                continue
+            mounts = self._slots[BudgetKey(Kind.NFS_SLOTS, name)].budget.members
+            ticks = [tick for flow in mounts if (tick := flows.get(flow)) is not None]
+            if client.receives_per_second and any(tick.operations_per_second for tick in ticks):
+                continue
+            ever = [flow for flow in mounts if self._usual.get(flow)]
+            lately = [f for f in ever if self._usual[f] * number.SETTLED_SECONDS >= 1.0]
+            found[name] = frozenset(lately or ever)
+        return found
 
     def _follow_usual(self, flow: FlowKey, operations_per_second: float, dt: float) -> None:
         usual = self._usual.get(flow, 0.0)
@@ -220,34 +223,17 @@ class MountJudge:
                 operations_per_second - usual
             )
 
-    def _remember_wire(self, witness: Witness) -> None:
-        self._on_wire = {
-            name: (*self._on_wire.get(name, ()), client.on_wire or 0)[-number.LEVEL_LEAST :]
-            for name, client in witness.clients.items()
-        }
-        before, self._lost = self._lost, {}
-        for name, (*_, calls) in self._on_wire.items():
-            if calls or name in before:
-                is_silent = witness.clients[name].receives_per_second == 0
-                self._lost[name] = calls if is_silent else min(calls, before.get(name, 0))
-
-    def _follow_unanswered(self, witness: Witness) -> None:
-        rates, loads = dict.fromkeys(witness.clients, 0.0), dict.fromkeys(witness.clients, 0.0)
+    def _follow_wires(self, witness: Witness, dt: float) -> None:
+        operations, loads = dict.fromkeys(witness.clients, 0.0), dict.fromkeys(witness.clients, 0.0)
         for flow, watched in self._awake.items():
             name = self._clients.get(flow, "")
-            if name in rates:
-                rates[name] += watched.operations
+            if name in operations:
+                operations[name] += watched.operations
                 loads[name] += watched.rtt_load
-        before, self._unanswered = self._unanswered, {}
+        before, self._wires = self._wires, {}
         for name, client in witness.clients.items():
-            left, answered = before.get(name, 0), client.receives_per_second
-            if answered and client.on_wire is not None:
-                # Of other calls than reads and writes the times are not read.
-                seconds = loads[name] / rates[name] if rates[name] else number.PRIOR_SECONDS
-                is_calm = max(loads[name], answered * seconds) <= number.LITTLE
-                # A stall may have begun in this very block: what is on the wire as it ends only is awaited.
-                left = min(self._on_wire[name]) if is_calm else min(left, client.on_wire)
-            self._unanswered[name] = left
+            wire = self._wires[name] = before.get(name) or Wire()
+            wire.follow(client, operations[name], loads[name], dt)
 
     # -- limits
 

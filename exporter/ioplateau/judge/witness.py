@@ -18,7 +18,9 @@ class ClientWitness(NamedTuple):
     that waited for a slot at each send (v3; v4.1 waits elsewhere and shows 0). on_wire: calls
     sent and not answered now. *_limited_ratio: share of the tick in which TCP was held back,
     mean over the connections. shortest_trip_seconds: the shortest round trip that TCP of any of them has
-    seen in the last minutes.
+    seen in the last minutes. sending: mean calls that waited to be written to a connection at each send.
+    disturbances: how often, since the mount, a connection was made, or an answer came that nobody awaited; as
+    long as there are no more of them, each call is answered once.
     """
 
     connections: int | None = None
@@ -28,6 +30,8 @@ class ClientWitness(NamedTuple):
     receives_per_second: float | None = None
     sender_limited_ratio: float | None = None
     shortest_trip_seconds: float | None = None
+    sending: float | None = None
+    disturbances: int | None = None
 
 
 class EbsWitness(NamedTuple):

@@ -125,7 +125,17 @@ class NfsConnections(Sequence[NfsConnection]):
     else stays text until a scrape or a person asks for it.
     """
 
-    __slots__ = ("_made", "_text", "backlog_sums", "ports", "receives", "sends")
+    __slots__ = (
+        "_made",
+        "_text",
+        "backlog_sums",
+        "bad_xids",
+        "connects",
+        "ports",
+        "receives",
+        "sending_sums",
+        "sends",
+    )
 
     def __init__(
         self,
@@ -134,14 +144,17 @@ class NfsConnections(Sequence[NfsConnection]):
         made: tuple[NfsConnection, ...] | None = None,
     ) -> None:
         """columns: those of COLUMNS; text: good lines, a connection each, unless all is made."""
-        self.ports, self.sends, self.receives, self.backlog_sums = columns
+        (
+            self.ports, self.connects, self.sends, self.receives,
+            self.bad_xids, self.backlog_sums, self.sending_sums,
+        ) = columns  # fmt: skip
         self._text = text
         self._made = made
 
     @classmethod
     def of(cls, *made: NfsConnection) -> NfsConnections:
         """These connections."""
-        columns = (tuple([getattr(one, name) for one in made]) for name in COLUMNS)
+        columns = (tuple([getattr(one, name) or 0 for one in made]) for name in COLUMNS)
         return cls(columns, made=made)
 
     def _all(self) -> tuple[NfsConnection, ...]:
@@ -172,7 +185,8 @@ class NfsConnections(Sequence[NfsConnection]):
         return f"NfsConnections.of{self._all()!r}"
 
 
-COLUMNS = ("port", "sends", "receives", "backlog_sum")
+# 0 where a kind or a kernel lacks it.
+COLUMNS = ("port", "connects", "sends", "receives", "bad_xids", "backlog_sum", "sending_sum")
 # Where they stand in a line of tcp, behind its kind.
 _PLACES = tuple(NfsConnection._fields.index(name) - 1 for name in COLUMNS)
 NO_CONNECTIONS = NfsConnections.of()
