@@ -162,7 +162,8 @@ class Floors:
     def restore(self, saved: Sequence[SavedFloor], at: float) -> None:
         """Take up saved floors, as of now."""
         for name, seconds, _, *seen in saved:
-            self._classes[name] = [seconds, at, *seen]
+            if seconds > 0:  # before 0.2 what took less than the kernel's unit was saved as nothing
+                self._classes[name] = [seconds, at, *seen]
 
     def restore_alone(self, saved: Sequence[SavedAlone]) -> None:
         """Take up what was saved of requests while nobody waits."""
@@ -371,15 +372,16 @@ class WatchedFlow(Levels):
         ):
             if rate <= 0 or wait is None:
                 continue
-            # The kernel counts milliseconds: of few requests the time is known no better.
+            # The kernel cuts what it tells to whole milliseconds, at both ends: of few requests the time is known
+            # no better, and a floor is what they surely take no longer than.
             least = number.COUNTED_SECONDS / (rate * dt)
             # Time that a limit takes for so many bytes is none of the device's: a server that reads
             # ahead fills it with one request at a time.
             is_own = alone and volume < number.LEAST_PART * rate * wait * self.pace
-            seconds = max(wait, least)
-            floor, own = self.floors.observe(write, volume / rate, seconds, at, is_own, counts)
+            most = wait + least
+            floor, own = self.floors.observe(write, volume / rate, most, at, is_own, counts)
             if is_own and not self.beside_queue:
-                self.floors.note_alone(write, volume / rate, seconds)
+                self.floors.note_alone(write, volume / rate, max(wait, least))
             held += rate * wait
             base += rate * floor
             usual += rate * (wait if own is None else own)
@@ -403,7 +405,8 @@ class WatchedFlow(Levels):
         least = min(began, self._ended) if self.latency < dt else 0
         self._compare_looks(least)
         if read_rtt is not None or write_rtt is not None:
-            self._look_at_wire(at, held, alone, (read_rtt, read_queue), (write_rtt, write_queue))
+            reads_wire, writes_wire = (read_rtt, read_queue), (write_rtt, write_queue)
+            self._look_at_wire(at, dt, held, alone, reads_wire, writes_wire)
         may_be_idle = busy_ratio is None or busy < 1 - number.LITTLE
         self.was_idle = may_be_idle and (
             busy < number.SHARE_WAITING or held < (1 - number.LEAST_PART) * least
@@ -479,6 +482,7 @@ class WatchedFlow(Levels):
     def _look_at_wire(
         self,
         at: float,
+        dt: float,
         held: float,
         alone: bool,
         reads: tuple[float | None, float | None],
@@ -494,7 +498,8 @@ class WatchedFlow(Levels):
         ):
             if rate > 0 and rtt is not None:
                 load += rate * rtt
-                floor, _ = self.rtt_floors.observe(write, size / rate, rtt, at, alone)
+                most = rtt + number.COUNTED_SECONDS / (rate * dt)  # see look()
+                floor, _ = self.rtt_floors.observe(write, size / rate, most, at, alone)
                 base += rate * floor
                 waited += rate * (queue or 0.0)
         self.rtt_load = load
