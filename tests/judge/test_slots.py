@@ -10,7 +10,17 @@ import pytest
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.judge import Judge
 from ioplateau.judge.witness import ClientWitness, Witness
-from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey, Kind, Word
+from ioplateau.limits.budgets import (
+    Budget,
+    BudgetKey,
+    Dimension,
+    Direction,
+    FlowKey,
+    Kind,
+    Limit,
+    Origin,
+    Word,
+)
 
 MOUNT = FlowKey("nfs", "/a")
 VOLUME, SLOTS = BudgetKey(Kind.VOLUME, "/a"), BudgetKey(Kind.NFS_SLOTS, "/a")
@@ -131,17 +141,41 @@ def test_who_takes_the_slots_by_a_limit_of_its_own_volume_is_not_held_by_the_slo
     assert told.endswith("; calls of /a, which take long, hold most of them")
 
 
-@pytest.mark.parametrize(("on_wire", "is_short"), [(16, True), (3, False)])
-def test_calls_that_neither_read_nor_write_hold_slots_too(on_wire, is_short):
-    """Four readers wait for one of 16 slots (NFSv3), while the server answers at once."""
+@pytest.mark.parametrize(
+    ("on_wire", "backlog", "sending", "is_short"),
+    [(16, 6.0, 0.0, True), (3, 6.0, 0.0, True), (3, 0.0, 0.0, False), (16, 0.0, 6.0, False)],
+)
+def test_calls_that_neither_read_nor_write_hold_slots_too(on_wire, backlog, sending, is_short):
+    """Four readers wait for one of 16 slots (NFSv3), while the server answers at once. Where calls queue for
+    one, none is free: 16 may be what a mount that is made now would have. Calls that wait to be written to
+    the connection have theirs.
+    """
     budgets = {key: Budget(key, (MOUNT,), ()) for key in (VOLUME, SLOTS)}
     judge = Judge()
     judge.observe(100.0, None, budgets, {}, Witness())
     for second in range(40):
         flow = tick(1 / ALONE_SECONDS, 1.0, 0.0) if second < 12 else tick(220.0, 2.2, 6.6)
-        client = ClientWitness(1, backlog=6.0, slot_limit=16, on_wire=on_wire)
+        client = ClientWitness(1, backlog=backlog, slot_limit=16, on_wire=on_wire, sending=sending)
         said = judge.observe(
             101.0 + second, 1.0, budgets, {MOUNT: flow}, Witness(clients={"/a": client})
         )
 
     assert (said[SLOTS].word is Word.THROTTLED) is is_short
+
+
+def test_a_number_of_slots_that_cannot_be_is_not_told():
+    """tcp_max_slot_table_entries was set anew after this was mounted."""
+    limit = Limit(Dimension.SLOTS, Direction.TOTAL, 65_536.0, Origin.REPORTED, "sysctl")
+    budgets = {VOLUME: Budget(VOLUME, (MOUNT,)), SLOTS: Budget(SLOTS, (MOUNT,), (limit,))}
+    judge = Judge()
+    judge.observe(100.0, None, budgets, {}, Witness())
+    for second in range(40):
+        flow = tick(1 / ALONE_SECONDS, 1.0, 0.0) if second < 12 else tick(220.0, 2.2, 6.6)
+        client = ClientWitness(1, backlog=6.0, slot_limit=65_536, on_wire=16)
+        said = judge.observe(
+            101.0 + second, 1.0, budgets, {MOUNT: flow}, Witness(clients={"/a": client})
+        )
+
+    assert said[SLOTS].word is Word.THROTTLED
+    assert said[SLOTS].limit is None
+    assert said[SLOTS].sentence.startswith("the slots of this client are taken")

@@ -224,19 +224,17 @@ def waits_for_slots(
     backlog = client.backlog or 0.0
     if watched.queue_share < number.LEAST_PART and backlog < 1.0:
         return False
-    if watched.outstanding - watched.rtt_load < 1.0:
-        return False
+    here = watched.outstanding - watched.rtt_load
+    if here < 1.0 or (client.sending or 0.0) >= 0.5 * here:
+        return False  # calls that wait to be written to a connection have their slots
     limit = client.slot_limit
-    # Calls that neither read nor write hold slots, too: the load knows nothing of them.
-    if limit is not None and max(load, client.on_wire or 0) < 0.5 * limit:
+    # Calls that neither read nor write hold slots, too: the load knows nothing of them. Calls queue for a slot
+    # only where none is free, however many there would be for a mount that is made now.
+    if limit is not None and backlog < 1.0 and max(load, client.on_wire or 0) < 0.5 * limit:
         return False
-    if (
-        limit is None
-        and backlog < 1.0
-        and watched.outstanding - watched.rtt_load < number.QUEUE_WAITING
-    ):
+    if limit is None and backlog < 1.0 and here < number.QUEUE_WAITING:
         return False
-    if (client.sender_limited_ratio or 0.0) > number.LITTLE:
+    if is_connection_bound(client):
         return False
     most = 2 * number.QUEUE_EXCESS if backlog > 1.0 else number.QUEUE_EXCESS
     return is_full or watched.rtt_excess < most

@@ -360,9 +360,10 @@ class MountJudge:
     @staticmethod
     def _short_of_slots(case: Case, client: ClientWitness | None, holders: str) -> Ruling:
         known = case.budget.limits[0] if case.budget.limits else None
+        on_wire = client.on_wire if client is not None else None
+        if known is not None and on_wire and not 0.5 <= on_wire / known.value <= 2.0:
+            known = None  # it holds for mounts that are made now
         limit = known.value if known is not None else None
-        if limit is None and client is not None and client.slot_limit is not None:
-            limit = float(client.slot_limit)
         return Ruling(
             Word.THROTTLED,
             Dimension.SLOTS,
