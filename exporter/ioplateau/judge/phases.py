@@ -144,6 +144,8 @@ class Claim:
         """Seconds of evidence in a second of this block."""
         has_bound = self._bound_seconds >= number.SUM_BLOCKS and not signs.elsewhere
         is_held = weight > 0 and at_its_pace(signs, rate, self.value)
+        if is_held and is_near and self._is_exceeded(self.value, signs):
+            return min(weight, 1.0)  # one block near it may be a late look: two in a row are none
         if is_held and has_bound:
             if is_near:
                 return number.FULL_SECONDS  # one that has bound before needs one second
@@ -164,6 +166,12 @@ class Claim:
         if self.on and signs.excess >= number.STEEP and self._is_gust():
             return -0.5 if signs.stands else -number.LEAST_PART
         return -1.0
+
+    def _is_exceeded(self, value: float, signs: Signs) -> bool:
+        """Whether the rate stands above a limit while requests wait, as far as its last blocks tell."""
+        above = number.OFF_LIMIT + self.limit.tolerance + signs.extra
+        level = signs.level
+        return level is not None and _is_flat(level) and level.mean > (1 + above) * value
 
     def _is_in_part(self, rate: float, signs: Signs) -> bool:
         slack = self.limit.tolerance
@@ -203,7 +211,7 @@ class Claim:
                     return value
                 if signs.doubtful > 0 and low <= rate - signs.doubtful <= high:
                     return value
-            if self._conforms(value, signs):
+            if self._conforms(value, signs) and not self._is_exceeded(value, signs):
                 return value
         return None
 

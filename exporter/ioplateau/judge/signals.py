@@ -42,6 +42,19 @@ PRIORS = number.PRIOR_SECONDS, number.PRIOR_SECONDS
 _HALF_OCTAVES = [2 ** ((place + 1 / 2) / 2) - 1 for place in range(2 * maxsize.bit_length())]
 
 
+# The kernel cuts a total of seconds to its unit as it tells it. Of so much that is less than a fifth.
+KNOWN_SECONDS = number.COUNTED_SECONDS / number.LEAST_PART
+
+
+class Few(NamedTuple):
+    """Few requests of some blocks in a row: seconds that they took together, how many they were, and blocks."""
+
+    seconds: float = 0.0
+    requests: float = 0.0
+    counts: float = 0.0
+    alone: bool = False
+
+
 class Floors:
     """Lowest latency by direction and half octave of request size.
 
@@ -50,7 +63,7 @@ class Floors:
     where requests are served takes there and back, 0 if nobody told; no prior is below it.
     """
 
-    __slots__ = ("_alone", "_classes", "_priors", "way")
+    __slots__ = ("_alone", "_classes", "_few", "_priors", "way")
 
     def __init__(self, priors: tuple[float, float] = PRIORS) -> None:
         self._priors = priors
@@ -59,6 +72,8 @@ class Floors:
         self._classes: dict[int, list[float]] = {}
         # class -> [blocks of one request at a time, mean logarithm of their seconds, mean square off it]
         self._alone: dict[int, list[float]] = {}
+        # class -> what few requests took, until it is known well enough
+        self._few: dict[int, Few] = {}
 
     def observe(
         self,
@@ -68,14 +83,23 @@ class Floors:
         at: float,
         alone: bool = False,
         counts: float = 1.0,
+        requests: float = inf,
     ) -> tuple[float, float | None]:
         """Learn one block's mean. What such a request should take by all we know, and by this
         class's own history alone (None: it is too short). alone: one request at a time, so that
         this is what the device takes, and no guess is needed any more. counts: for so many blocks
-        this one counts, each second of a long one for one.
+        this one counts, each second of a long one for one. requests: of how many it is the mean.
         """
         name = _class_of(write, size)
         own = self._classes.get(name)
+        if seconds * requests < KNOWN_SECONDS:
+            few = self._take_few(name, Few(seconds * requests, requests, counts, alone))
+            if few.seconds < KNOWN_SECONDS:
+                most = (few.seconds + number.COUNTED_SECONDS) / few.requests
+                if own is None:
+                    return min(most, self._bound(name, write, size)), None
+                return self._by_all(name, own, min(own[0], most), write, size)
+            seconds, counts = few.seconds / few.requests, few.counts
         if own is None:
             own = self._classes[name] = [seconds, at, 0.0, size, 0.0]
             floor = seconds
@@ -85,12 +109,31 @@ class Floors:
             if seconds < floor:  # half way down: one lucky block is not the floor yet
                 floor = (floor + seconds) / 2
             own[0] = floor
-        own[2] = blocks = own[2] + counts
+        own[2] += counts
         if alone:
             own[4] += counts
-        history = floor if blocks >= number.LEVEL_LEAST else None
-        prior = self._priors[write]
-        if own[4] >= number.LEVEL_LEAST and prior >= number.PRIOR_SECONDS:
+        return self._by_all(name, own, floor, write, size)
+
+    def _take_few(self, name: int, few: Few) -> Few:
+        """These requests with those of the blocks before, until together they are known well enough."""
+        before = self._few.pop(name, None)
+        if before is not None and before.alone is few.alone:
+            few = Few(
+                before.seconds + few.seconds,
+                before.requests + few.requests,
+                before.counts + few.counts,
+                few.alone,
+            )
+        if few.seconds < KNOWN_SECONDS:
+            self._few[name] = few
+        return few
+
+    def _by_all(
+        self, name: int, own: list[float], floor: float, write: bool, size: float
+    ) -> tuple[float, float | None]:
+        """What observe() tells of a class whose own floor this is."""
+        history = floor if own[2] >= number.LEVEL_LEAST else None
+        if own[4] >= number.LEVEL_LEAST and self._priors[write] >= number.PRIOR_SECONDS:
             return floor, history
         return min(floor, self._bound(name, write, size)), history
 
@@ -372,14 +415,14 @@ class WatchedFlow(Levels):
         ):
             if rate <= 0 or wait is None:
                 continue
-            # The kernel cuts what it tells to whole milliseconds, at both ends: of few requests the time is known
-            # no better, and a floor is what they surely take no longer than.
+            # The kernel counts milliseconds: of few requests the time is known no better.
             least = number.COUNTED_SECONDS / (rate * dt)
             # Time that a limit takes for so many bytes is none of the device's: a server that reads
             # ahead fills it with one request at a time.
             is_own = alone and volume < number.LEAST_PART * rate * wait * self.pace
-            most = wait + least
-            floor, own = self.floors.observe(write, volume / rate, most, at, is_own, counts)
+            floor, own = self.floors.observe(
+                write, volume / rate, wait, at, is_own, counts, rate * dt
+            )
             if is_own and not self.beside_queue:
                 self.floors.note_alone(write, volume / rate, max(wait, least))
             held += rate * wait
@@ -498,8 +541,9 @@ class WatchedFlow(Levels):
         ):
             if rate > 0 and rtt is not None:
                 load += rate * rtt
-                most = rtt + number.COUNTED_SECONDS / (rate * dt)  # see look()
-                floor, _ = self.rtt_floors.observe(write, size / rate, most, at, alone)
+                floor, _ = self.rtt_floors.observe(
+                    write, size / rate, rtt, at, alone, requests=rate * dt
+                )
                 base += rate * floor
                 waited += rate * (queue or 0.0)
         self.rtt_load = load
