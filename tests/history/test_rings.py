@@ -2,7 +2,7 @@
 
 import math
 
-from ioplateau.history.rings import Cell, Rings, RingSize
+from ioplateau.history.rings import SPANS, Cell, Rings, RingSize
 from ioplateau.judge.flows import FlowTick
 from ioplateau.limits.budgets import FlowKey
 
@@ -248,3 +248,72 @@ def test_a_minute_is_folded_whoever_settles_it_and_however_late():
     for level in range(3):
         assert cells(late, level, SDA) == cells(at_once, level, SDA)
     assert len(cells(late, 2, SDA)) == 3
+
+
+def test_a_second_that_is_lived_again_says_what_is_so_now():
+    rings = Rings()
+    for second in range(200):
+        rings.add(START + second, {SDA: busy(), SDB: busy()})
+
+    for second in range(30, 190):
+        rings.add(START + second, {SDA: rest()})
+
+    for key in (SDA, SDB):
+        found = {at - START: cell for at, cell in cells(rings, 0, key, last=START + 189)}
+        assert [second for second, cell in found.items() if cell and any(cell)] == [*range(30)]
+
+
+def test_ten_seconds_and_minutes_that_are_lived_again_say_what_is_so_now():
+    rings = Rings()
+    for second in range(300):
+        rings.add(START + second, {SDA: busy()})
+
+    for second in range(60, 255):
+        rings.add(START + second, {SDA: rest()})
+
+    for level in (1, 2):
+        found = {at - START: cell for at, cell in cells(rings, level, SDA, last=START + 254)}
+        assert [*found] == ([*range(0, 250, 10)], [*range(0, 240, 60)])[level - 1]
+        assert all(bool(cell and any(cell)) == (at < 60) for at, cell in found.items())
+
+
+def test_a_minute_of_which_the_seconds_are_gone_says_what_is_so_now_when_it_is_lived_again():
+    rings = Rings((RingSize(1, 120, 10**6), *SPANS[1:]))
+    for second in range(600):
+        rings.add(START + second, {SDA: busy()})
+
+    for second in range(120, 241):
+        rings.add(START + second, {SDA: rest()})
+
+    for level in (1, 2):
+        found = cells(rings, level, SDA, START + 120, START + 239)
+        assert len(found) == (12, 2)[level - 1]
+        assert not any(cell and any(cell) for _, cell in found)
+
+
+def test_of_seconds_that_were_lived_twice_a_restart_keeps_what_was_so_later():
+    rings, after = Rings(), Rings()
+    blocks = []
+    for second, flows in (
+        *[(second, {SDA: busy(), SDB: busy(reads=5.0)}) for second in range(720)],
+        *[(second, {SDA: busy(reads=7.0), SDB: rest()}) for second in range(420, 660)],
+    ):
+        rings.add(START + second, flows)
+        if second % 10 == 9:
+            rings.settle_all()
+            blocks.append(rings.block(0, START + second - 9, 10))
+        if second == 719:
+            coarse = [rings.block(1, START + start, 60) for start in (0, 600)]
+
+    for block in (*coarse, *blocks):
+        after.restore(block)
+    after.fill()
+
+    for level in (0, 1):
+        found = {at - START: cell for at, cell in cells(after, level, SDA)}
+        of_other = {at - START: cell for at, cell in cells(after, level, SDB)}
+        for second in range(300, 720, 10):
+            is_again = 420 <= second < 660
+            assert found[second].read_operations_per_second == (7.0 if is_again else 500.0)
+            other = of_other[second]
+            assert (other.read_operations_per_second if other else 0.0) == (0 if is_again else 5.0)

@@ -96,6 +96,16 @@ class Chunk:
             row = self.rows[key] = bytearray(ROW_SIZE)
         return row
 
+    def look(self, place: int, count: int = 1) -> None:
+        """Book that the machine was looked at. What such cells hold that are lived again, since the clock was
+        set back, goes: what rests now writes nothing.
+        """
+        if any(self.seen[place : place + count]):
+            nothing, first = bytes(count * CELL_BYTES), place * CELL_BYTES
+            for row in self.rows.values():
+                row[first : first + len(nothing)] = nothing
+        self.seen[place : place + count] = b"\1" * count
+
     def cells(self, key: FlowKey) -> list[Cell] | None:
         """All cells of a flow; None: it rested."""
         row = self.rows.get(key)
@@ -138,7 +148,7 @@ class Ring:
 
     def look(self, second: int) -> None:
         """Book that the machine was looked at."""
-        self.chunk(second).seen[second % self.chunk_seconds // self.span.step_seconds] = 1
+        self.chunk(second).look(second % self.chunk_seconds // self.span.step_seconds)
 
     def is_seen(self, second: int) -> bool:
         """Whether there is a cell of this time."""
@@ -240,7 +250,7 @@ class Rings:
                 self.levels[0].trim(ten.start)
 
     def _write(self, chunk: Chunk, place: int, flows: Flows) -> None:
-        chunk.seen[place] = 1
+        chunk.look(place)
         at, rows, pack, moved = place * CELL_BYTES, chunk.rows, _CELL.pack_into, self.moved
         resting: FlowTick | None = None  # what rests within a source is told by the same tick
         for key, tick in flows.items():
@@ -289,6 +299,11 @@ class Rings:
         wanted = tuple(keys)
         present = self._present  # before the rest is written: what is over by now is in the rows
         self.settle()
+        if present.ticks and number:
+            # A cell of now or later that is there is of before the clock was set back.
+            last = min(
+                last, present.start - present.start % self.levels[number].span.step_seconds - 1
+            )
         found = dict(self.levels[number].cells(wanted, first, last))
         if present.ticks:
             lately = Rings([level.span for level in self.levels])
@@ -335,8 +350,7 @@ class Rings:
             return
         goal = coarse.chunk(start)
         at = start % coarse.chunk_seconds // coarse.span.step_seconds
-        for place in range(at, at + count):
-            goal.seen[place] = 1
+        goal.look(at, count)
         # What was not looked at is 0.
         columns = [
             (slice(place * each * COLUMNS + column, (place + 1) * each * COLUMNS, COLUMNS), known)
@@ -368,7 +382,7 @@ class Rings:
         return Block(step, start, seen, Asked(lambda: _cut_out(rows, cut)))
 
     def restore(self, block: Block) -> None:
-        """Take up what `block` gave; cells that are there already stay."""
+        """Take up what `block` gave; of cells that are there already it says what is so since."""
         level = next(
             (one for one in self.levels if one.span.step_seconds == block.step_seconds), None
         )
@@ -377,7 +391,9 @@ class Rings:
         chunk = level.chunk(block.start)
         first = block.start % level.chunk_seconds // block.step_seconds
         places = range(first, min(first + len(block.seen), CELLS))
-        fresh = [at for at in places if block.seen[at - first] and not chunk.seen[at]]
+        fresh = [at for at in places if block.seen[at - first]]
+        for at in fresh:
+            chunk.look(at)
         for key, cells in block.rows.items():
             row = chunk.row(key)
             if row is None:
@@ -385,12 +401,13 @@ class Rings:
             for at in fresh:
                 cell = cells[(at - first) * CELL_BYTES :][:CELL_BYTES]
                 row[at * CELL_BYTES : (at + 1) * CELL_BYTES] = cell
-        for at in fresh:
-            chunk.seen[at] = 1
         self.moved |= block.rows.keys()
 
     def fill(self) -> None:
-        """Make the coarse cells that are not there of the finer ones that are."""
+        """Make the coarse cells that are not there of the finer ones that are, and those of lately: seconds may
+        have been lived again since, as the clock was set back.
+        """
+        lately = min(self.levels[0].chunks, default=0)
         for number in range(1, len(self.levels)):
             fine, coarse = self.levels[number - 1], self.levels[number]
             step = coarse.span.step_seconds
@@ -398,7 +415,8 @@ class Rings:
                 for at in range(0, fine.chunk_seconds, step):
                     first = at // fine.span.step_seconds
                     cells = chunk.seen[first : first + step // fine.span.step_seconds]
-                    if any(cells) and not coarse.is_seen(start + at):
+                    is_anew = start + at >= lately and all(cells)
+                    if any(cells) and (is_anew or not coarse.is_seen(start + at)):
                         self.fold(number, start + at)
 
     @property
