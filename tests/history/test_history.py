@@ -97,6 +97,24 @@ def test_a_share_is_of_the_limit_that_was_in_force():
     assert found.share[-1] == pytest.approx(0.8)
 
 
+def test_after_the_clock_was_set_back_a_share_is_of_the_limit_that_is_in_force():
+    history = History(lambda _: None)
+    for second in range(310):
+        history.observe(tick(second, limit=500.0 if second < 200 else 700.0))
+
+    for second in range(310, 400):
+        history.observe(tick(second, limit=1000.0, wall=WALL - 240))
+    restored = History()
+    restored.restore([history.take(is_last=True)])
+    restored.observe(tick(400, wall=WALL - 240))
+
+    for each in (history, restored):
+        found = each.series("disk", "sda", "iops", 900)
+        limits = dict(zip(found.at, found.limit, strict=True))
+        assert limits[int(WALL) + 60] == 500.0
+        assert {limits[int(WALL) + second] for second in range(80, 160)} == {1000.0}
+
+
 def test_no_such_budget_is_none_and_no_such_word_an_error():
     history = after(3)
 

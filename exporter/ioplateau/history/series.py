@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from math import isnan
 from typing import NamedTuple
@@ -59,9 +59,12 @@ class Steps:
 
     def add(self, second: int, value: float, most: int) -> bool:
         """Note a value, and forget all but the last `most`; whether it is another one than before:
-        a learned one moves all the time.
+        a learned one moves all the time. What is noted of this second or later goes: the clock was set back.
         """
-        if self.values and abs(self.values[-1] - value) <= SAME * value:
+        if self.at and self.at[-1] >= second:
+            kept = bisect_left(self.at, second)
+            del self.at[kept:], self.values[kept:]
+        elif self.values and abs(self.values[-1] - value) <= SAME * value:
             return False
         self.at.append(second)
         self.values.append(value)
