@@ -178,6 +178,17 @@ class Accounts:
         names = {flow.name for flow in flows}
         self._drop_observed(lambda key: key.name in names)
 
+    @property
+    def awaited(self) -> set[str]:
+        """The names of those of which something was restored, and that have not appeared yet."""
+        return {key.name for key in self._restored}
+
+    def let_go(self, names: Collection[str]) -> None:
+        """These are waited for no more: what was observed of them goes."""
+        gone = {key for key in self._restored if key.name in names}
+        self._restored -= gone
+        self._drop_observed(gone.__contains__)
+
     def _drop_observed(self, is_gone: Callable[[BudgetKey], bool]) -> None:
         for learned in [key for key in self._learned if is_gone(key)]:
             del self._learned[learned]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ioplateau import saved
 from ioplateau.engine import accounts, surroundings
 from ioplateau.engine.accounts import Accounts, SavedAccounts
+from ioplateau.engine.awaited import Awaited
 from ioplateau.engine.consumers import Devices, DevicesOf, devices_of_disk, devices_of_mount
 from ioplateau.engine.marks import Marks, SavedMark
 from ioplateau.engine.settings import EngineSettings
@@ -27,19 +28,24 @@ from ioplateau.measure import (
     interfaces,
 )
 from ioplateau.measure.asked import Asked
+from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.snapshot import (
     Snapshot,
     Static,
 )
+from ioplateau.saved import Seconds
 from ioplateau.state import GAP_INTERVALS, BudgetState, MachineState, State
 
 
 class SavedEngine(NamedTuple):
-    """What `Engine.memory` gives, before it is JSON."""
+    """What `Engine.memory` gives, before it is JSON. awaited: by name, for how long that was away of
+    which something is kept.
+    """
 
     judge: SavedJudge
     accounts: SavedAccounts
     marks: tuple[SavedMark, ...] = ()
+    awaited: Mapping[str, Seconds] = NO_ENTRIES
 
 
 class Engine:
@@ -64,6 +70,7 @@ class Engine:
         self._sold_by: tuple[object, ...] = ()
         self._accounts = Accounts()
         self._marks = Marks()
+        self._awaited = Awaited()
         self._shown: Mapping[BudgetKey, Budget] = {}  # all but those of hidden disks
         self._limited: list[BudgetKey] = []  # those of them that have a known limit
         self._shown_of: tuple[object, object] = (None, None)  # budgets, and disks that are hidden
@@ -89,6 +96,8 @@ class Engine:
         self._last, self._ticks = snapshot, self._ticks + 1
         held = [verdict for verdict in verdicts.values() if verdict.word in HELD]
         self._accounts.tick(elapsed, held, passed)
+        if self._awaited.is_due(passed):
+            self._let_go(self._awaited.over(self._waited_for()))
         return self._state(snapshot, elapsed, flows, verdicts, held)
 
     def _passed(self, snapshot: Snapshot) -> float:
@@ -166,6 +175,15 @@ class Engine:
         if others:
             self._judge.forget(others)
             self._accounts.forget(others)
+
+    def _waited_for(self) -> set[str]:
+        """The names of that of which an earlier run knew something, and which this one has not seen."""
+        return self._judge.awaited | self._accounts.awaited | self._marks.awaited
+
+    def _let_go(self, names: set[str]) -> None:
+        self._judge.let_go(names)
+        self._accounts.let_go(names)
+        self._marks.let_go(names)
 
     def _sold(self, static: Static) -> Sold:
         """What this machine was sold with, as far as its cloud and the configuration tell.
@@ -285,7 +303,12 @@ class Engine:
     def memory(self) -> dict[str, Any]:
         """JSON values of all that must survive a restart."""
         found: dict[str, Any] = saved.write(
-            SavedEngine(self._judge.memory(), self._accounts.memory(), self._marks.memory())
+            SavedEngine(
+                self._judge.memory(),
+                self._accounts.memory(),
+                self._marks.memory(),
+                self._awaited.memory(self._waited_for()),
+            )
         )
         return found
 
@@ -297,6 +320,7 @@ class Engine:
         self._judge.restore(found.judge)
         self._accounts.restore(found.accounts, away_seconds)
         self._marks.restore(found.marks)
+        self._awaited.restore(found.awaited, away_seconds)
 
 
 def uncounted(memory: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from ioplateau.limits.budgets import FlowKey
@@ -46,6 +46,17 @@ class Marks:
             if known := mark or before.get(flow):
                 self._marks[flow] = known
         return others
+
+    @property
+    def awaited(self) -> set[str]:
+        """The names of what was restored and has not appeared yet."""
+        return {flow.name for flow in self._awaited}
+
+    def let_go(self, names: Collection[str]) -> None:
+        """These are waited for no more."""
+        for flow in [flow for flow in self._awaited if flow.name in names]:
+            self._awaited.discard(flow)
+            del self._marks[flow]
 
     def memory(self) -> tuple[SavedMark, ...]:
         """What must survive a restart."""

@@ -26,7 +26,7 @@ from ioplateau.judge.memory import SavedPart
 from ioplateau.judge.phases import Claim
 from ioplateau.judge.pool import Member, Pool
 from ioplateau.judge.providers import instance_exceeded, volume_exceeded
-from ioplateau.judge.restart import SavedCases, names_of, saved_part
+from ioplateau.judge.restart import SavedCases
 from ioplateau.judge.rulings import Ruling
 from ioplateau.judge.signals import STRONG, WatchedFlow
 from ioplateau.judge.window import IOPS, THROUGHPUT
@@ -455,7 +455,7 @@ class DiskJudge:
 
     def memory(self) -> SavedPart:
         """All that must survive a restart."""
-        return saved_part(self.cases(), self._watched_flows)
+        return self._saved.memory(self.cases(), self._watched_flows)
 
     def restore(self, saved: SavedPart) -> None:
         """Saved memories, taken up as their disks appear."""
@@ -465,7 +465,16 @@ class DiskJudge:
         """Other disks stand under these names now; before the budgets of that are taken."""
         for flow in flows:
             self._watched_flows.pop(flow, None)
-        self._saved.forget(names_of(flows))
+        self.let_go({flow.name for flow in flows})
+
+    @property
+    def awaited(self) -> set[str]:
+        """The names of what was saved and has not appeared yet."""
+        return self._saved.names
+
+    def let_go(self, names: Collection[str]) -> None:
+        """These are waited for no more."""
+        self._saved.forget(names)
 
 
 def _is_below(lane: Case, flows: Collection[FlowKey]) -> bool:

@@ -90,6 +90,16 @@ class Judge:
         self._disks.forget(flows)
         self._mounts.forget(flows)
 
+    @property
+    def awaited(self) -> set[str]:
+        """The names of what was restored and has not appeared yet."""
+        return self._disks.awaited | self._mounts.awaited
+
+    def let_go(self, names: Collection[str]) -> None:
+        """These are waited for no more."""
+        self._disks.let_go(names)
+        self._mounts.let_go(names)
+
     def restore(self, saved: SavedJudge) -> None:
         """Take up a saved memory."""
         self._disks.restore(saved.disks)

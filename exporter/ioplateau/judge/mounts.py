@@ -16,7 +16,7 @@ from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.hypotheses import Hypotheses, conclude
 from ioplateau.judge.memory import SavedPart
 from ioplateau.judge.providers import allowance_exceeded
-from ioplateau.judge.restart import SavedCases, names_of, saved_part
+from ioplateau.judge.restart import SavedCases
 from ioplateau.judge.rulings import Ruling, quiet
 from ioplateau.judge.signals import NONE, STRONG, WatchedFlow
 from ioplateau.judge.window import Recent, level, regime
@@ -452,7 +452,7 @@ class MountJudge:
 
     def memory(self) -> SavedPart:
         """All that must survive a restart."""
-        return saved_part(self.cases(), self._watched_flows)
+        return self._saved.memory(self.cases(), self._watched_flows)
 
     def restore(self, saved: SavedPart) -> None:
         """Saved memories, taken up as their mounts appear."""
@@ -463,7 +463,16 @@ class MountJudge:
         for flow in flows:
             self._watched_flows.pop(flow, None)
             self._usual.pop(flow, None)
-        self._saved.forget(names_of(flows))
+        self.let_go({flow.name for flow in flows})
+
+    @property
+    def awaited(self) -> set[str]:
+        """The names of what was saved and has not appeared yet."""
+        return self._saved.names
+
+    def let_go(self, names: Collection[str]) -> None:
+        """These are waited for no more."""
+        self._saved.forget(names)
 
 
 def _holders(

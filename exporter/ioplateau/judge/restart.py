@@ -25,13 +25,16 @@ class SavedCases:
             watched.restore(saved, at)
         return watched
 
+    @property
+    def names(self) -> set[str]:
+        """Of what still waits, without kinds."""
+        return {_bare(each) for each in (*self._cases, *self._watched_flows)}
+
     def forget(self, names: Collection[str]) -> None:
-        """What was saved of these flows, "kind:name", and of the budgets named like them, is another's."""
-        bare = {name.partition(":")[2] for name in names}
-        for flow in names:
-            self._watched_flows.pop(flow, None)
-        for case in [each for each in self._cases if each.partition(":")[2] in bare]:
-            del self._cases[case]
+        """What was saved of the flows and budgets with these names waits no more: it is another's, or too old."""
+        for book in (self._cases, self._watched_flows):
+            for each in [each for each in book if _bare(each) in names]:
+                del book[each]
 
     def to_case(self, key: BudgetKey, case: Case, at: float) -> Case:
         saved = self._cases.pop(_name(key), None)
@@ -39,19 +42,18 @@ class SavedCases:
             case.restore(saved, at)
         return case
 
-
-def saved_part(cases: Iterable[Case], watched_flows: Mapping[FlowKey, WatchedFlow]) -> SavedPart:
-    """The memory of one part."""
-    return SavedPart(
-        {_name(case.budget.key): case.memory() for case in cases},
-        {_name(flow): watched.memory() for flow, watched in watched_flows.items()},
-    )
-
-
-def names_of(flows: Iterable[FlowKey]) -> set[str]:
-    """As they are saved."""
-    return set(map(_name, flows))
+    def memory(
+        self, cases: Iterable[Case], watched_flows: Mapping[FlowKey, WatchedFlow]
+    ) -> SavedPart:
+        """The memory of one part, with what still waits."""
+        now = {_name(case.budget.key): case.memory() for case in cases}
+        flows = {_name(flow): watched.memory() for flow, watched in watched_flows.items()}
+        return SavedPart({**self._cases, **now}, {**self._watched_flows, **flows})
 
 
 def _name(key: BudgetKey | FlowKey) -> str:
     return f"{key.kind}:{key.name}"
+
+
+def _bare(name: str) -> str:
+    return name.partition(":")[2]

@@ -1,0 +1,46 @@
+"""For how long waits what an earlier run knew of a disk or a mount that has not appeared since."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from math import inf
+
+from ioplateau.measure.nothing import NO_ENTRIES
+
+# Runs and the time between them together: who comes later under that name may be another.
+MOST_SECONDS = 86400.0
+# Names that an earlier run waited for already.
+MOST_AWAITED = 200
+
+
+class Awaited:
+    """For how long each name was away: in runs that saw nothing of it, and from then on."""
+
+    def __init__(self) -> None:
+        self._before: Mapping[str, float] = NO_ENTRIES  # seconds, until this run
+        self._passed = 0.0  # seconds of this run
+        self._due = inf  # of this run, when some may be over
+
+    def restore(self, saved: Mapping[str, float], away_seconds: float) -> None:
+        """Take back what `memory` gave, `away_seconds` ago."""
+        self._before = {name: seconds + away_seconds for name, seconds in saved.items()}
+        self._due = 0.0
+
+    def is_due(self, passed: float) -> bool:
+        """Whether to look for what is over, `passed` seconds later."""
+        self._passed += passed
+        return self._passed >= self._due
+
+    def over(self, waiting: Collection[str]) -> set[str]:
+        """Those of the names waited for that were away for too long, or longer than enough others."""
+        before = {name: self._before.get(name, 0.0) for name in waiting}
+        known = sorted(self._before.keys() & before.keys(), key=before.__getitem__)
+        gone = {*known[MOST_AWAITED:]}
+        gone |= {name for name, away in before.items() if away + self._passed >= MOST_SECONDS}
+        left = [away for name, away in before.items() if name not in gone]
+        self._due = MOST_SECONDS - max(left) if left else inf
+        return gone
+
+    def memory(self, waiting: Collection[str]) -> dict[str, float]:
+        """What must survive a restart: seconds by each name waited for."""
+        return {name: self._before.get(name, 0.0) + self._passed for name in sorted(waiting)}
