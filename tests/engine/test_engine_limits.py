@@ -3,7 +3,7 @@
 import pytest
 
 from ioplateau.config.settings import DeviceSettings
-from ioplateau.engine import Engine, EngineSettings
+from ioplateau.engine import Engine, EngineSettings, uncounted
 from ioplateau.limits.budgets import BudgetKey, FlowKey, Kind, Origin, Word
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
@@ -184,6 +184,36 @@ def test_of_what_was_learned_nothing_was_sold():
 
     assert learned.limit.origin is Origin.LEARNED
     assert learned.held_ratio is None
+
+
+@pytest.mark.parametrize(
+    ("starts_at", "rests_for", "is_killed", "episodes"),
+    [(1000.0, 0, False, 1), (1000.0, 20, False, 2), (1.0, 0, False, 2), (1000.0, 0, True, 1)],
+)
+def test_an_episode_is_counted_once_where_its_verdict_goes_on_over_a_restart(
+    starts_at, rests_for, is_killed, episodes
+):
+    told = EngineSettings(rules=Rules(limits=[ConfiguredLimit(disk="sda", iops=500.0)]))
+    engine = Engine(told)
+    tick = reading(engine)
+    for _ in range(30):
+        tick(500, 64)
+
+    for _ in range(2):
+        memory = engine.memory()
+        engine = Engine(told)
+        engine.restore(uncounted(memory) if is_killed else memory, 5.0)
+        tick = reading(engine)
+        tick(0, 0, starts_at)
+        starts_at += 1000
+    for _ in range(rests_for):
+        tick(50, 1)
+    for _ in range(30):
+        state = tick(500, 64)
+
+    (limit,) = state.budgets[SDA].limits
+    assert limit.throttled
+    assert limit.episodes == episodes
 
 
 def test_a_burst_that_went_on_in_a_gap_says_nothing_of_how_much_credit_there_is():

@@ -6,6 +6,7 @@ What is counted here survives missed scrapes and, through `memory`, restarts.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from math import inf
 from typing import Any, NamedTuple, TypeVar
 
 from ioplateau.judge.flows import FlowTick
@@ -85,13 +86,23 @@ class SavedSeconds(NamedTuple):
     seconds: Seconds
 
 
+@as_row
+class SavedHold(NamedTuple):
+    """A limit that holds."""
+
+    key: BudgetKey
+    dimension: Dimension
+    direction: Direction
+
+
 class SavedAccounts(NamedTuple):
-    """What of the accounts survives a restart."""
+    """What of the accounts survives a restart. holds: of the meters, those whose episode goes on."""
 
     meters: tuple[SavedMeter, ...] = ()
     learned: tuple[SavedLevel, ...] = ()
     credits: tuple[SavedCredit, ...] = ()
     flows: tuple[SavedSeconds, ...] = ()
+    holds: tuple[SavedHold, ...] = ()
 
 
 def check(found: SavedAccounts, where: str) -> None:
@@ -119,6 +130,8 @@ class Accounts:
         self._budgets: Mapping[BudgetKey, Budget] = {}
         self._unheld: dict[tuple[FlowKey, BudgetKey, Dimension], float] = {}
         self._restored: set[BudgetKey] = set()  # of the last run, not seen in this one
+        self._holds: set[Place] = set()  # of the last run, not met in this one
+        self._began = inf  # the first tick that was booked
 
     @property
     def flow_seconds(self) -> Mapping[tuple[FlowKey, BudgetKey, Dimension], float]:
@@ -210,6 +223,7 @@ class Accounts:
         window_seconds: float,
     ) -> tuple[LimitState, ...]:
         """One tick of one budget: a line for each limit, known or learned."""
+        self._began = min(self._began, at)
         limits = self._limits(budget, verdict, flows)
         return tuple(
             [
@@ -248,6 +262,10 @@ class Accounts:
             effective if throttled else max(_in_force(limit, before, is_spent=is_spent), effective)
         )
         share = None if rate is None or not allowed else rate / allowed
+        if throttled and place in self._holds:
+            self._holds.discard(place)
+            # A verdict that is older than this run goes on, and its episode is counted.
+            meter.throttled = verdict.since < self._began
         meter.observe(at, elapsed, share, throttled=throttled)
         credit = left = None
         if bucket is not None:
@@ -399,6 +417,11 @@ class Accounts:
                 SavedSeconds(flow, key, dimension, seconds)
                 for (flow, key, dimension), seconds in self._clock.seconds.items()
             ),
+            holds=tuple(
+                SavedHold(*place)
+                for place, meter in self._meters.items()
+                if meter.throttled or place in self._holds
+            ),
         )
 
     def restore(self, saved: SavedAccounts, away_seconds: float) -> None:
@@ -406,6 +429,7 @@ class Accounts:
         for key, dimension, direction, seconds, episodes in saved.meters:
             meter = self._meters[key, dimension, direction] = Meter(RESTORED_WINDOW_SECONDS)
             meter.throttled_seconds, meter.episodes = seconds, episodes
+        self._holds = {(key, dimension, direction) for key, dimension, direction in saved.holds}
         for key, dimension, direction, value in saved.learned:
             observed = _observed(dimension, direction, value)
             self._learned.setdefault(key, {})[dimension, direction] = observed

@@ -327,7 +327,7 @@ def uncounted(memory: Mapping[str, Any]) -> dict[str, Any]:
     """What `Engine.memory` gave, but for what is counted, as long as more may be counted after it: a counter
     that goes back by less than all is counted twice by whoever scrapes, one that begins at 0 is not.
     """
-    return {**memory, "accounts": {**memory["accounts"], "meters": [], "flows": []}}
+    return {**memory, "accounts": {**memory["accounts"], "meters": [], "flows": [], "holds": []}}
 
 
 def understood(memory: Mapping[str, Any]) -> SavedEngine:
