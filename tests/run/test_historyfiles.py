@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import weakref
 import zlib
 
@@ -174,15 +175,15 @@ def test_events_come_back(tmp_path):
     )
 
 
-def test_a_torn_last_line_costs_itself_and_the_next_is_whole(tmp_path):
+def test_a_torn_last_line_costs_itself_is_told_once_and_the_next_is_whole(tmp_path, caplog):
     Run(tmp_path).live(0, 45)
     file = tmp_path / "history-1s.log"
     file.write_bytes(file.read_bytes()[:-30])
 
     Run(tmp_path).live(45, 75)
+    Run(tmp_path)
 
-    _, damaged = historyfiles.read(tmp_path)
-    assert damaged == 1
+    assert caplog.text.count("damaged lines") == 1
     found = shown(Run(tmp_path).live(80, 81).history)
     assert WALL + 25 in found
     assert WALL + 35 not in found
@@ -260,6 +261,34 @@ def test_the_files_stay_within_their_size(tmp_path):
     assert path.stat().st_size <= 10_000
     assert path.with_suffix(".old").stat().st_size <= 10_000
     assert sum(each.most_bytes for each in historyfiles.LINE_FILES) == 8 << 20
+
+
+def test_of_what_a_full_disk_did_not_take_nothing_stays(tmp_path):
+    path = tmp_path / "history-1s.log"
+    historyfiles.append(path, b"x" * 99 + b"\n", 10_000)
+    before = path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 50, limits[1]))
+    try:
+        with pytest.raises(OSError, match="too large") as told:
+            historyfiles.append(path, b"y" * 99 + b"\n", 10_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert told.value.filename == str(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("torn", [b"x" * 30, b"\0" * 4096])
+def test_a_file_that_was_torn_before_its_first_line_ended_begins_anew(tmp_path, torn):
+    path = tmp_path / "history-1s.log"
+    path.write_bytes(torn)
+
+    historyfiles.append(path, b"x\n", 10_000)
+
+    first, last = path.read_bytes().splitlines()
+    assert (b"format" in first, last) == (True, b"x")
 
 
 def test_what_is_planted_is_not_followed(tmp_path):

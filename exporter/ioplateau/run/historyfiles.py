@@ -16,6 +16,7 @@ import threading
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
@@ -166,7 +167,8 @@ def _lines(parts: HistoryPart) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def append(path: Path, text: bytes, most_bytes: int) -> None:
-    """Add to a file and have it on the disk; one of `most_bytes` becomes `.old` first.
+    """Add to a file and have it on the disk, all of it or nothing; one of `most_bytes` becomes `.old` first.
+    A line that a power cut tore goes.
 
     Raises OSError, also for what is no regular file.
     """
@@ -177,6 +179,9 @@ def append(path: Path, text: bytes, most_bytes: int) -> None:
         if not stat.S_ISREG(found.st_mode):
             raise files.OddFileError(path, "is no regular file")
         size = found.st_size
+        if 0 < size <= most_bytes and os.pread(number, 1, size - 1) != b"\n":
+            size = os.pread(number, size, 0).rfind(b"\n") + 1
+            os.ftruncate(number, size)
         if size and size + len(text) > most_bytes:
             os.close(number)
             number = -1
@@ -185,12 +190,15 @@ def append(path: Path, text: bytes, most_bytes: int) -> None:
             size = 0
         if not size:
             text = _sealed({"format": FORMAT, "ioplateau": __version__}) + text
-        elif os.pread(number, 1, size - 1) != b"\n":
-            text = b"\n" + text  # a power cut tore the last line
-        view = memoryview(text)
-        while view:
-            view = view[os.write(number, view) :]
-        os.fsync(number)
+        try:
+            view = memoryview(text)
+            while view:
+                view = view[os.write(number, view) :]
+            os.fsync(number)
+        except OSError:
+            with suppress(OSError):  # of the two the first is told
+                os.ftruncate(number, size)  # it is written again
+            raise
     except OSError as error:
         error.filename = error.filename or str(path)
         raise
