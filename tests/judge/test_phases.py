@@ -293,3 +293,19 @@ def test_a_steady_rate_below_it_that_exceeds_it_while_busy_is_the_applications_o
 
     assert not after(*bound, *rest, *[steady] * 8).on
     assert after(*bound, *rest, *[uneven] * 8).on
+
+
+def test_one_late_look_at_what_stands_above_a_limit_is_no_second_at_it():
+    """A disk of 200 that was sold as one of 180; a look comes late by a tenth of a second."""
+    told = P10._replace(value=180.0)
+    above = OVERWHELMING._replace(level=Level(200.0, 0.003, 9))
+    steady = [(200.0, above)] * 9
+
+    assert not after(*steady, (179.0, above), (222.0, above), *steady, limit=told).on
+    assert not after((40.0, above), *steady, limit=told).on
+
+
+def test_a_rate_that_falls_to_a_limit_is_held_from_its_second_second_on():
+    before = OVERWHELMING._replace(level=Level(3500.0, 0.003, 9))
+
+    assert after(*[(3500.0, before)] * 9, (500.0, before), (500.0, OVERWHELMING)).on

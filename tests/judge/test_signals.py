@@ -1,10 +1,12 @@
 """Is anybody waiting? Latency against the floor, by size and direction."""
 
 import math
+import random
 
 import pytest
 
 from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.memory import SavedFloor
 from ioplateau.judge.signals import Floors, Queue, WatchedFlow
 
 
@@ -432,3 +434,36 @@ def test_calls_that_take_longer_than_a_block_are_counted_late_and_there_all_the_
         nfs(watched, second, second - 6.5, 3000)
 
     assert watched.queue is Queue.DEEP
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("rate", [2.0, 3.0, 7.0])
+def test_a_trickle_whose_times_the_kernel_cuts_to_milliseconds_has_its_own_mean_as_its_floor(
+    rate, seed
+):
+    """Totals are cut, so of each second alone three requests of 0.6 ms show 1 or 2 ms: 0.33 each, or 0.67."""
+    floors, numbers = Floors(), random.Random(seed)
+    total, shown = 0.0, 0
+    for second in range(120):
+        total += sum(0.6e-3 * numbers.lognormvariate(0.0, 0.1) for _ in range(round(rate)))
+        before, shown = shown, int(total * 1000)
+        told = (shown - before) / 1000 / rate
+        floor, _ = floors.observe(False, 4096.0, told, float(second), True, requests=rate)
+
+    assert 0.5e-3 < floor < 0.65e-3
+
+
+def test_a_first_request_that_took_no_millisecond_leaves_no_floor_of_nothing():
+    floors = Floors((math.inf, math.inf))
+    floors.observe(False, 4096.0, 0.0, 0.0, True, requests=1.0)
+    for second in range(1, 9):
+        floor, _ = floors.observe(False, 4096.0, 0.0008, float(second), True, requests=100.0)
+
+    assert floor == pytest.approx(0.0008, rel=0.05)
+
+
+def test_a_floor_of_nothing_that_was_saved_is_not_taken_up():
+    floors = Floors((math.inf, math.inf))
+    floors.restore([SavedFloor(20, 0.0, 0.0, 9.0, 4096.0, 9.0)], 0.0)
+
+    assert floors.memory() == ()
