@@ -22,6 +22,7 @@ from ioplateau.limits.budgets import (
     Word,
 )
 from ioplateau.limits.clouds.identity import Sold
+from ioplateau.limits.tables import EMPTY_CATALOGUE, Catalogue
 from ioplateau.limits.topology import NOTHING_SOLD, Rules
 from ioplateau.measure.delta import ReadingPair
 from ioplateau.measure.diskstats import DiskCounters
@@ -196,6 +197,7 @@ class State(NamedTuple):
     are_sources_well: bool = False
     # What the machine was sold with and what is configured: for what would lift a limit.
     sold: Sold = NOTHING_SOLD
+    catalogue: Catalogue = EMPTY_CATALOGUE  # what `sold` was looked up in
     rules: Rules = Rules()
     # Only while something is throttled, or somebody looks.
     consumers: Mapping[BudgetKey, BudgetConsumers] = NO_ENTRIES

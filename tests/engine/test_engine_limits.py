@@ -8,6 +8,7 @@ from ioplateau.limits.budgets import BudgetKey, FlowKey, Kind, Origin, Word
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
 from ioplateau.measure.snapshot import DISKSTATS, Snapshot, Static
+from ioplateau.run.cataloguefiles import CatalogueFiles
 
 STATIC = Static(block={name: {"size": "2048", "dev": "8:0"} for name in ("sda", "sdb")})
 LANE = BudgetKey(Kind.VM_UNCACHED, "vm")
@@ -45,6 +46,17 @@ def test_a_disk_nobody_wants_to_see_still_draws_on_the_vm():
     assert SDB not in state.budgets
     assert lane.budget.members == (FlowKey("disk", "sda"), FlowKey("disk", "sdb"))
     assert lane.limits[0].utilization == pytest.approx(0.2)
+
+
+def test_a_state_has_the_catalogue_that_its_machine_is_looked_up_in():
+    first, second = CatalogueFiles(), CatalogueFiles()
+    engine = Engine(EngineSettings(catalogue=first))
+    before = folded(engine)
+    engine.configure(EngineSettings(catalogue=second))
+    after = folded(engine, 12, 14)
+
+    assert before.catalogue is first
+    assert after.catalogue is second
 
 
 def test_hiding_a_disk_takes_effect_when_settings_are_taken():

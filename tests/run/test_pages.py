@@ -5,7 +5,6 @@ import re
 import states
 from ioplateau.config.table import OWN_PATHS
 from ioplateau.history import History
-from ioplateau.limits.tables import EMPTY_CATALOGUE
 from ioplateau.measure.pressure import Pressure
 from ioplateau.run.api import Api
 from ioplateau.run.pages import WAITING_TICKS, Pages
@@ -20,7 +19,7 @@ def told(pages):
 
 def test_the_share_of_the_time_that_tasks_wait_is_of_the_last_seconds():
     now = []
-    pages = Pages(History(), lambda: now[-1], EMPTY_CATALOGUE, 0.0, ())
+    pages = Pages(History(), lambda: now[-1], 0.0, ())
 
     def tick(mono, waited_seconds):
         state = states.state(mono=mono)
@@ -41,8 +40,8 @@ def test_the_share_of_the_time_that_tasks_wait_is_of_the_last_seconds():
 
 
 def test_metrics_are_not_told_to_stand_where_the_daemon_serves_something_else():
-    pages = Pages(History(), lambda: None, EMPTY_CATALOGUE, 0.0, ())
-    api = Api(History(), lambda: None, 0.0, lambda: 0.0, EMPTY_CATALOGUE)
+    pages = Pages(History(), lambda: None, 0.0, ())
+    api = Api(History(), lambda: None, 0.0, lambda: 0.0)
     served = {*pages.routes(), *api.routes(), "/-/healthy", "/-/ready"} - {"/"}
 
     assert [path for path in served if not path.startswith(OWN_PATHS)] == []

@@ -32,7 +32,7 @@ class Stalled(CatalogueFiles):
         return super().pairs(table, prefix)
 
 
-def throttled_p30():
+def throttled_p30(catalogue):
     sold = discover.sold(Identity("azure", "Standard_D8s_v5", disks={"sdb": P30}), CatalogueFiles())
     built = topology.build({"sdb": None}, (), (), Rules(), CatalogueFiles(), sold)
     found = {}
@@ -40,7 +40,7 @@ def throttled_p30():
         limits = tuple(LimitState(one, one.value, 1.0, 1.0, True, 0.0, 0) for one in each.limits)
         verdict = states.budget(*key, word=Word.THROTTLED).verdict
         found[key] = BudgetState(each, verdict, limits)
-    return states.state(budgets=found, sold=sold)
+    return states.state(budgets=found, sold=sold, catalogue=catalogue)
 
 
 def test_looking_for_what_lifts_a_limit_keeps_no_file_of_the_state_from_being_written(tmp_path):
@@ -52,7 +52,7 @@ def test_looking_for_what_lifts_a_limit_keeps_no_file_of_the_state_from_being_wr
     )
     daemon = Daemon(settings, lambda: settings)
     try:
-        daemon._after_tick(throttled_p30(), None)
+        daemon._after_tick(throttled_p30(catalogue), None)
         was_asked = catalogue.asked.wait(SECONDS)
         daemon._memory.write(daemon._engine.memory(), 1_700_000_000.0)
         is_written = daemon._files.finish(SECONDS / 2)

@@ -1,25 +1,28 @@
 """What would lift a limit that holds now, from the state of a running daemon."""
 
+import json
+
 import pytest
 
-from ioplateau.limits import topology
+from ioplateau.limits import ownrows, topology
 from ioplateau.limits.budgets import BudgetKey, Dimension, Kind
 from ioplateau.limits.claims import VolumeFact
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.identity import DiskIdentity, Identity
+from ioplateau.limits.ownrows import CatalogueWithOwnRows
 from ioplateau.limits.topology import NfsFlow, Rules
 from ioplateau.run.cataloguefiles import CatalogueFiles
 from ioplateau.state import BudgetState, LimitState, NfsMountState
-from ioplateau.tell import lifting
+from ioplateau.tell import api, apiview, lifting, view
 from states import budget, by_key, disk, mount, state
 
 CATALOGUE = CatalogueFiles()
 P30 = DiskIdentity("sdb", "data", sku="Premium_LRS", tier="P30", size_gib=1024, caching="None")
 
 
-def throttled_p30(**parts):
-    sold = discover.sold(Identity("azure", "Standard_D8s_v5", disks={"sdb": P30}), CATALOGUE)
-    built = topology.build({"sdb": None}, (), (), Rules(), CATALOGUE, sold)
+def throttled_p30(catalogue=CATALOGUE, **parts):
+    sold = discover.sold(Identity("azure", "Standard_D8s_v5", disks={"sdb": P30}), catalogue)
+    built = topology.build({"sdb": None}, (), (), Rules(), catalogue, sold)
     states = {}
     for key, each in built.budgets.items():
         limits = tuple(
@@ -36,7 +39,7 @@ def throttled_p30(**parts):
         )
         verdict = budget(*key).verdict
         states[key] = BudgetState(each, verdict, limits)
-    return state(budgets=states, sold=sold, **parts)
+    return state(budgets=states, sold=sold, catalogue=catalogue, **parts)
 
 
 def test_a_throttled_disk_is_told_what_lifts_it_at_the_size_of_its_requests():
@@ -44,7 +47,7 @@ def test_a_throttled_disk_is_told_what_lifts_it_at_the_size_of_its_requests():
     reads = disk("sdb", {"reads": 0, "read_sectors": 0}, reads=5000, read_sectors=40_000)
     found = throttled_p30(disks={"sdb": reads})
 
-    told = lifting.sentences(found, found.budgets[BudgetKey(Kind.DISK, "sdb")], CATALOGUE)
+    told = lifting.sentences(found, found.budgets[BudgetKey(Kind.DISK, "sdb")])
 
     assert any(each.startswith("P40 (2,048 GiB") and "7,500 IOPS" in each for each in told)
     assert len(told) <= 4
@@ -65,22 +68,44 @@ def test_a_volume_that_is_chosen_by_any_of_its_mount_points_is_told_what_lifts_i
     mounted = NfsMountState("/srv/a", mount("/srv/a"), mount_points=points)
 
     told = lifting.sentences(
-        state(budgets={each.key: found}, rules=rules, mounts={"/srv/a": mounted}), found, CATALOGUE
+        state(
+            budgets={each.key: found},
+            rules=rules,
+            catalogue=CATALOGUE,
+            mounts={"/srv/a": mounted},
+        ),
+        found,
     )
 
     assert any("Premium in place of Standard" in step for step in told)
 
 
+def test_own_rows_hold_for_what_lifts_a_limit_wherever_it_is_told():
+    rows = ownrows.read(
+        {"azure_disks.csv": b"generation,sku,tier,base_iops\n2026-08,Premium_LRS,P40,6789\n"}
+    )
+    found = throttled_p30(CatalogueWithOwnRows(CATALOGUE, rows))
+    told = next(each for each in api.state(found, {})["budgets"] if each["name"] == "sdb")
+    seen = next(each for each in view.of(found).budgets if each.name == "sdb")
+
+    assert "6,789 IOPS" in told["lifting"][0]
+    assert seen.lifts == tuple(told["lifting"])
+
+
+def test_a_screen_shows_what_a_daemon_tells_of_what_lifts_a_limit():
+    found = throttled_p30()
+    seen = apiview.view_of(json.loads(json.dumps(api.state(found, {}))))
+
+    assert seen == view.of(found)
+    assert [bool(each.lifts) for each in seen.budgets if each.name == "sdb"] == [True]
+
+
 def test_nothing_is_told_of_what_is_not_held_back():
     found = throttled_p30()
 
+    assert lifting.of_budget(found, found.budgets[BudgetKey(Kind.VM_UNCACHED, "vm")]) == ()
     assert (
-        lifting.of_budget(found, found.budgets[BudgetKey(Kind.VM_UNCACHED, "vm")], CATALOGUE) == ()
-    )
-    assert (
-        lifting.of_budget(
-            state(budgets=by_key(budget(Kind.DISK, "x"))), budget(Kind.DISK, "x"), CATALOGUE
-        )
+        lifting.of_budget(state(budgets=by_key(budget(Kind.DISK, "x"))), budget(Kind.DISK, "x"))
         == ()
     )
 
@@ -104,5 +129,5 @@ def test_one_budget_of_many_does_not_cost_a_walk_over_all():
     budgets = Walked(found.budgets)
     found = found._replace(budgets=budgets)
 
-    assert lifting.of_budget(found, budgets[BudgetKey(Kind.DISK, "sdb")], CATALOGUE)
+    assert lifting.of_budget(found, budgets[BudgetKey(Kind.DISK, "sdb")])
     assert budgets.walks == 0

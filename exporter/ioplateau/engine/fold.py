@@ -241,6 +241,7 @@ class Engine:
             sources={each.state.name: each.state for each in self._sources if each.state},
             are_sources_well=not self._unwell,
             sold=self._last_sold,
+            catalogue=self._settings.catalogue,
             rules=self._settings.rules,
             consumers=self._consumers.by_budget(
                 snapshot.mono,

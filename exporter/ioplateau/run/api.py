@@ -13,7 +13,6 @@ from urllib.parse import parse_qs
 
 from ioplateau.history import History
 from ioplateau.limits.budgets import Dimension, Direction, Kind
-from ioplateau.limits.tables import EMPTY_CATALOGUE, Catalogue
 from ioplateau.run.about import about
 from ioplateau.state import State
 from ioplateau.tell import plain
@@ -42,13 +41,11 @@ class Api:
         state: Callable[[], State | None],
         started: float,
         wall: Callable[[], float],
-        catalogue: Catalogue = EMPTY_CATALOGUE,
     ) -> None:
         self._history = history
         self._state = state
         self._wall = wall
         self._about = about(started)
-        self._catalogue = catalogue
 
     def routes(self) -> dict[str, Handler]:
         """Exact path to handler."""
@@ -67,7 +64,7 @@ class Api:
             raise _WrongError(503, "ioplateau has not finished its first tick yet")
         from ioplateau.tell import api
 
-        return api.state(state, self._about, self._catalogue)
+        return api.state(state, self._about)
 
     def episodes(self, asked: Mapping[str, str]) -> dict[str, Any]:
         """Episodes and events of a span."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from ioplateau import __version__
 from ioplateau.history import Episode, History, Series
 from ioplateau.limits.budgets import Dimension, Direction
-from ioplateau.limits.tables import Catalogue
 from ioplateau.state import State
 from ioplateau.web.http1 import Handler, Response
 
@@ -36,7 +35,6 @@ class Pages:
         self,
         history: History,
         state: Callable[[], State | None],
-        catalogue: Catalogue,
         started: float,
         links: tuple[tuple[str, str], ...],
         looked: Callable[[], None] = lambda: None,
@@ -44,7 +42,6 @@ class Pages:
         self._looked = looked
         self._history = history
         self._state = state
-        self._catalogue = catalogue
         self._started = started
         self._links = links
         self._made: dict[str, tuple[State | None, bytes]] = {}
@@ -92,7 +89,7 @@ class Pages:
         episodes: tuple[Episode, ...] = ()
         if state is not None:
             episodes = self._history.episodes(wall - EPISODES_SECONDS)
-        seen = view.of(state, catalogue=self._catalogue)
+        seen = view.of(state)
         waited = tuple(self._waited)
         if len(waited) > 1:
             (begun, before), (now, after) = waited[0], waited[-1]

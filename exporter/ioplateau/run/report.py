@@ -12,7 +12,6 @@ from typing import NamedTuple
 from ioplateau import __version__
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.run import daemonreport, recording
-from ioplateau.run.cataloguefiles import CatalogueFiles
 from ioplateau.run.clock import SystemClock
 from ioplateau.run.daemonaddress import DaemonAddress
 from ioplateau.run.daemonviews import NoDaemonError
@@ -147,7 +146,7 @@ def live(
 ) -> tuple[Samples, ReportSource]:
     """What the machine does for so many seconds. paused: called with the loop, to end it early."""
     watched = machine(settings)
-    collector = Collector(CatalogueFiles())
+    collector = Collector()
 
     def after_tick(state: State, snapshot: Snapshot) -> None:  # noqa: ARG001
         collector.observe(state)
@@ -173,7 +172,7 @@ def live(
 
 
 def _collected(found: Iterator[State]) -> Samples:
-    collector = Collector(CatalogueFiles())
+    collector = Collector()
     for state in found:
         collector.observe(state)
     return collector.finish()

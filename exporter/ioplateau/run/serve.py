@@ -20,7 +20,6 @@ from ioplateau.measure import interfaces
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.run import cataloguefiles
 from ioplateau.run.api import Api
-from ioplateau.run.cataloguefiles import CatalogueFiles
 from ioplateau.run.episodelog import EpisodeLog
 from ioplateau.run.historyfiles import HistoryFiles
 from ioplateau.run.machine import machine
@@ -92,18 +91,11 @@ class Daemon:
             self._before_tick,
             min(TOGETHER_SECONDS, self._systemd.sign_seconds),
         )
-        self._api = Api(
-            self._history,
-            lambda: self._loop.state,
-            self._started,
-            self._clock.wall,
-            CatalogueFiles(),
-        )
+        self._api = Api(self._history, lambda: self._loop.state, self._started, self._clock.wall)
         self._exposition = Exposition(self._itself, per_connection=settings.per_connection)
         self._pages = Pages(
             self._history,
             lambda: self._loop.state,
-            settings.engine.catalogue,
             self._started,
             (
                 (settings.web.telemetry_path, "Metrics"),
@@ -206,7 +198,7 @@ class Daemon:
         for episode in self._history.open_episodes():
             budget = state.budgets.get(episode.key)
             if budget is not None and not episode.lift:
-                steps = lifting.sentences(state, budget, self._settings.engine.catalogue)
+                steps = lifting.sentences(state, budget)
                 self._history.tell_lift(episode.key, "; ".join(steps))
 
     def _take_new_settings(self, fresh: ServeSettings | ReloadError) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 
 from ioplateau.history import Episode, Event, Series
 from ioplateau.limits.budgets import Kind
-from ioplateau.limits.tables import EMPTY_CATALOGUE, Catalogue
 from ioplateau.measure import diskstats, mountstats
 from ioplateau.state import (
     BudgetConsumers,
@@ -27,12 +26,8 @@ from ioplateau.state import (
 from ioplateau.tell import blindness, consumers, lifting, limits, plain, summary, verdicts
 
 
-def state(
-    found: State, about: Mapping[str, Any], catalogue: Catalogue = EMPTY_CATALOGUE
-) -> dict[str, Any]:
-    """Everything known after one tick. about: "version", "host", "started". catalogue: where what
-    would lift a limit is looked for.
-    """
+def state(found: State, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything known after one tick. about: "version", "host", "started"."""
     return {
         **about,
         "wall": found.wall,
@@ -43,7 +38,7 @@ def state(
         "blind": [_blind(each) for each in blindness.blind(found)],
         "vm": _vm(found),
         "machine": _machine(found),
-        "budgets": [_budget(found, budget, catalogue) for budget in summary.worst_first(found)],
+        "budgets": [_budget(found, budget) for budget in summary.worst_first(found)],
         "disks": [_disk(disk) for _, disk in sorted(found.disks.items())],
         "mounts": [_mount(mount) for _, mount in sorted(found.mounts.items())],
         "notices": [plain.valid(notice) for notice in found.notices],
@@ -102,7 +97,7 @@ def _machine(found: State) -> dict[str, Any]:
     }
 
 
-def _budget(found: State, budget: BudgetState, catalogue: Catalogue) -> dict[str, Any]:
+def _budget(found: State, budget: BudgetState) -> dict[str, Any]:
     verdict = budget.verdict
     verdict_values = verdicts.budget(budget)
     return {
@@ -120,7 +115,7 @@ def _budget(found: State, budget: BudgetState, catalogue: Catalogue) -> dict[str
             limits.limit_json(lost) | {"why": plain.valid(why)}
             for lost, why in budget.budget.rejected
         ],
-        "lifting": [plain.valid(step) for step in lifting.sentences(found, budget, catalogue)],
+        "lifting": [plain.valid(step) for step in lifting.sentences(found, budget)],
         "consumers": _consumers(found.consumers.get(budget.budget.key)),
         "info": {name: plain.valid(value) for name, value in budget.budget.info.items()},
     }

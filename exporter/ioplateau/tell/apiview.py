@@ -117,6 +117,7 @@ def _budget(
             answer["info"],
             tuple(str(each["name"]) for each in answer["sufferers"]),
             view.flow(kind, name, limits, disks, mounts),
+            tuple(map(str, answer["lifting"])),
             drawn_by=consumers["sentence"] if consumers else "",
             lane=answer["lane"] or "",
         )

@@ -9,25 +9,24 @@ from ioplateau.judge.flows import FlowTick
 from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey, Kind
 from ioplateau.limits.lifting import steps
 from ioplateau.limits.lifting.step import NfsUse, Situation, Step, sentence
-from ioplateau.limits.tables import Catalogue
 from ioplateau.state import BudgetState, State
 
 MOST_STEPS = 4  # what a person reads; the smallest gains first
 
 
-def of_budget(state: State, budget: BudgetState, catalogue: Catalogue) -> tuple[Step, ...]:
+def of_budget(state: State, budget: BudgetState) -> tuple[Step, ...]:
     """Steps for each limit of the budget that holds requests back now."""
     held = [each.limit for each in budget.limits if each.throttled]
     if not held:
         return ()
-    situation = _situation(state, budget.budget, catalogue)
+    situation = _situation(state, budget.budget)
     found = [step for limit in held for step in steps(situation, budget.budget.key, limit)]
     return tuple(dict.fromkeys(found))[:MOST_STEPS]
 
 
-def sentences(state: State, budget: BudgetState, catalogue: Catalogue) -> tuple[str, ...]:
+def sentences(state: State, budget: BudgetState) -> tuple[str, ...]:
     """The same, a sentence for each step."""
-    return tuple(sentence(step) for step in of_budget(state, budget, catalogue))
+    return tuple(sentence(step) for step in of_budget(state, budget))
 
 
 class _Budgets(Mapping[BudgetKey, Budget]):
@@ -46,7 +45,7 @@ class _Budgets(Mapping[BudgetKey, Budget]):
         return len(self._states)
 
 
-def _situation(state: State, budget: Budget, catalogue: Catalogue) -> Situation:
+def _situation(state: State, budget: Budget) -> Situation:
     drawn = [tick for flow in budget.members if (tick := _drawn(state, flow)) is not None]
     operations = sum(tick.operations_per_second for tick in drawn)
     size = sum(tick.bytes_per_second for tick in drawn)
@@ -57,7 +56,7 @@ def _situation(state: State, budget: Budget, catalogue: Catalogue) -> Situation:
         budgets=_Budgets(state.budgets),
         sold=state.sold,
         rules=state.rules,
-        catalogue=catalogue,
+        catalogue=state.catalogue,
         request_bytes=size / operations if operations and size else None,
         write_ratio=written / size if size else None,
         nfs=_nfs_use(state, budget, drawn) if is_nfs else NfsUse(),

@@ -6,17 +6,18 @@ does not know which of the two it shows. Everything here is computed when somebo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias
 
 from ioplateau.history import Episode
 from ioplateau.limits.budgets import Dimension, Direction, Kind, Limit, Word
-from ioplateau.limits.tables import Catalogue
 from ioplateau.measure import diskstats, mountstats
 from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.state import BudgetState, DiskState, LimitState, NfsMountState, State
 from ioplateau.tell import blindness, consumers, lifting, plain, summary
 from ioplateau.tell.summary import Severity
+
+Lifts: TypeAlias = Callable[[State, BudgetState], tuple[str, ...]]
 
 
 class LimitView(NamedTuple):
@@ -156,13 +157,10 @@ def machine(view: View) -> str:
     return ", ".join(filter(None, (f"{view.cloud} {view.size}".strip(), view.region)))
 
 
-def of(
-    state: State | None, before: State | None = None, catalogue: Catalogue | None = None
-) -> View:
+def of(state: State | None, before: State | None = None, lifts: Lifts = lifting.sentences) -> View:
     """What there is to see in a state.
 
-    before: an earlier one, for shares of time. catalogue: to look up what would lift a limit; None: that
-    is left out.
+    before: an earlier one, for shares of time. lifts: what would lift a budget's limit, a sentence each.
     """
     if state is None:
         return View(summary.headline(None), summary.severity(None))
@@ -180,7 +178,7 @@ def of(
         dirty_bytes=memory.dirty_bytes if memory else None,
         writeback_bytes=memory.writeback_bytes if memory else None,
         budgets=tuple(
-            _budget(state, one, disks, mounts, catalogue) for one in summary.worst_first(state)
+            _budget(state, one, disks, mounts, lifts) for one in summary.worst_first(state)
         ),
         disks=tuple(disks[name] for name in sorted(disks)),
         mounts=tuple(mounts[name] for name in sorted(mounts)),
@@ -214,7 +212,7 @@ def _budget(
     budget: BudgetState,
     disks: Mapping[str, DiskView],
     mounts: Mapping[str, MountView],
-    catalogue: Catalogue | None,
+    lifts: Lifts,
 ) -> BudgetView:
     (kind, name), verdict = budget.budget.key, budget.verdict
     limits = tuple(map(_limit, budget.limits))
@@ -230,7 +228,7 @@ def _budget(
         budget.budget.info,
         tuple(flow.name for flow in verdict.sufferers),
         flow(kind, name, limits, disks, mounts),
-        lifting.sentences(state, budget, catalogue) if catalogue is not None else (),
+        lifts(state, budget),
         consumers.sentence(state.consumers.get(budget.budget.key)),
         budget.budget.lane if kind is Kind.VM_UNCACHED else "",
     )

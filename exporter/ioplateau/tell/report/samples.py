@@ -13,7 +13,6 @@ from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.usage import drawn
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind, Limit, Word
 from ioplateau.limits.stacks import ABOVE_DISKS
-from ioplateau.limits.tables import EMPTY_CATALOGUE, Catalogue
 from ioplateau.measure.procstat import CpuTicks
 from ioplateau.state import GAP_INTERVALS, State
 from ioplateau.tell import lifting
@@ -79,8 +78,7 @@ class Samples:
 class Collector:
     """Makes Samples of states. `observe` each in order, then `samples`."""
 
-    def __init__(self, catalogue: Catalogue = EMPTY_CATALOGUE) -> None:
-        self._catalogue = catalogue
+    def __init__(self) -> None:
         self.samples = Samples()
         self.last: State | None = None
         self._history = History()
@@ -120,7 +118,7 @@ class Collector:
             if budget.verdict.word is Word.THROTTLED and (
                 key not in known or state.ticks % LIFT_TICKS == 0
             ):
-                known[key] = lifting.sentences(state, budget, self._catalogue)
+                known[key] = lifting.sentences(state, budget)
 
     def _flows(self, flows: Mapping[FlowKey, FlowTick | None]) -> None:
         count = len(self.samples)
