@@ -54,6 +54,16 @@ def test_a_disk_of_a_size_is_found_among_own_and_other_tiers():
     assert len(catalogue.lines("azure_disks", "")) == len(CATALOGUE.lines("azure_disks", ""))
 
 
+def test_a_base_above_the_catalogues_burst_has_no_burst():
+    rows = own("generation,sku,tier,base_iops\n2026-08,Premium_LRS,P15,5000\n", "azure_disks.csv")
+    before = disk_tier(CATALOGUE, "Premium_LRS", 256).base
+    after = disk_tier(CatalogueWithOwnRows(CATALOGUE, rows), "Premium_LRS", 256).base
+
+    assert (before.iops, before.burst_iops) == (1100, 3500)
+    assert (after.iops, after.burst_iops) == (5000, None)
+    assert after.burst_bytes_per_second == before.burst_bytes_per_second
+
+
 def test_a_bad_row_costs_itself_and_says_its_line():
     rows = own(
         "name,uncached_iops,date\n"

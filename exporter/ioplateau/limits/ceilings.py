@@ -37,8 +37,8 @@ def with_credit(
 
     Azure: (burst - base) x 1,800, equal to BurstCreditBucketSizeInIO of the SKU API.
     """
-    burst_iops = _above(iops, burst_iops)
-    burst_bytes_per_second = _above(bytes_per_second, burst_bytes_per_second)
+    burst_iops = above(iops, burst_iops)
+    burst_bytes_per_second = above(bytes_per_second, burst_bytes_per_second)
     return Ceiling(
         iops,
         bytes_per_second,
@@ -51,7 +51,8 @@ def with_credit(
     )
 
 
-def _above(base: float | None, burst: float | None) -> float | None:
+def above(base: float | None, burst: float | None) -> float | None:
+    """A burst, if it is above its base: below it, it is none."""
     return burst if base is not None and burst is not None and burst > base else None
 
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ioplateau.limits.ceilings import Ceiling, with_credit
+from ioplateau.limits.ceilings import Ceiling, above, with_credit
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import kibibytes, megabits, megabytes
 
@@ -177,16 +177,18 @@ def disk_tiers(catalogue: Catalogue, generation: str, sku: str) -> tuple[DiskTie
 
 
 def _disk_tier(row: Mapping[str, Any]) -> DiskTier:
+    iops, bytes_per_second = row.get("base_iops"), megabytes(row.get("base_mbps"))
     return DiskTier(
         generation=row["generation"],
         sku=row["sku"],
         tier=row["tier"],
         size_gib=row.get("size_gib"),
         base=Ceiling(
-            row.get("base_iops"),
-            megabytes(row.get("base_mbps")),
-            row.get("burst_iops"),
-            megabytes(row.get("burst_mbps")),
+            iops,
+            bytes_per_second,
+            # An own row may raise the base above the package's burst.
+            above(iops, row.get("burst_iops")),
+            above(bytes_per_second, megabytes(row.get("burst_mbps"))),
             row.get("burst_bucket_ios"),
             megabytes(row.get("burst_bucket_mb")),
         ),
