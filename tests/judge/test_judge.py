@@ -7,7 +7,7 @@ import pytest
 
 from ioplateau.engine.accounts import Accounts
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.judge import Judge, JudgeSettings
+from ioplateau.judge.judge import Judge
 from ioplateau.judge.memory import SavedJudge
 from ioplateau.judge.witness import ClientWitness, EbsWitness, Witness
 from ioplateau.limits.budgets import (
@@ -369,7 +369,8 @@ def test_a_limit_of_the_vm_that_was_taken_for_a_disks_is_handed_over():
 
     assert said[25] == (Word.THROTTLED, Word.HEALTHY)
     assert said[-1] == (Word.AFFECTED, Word.THROTTLED)
-    assert SDA not in judge.learned()
+    saved = judge.memory().disks
+    assert not any(saved.cases["disk:sda"].plateau.ceilings.values())
 
 
 @pytest.mark.parametrize("seed", [51, 52, 53])
@@ -764,21 +765,13 @@ def test_a_volume_that_counts_exceeded_time_decides_alone():
     assert judged(Judge(), *CALM, *[tick()] * 6, witness=never).word is not Word.THROTTLED
 
 
-def test_what_was_learned_can_be_asked_for_with_how_sure_we_are():
-    judge = Judge()
-    list(told(FOUR, known=False, judge=judge))
-    limits = judge.learned()[SDA]
+def test_a_limit_that_was_learned_is_told_with_how_sure_we_are():
+    found = [moment.verdicts[SDA] for moment in told(FOUR, known=False)]
+    held = [verdict for verdict in found if verdict.word is Word.THROTTLED][-1]
 
-    assert limits[0].value == pytest.approx(500.0, rel=0.005)
-    assert limits[0].dimension is Dimension.IOPS
-    assert 0.5 < limits[0].confidence < 1.0
-
-
-def test_learning_can_be_switched_off():
-    judge = Judge(JudgeSettings(learn_limits=False))
-    words = {m.verdicts[SDA].word for m in told(FOUR, known=False, judge=judge)}
-
-    assert Word.THROTTLED not in words
+    assert held.limit == pytest.approx(500.0, rel=0.005)
+    assert held.dimension is Dimension.IOPS
+    assert 0.5 < held.evidence["confidence"] < 1.0
 
 
 def test_another_limit_begins_anew_and_the_old_one_is_forgotten():
@@ -819,7 +812,7 @@ def test_a_large_request_counts_as_the_provider_counts_it():
     large = tick(750.0, 0.032)._replace(read_bytes_per_second=750.0 * 2**20)
     calm = tick(100.0, 0.005)._replace(read_bytes_per_second=100.0 * 2**20)
     for unit, word in ((256 << 10, Word.THROTTLED), (None, Word.SATURATED)):
-        judge = Judge(JudgeSettings(learn_limits=False))
+        judge = Judge()
         budgets = {SDA: Budget(SDA, (DISK,), (limit,), operation_bytes=unit)}
         for number, each in enumerate([*[calm] * 6, *[large] * 6]):
             verdict = judge.observe(100.0 + number, 1.0, budgets, {DISK: each})[SDA]

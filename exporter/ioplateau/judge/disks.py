@@ -41,8 +41,7 @@ LANES = (Kind.VM_UNCACHED, Kind.VM_CACHED, Kind.VM_ULTRA)
 class DiskJudge:
     """Remembers every disk, stripe and lane between blocks."""
 
-    def __init__(self, *, learn: bool) -> None:
-        self._learn = learn
+    def __init__(self) -> None:
         self._watched_flows: dict[FlowKey, WatchedFlow] = {}
         self._disks: dict[BudgetKey, Case] = {}
         self._stripes: dict[BudgetKey, Case] = {}
@@ -243,7 +242,7 @@ class DiskJudge:
                 for disk, claim in bound.items()
                 if _misfit(self._off_now(disk, claim)) <= worst
             }
-            if self._learn and key.kind is Kind.VM_UNCACHED and fit > number.OFF_LIMIT:
+            if key.kind is Kind.VM_UNCACHED and fit > number.OFF_LIMIT:
                 self._own = self._standing_alone(pool, dt)
                 told |= self._own
                 self._note_shared(pool)
@@ -320,8 +319,6 @@ class DiskJudge:
         found: dict[BudgetKey, Claim | None] = {}
         shared: set[str] = set()
         is_close = False
-        if not self._learn:
-            return culprit, found
         for key, case in self._lanes.items():
             pool = case.pool
             if not pool.operations and not case.plateau.belief.seconds:

@@ -8,12 +8,10 @@ budget back, what speaks for it and against it, and which of it is said: hypothe
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
 
 from ioplateau.judge.disks import DiskJudge
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.groups import GroupJudge
-from ioplateau.judge.learned import Met
 from ioplateau.judge.memory import SavedJudge
 from ioplateau.judge.mounts import MountJudge
 from ioplateau.judge.window import Blocks
@@ -21,21 +19,14 @@ from ioplateau.judge.witness import NOTHING, Witness
 from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey, Verdict, Word
 
 
-class JudgeSettings(NamedTuple):
-    """What an operator may tune of the judge."""
-
-    learn_limits: bool = True  # look for limits nobody told us
-
-
 class Judge:
     """Owns what must be remembered between ticks."""
 
-    def __init__(self, settings: JudgeSettings | None = None) -> None:
-        self.settings = settings or JudgeSettings()
+    def __init__(self) -> None:
         self._blocks = Blocks()
         self._budgets: Mapping[BudgetKey, Budget] | None = None
-        self._disks = DiskJudge(learn=self.settings.learn_limits)
-        self._mounts = MountJudge(learn=self.settings.learn_limits)
+        self._disks = DiskJudge()
+        self._mounts = MountJudge()
         self._groups = GroupJudge()
         self._verdicts: dict[BudgetKey, Verdict] = {}
 
@@ -74,12 +65,6 @@ class Judge:
         self._verdicts = {
             key: self._verdicts.get(key) or Verdict(key, Word.UNKNOWN, at) for key in budgets
         }
-
-    def learned(self) -> Mapping[BudgetKey, tuple[Met, ...]]:
-        """The limits met so far and documented nowhere (or documented otherwise), by budget."""
-        cases = (*self._disks.cases(), *self._mounts.cases())
-        found = {case.budget.key: case.plateau.met() for case in cases}
-        return {key: limits for key, limits in found.items() if limits}
 
     def memory(self) -> SavedJudge:
         """All that must survive a restart."""

@@ -38,8 +38,7 @@ from ioplateau.limits.budgets import (
 class MountJudge:
     """Remembers every mount, client and interface between blocks."""
 
-    def __init__(self, *, learn: bool) -> None:
-        self._learn = learn
+    def __init__(self) -> None:
         self._watched_flows: dict[FlowKey, WatchedFlow] = {}
         self._volumes: dict[BudgetKey, Case] = {}
         self._slots: dict[BudgetKey, Case] = {}
@@ -243,10 +242,9 @@ class MountJudge:
             nic = case.watched
             waiting = self._lend_queue(nic)
             claim = case.weigh_claims(dt)
-            if self._learn:
-                # One mount that waits blames its own volume; several share what is between.
-                shared = waiting > 1 and not case.claims and self._is_steadier(nic)
-                case.plateau.step(nic, dt, doubts=0, allowed=shared)
+            # One mount that waits blames its own volume; several share what is between.
+            shared = waiting > 1 and not case.claims and self._is_steadier(nic)
+            case.plateau.step(nic, dt, doubts=0, allowed=shared)
             if claim is not None:
                 bound[key] = Ruling.known(case, claim)
             elif case.plateau.on and case.plateau.dimension is Dimension.THROUGHPUT:
@@ -410,19 +408,18 @@ class MountJudge:
                 takes_long and slots[name] and flow not in slots[name]
             )
             claim = case.weigh_claims(dt)
-            if self._learn:
-                case.plateau.step(
-                    watched,
-                    dt,
-                    doubts=(case.has_limits_to_beat and not is_connection_bound(client))
-                    + waits_for_acknowledgements(watched),
-                    allowed=claim is None
-                    and held is None
-                    and not is_short
-                    and not case.is_shared_now
-                    and not watched.stalled_seconds,
-                    settled=watched.is_settled,
-                )
+            case.plateau.step(
+                watched,
+                dt,
+                doubts=(case.has_limits_to_beat and not is_connection_bound(client))
+                + waits_for_acknowledgements(watched),
+                allowed=claim is None
+                and held is None
+                and not is_short
+                and not case.is_shared_now
+                and not watched.stalled_seconds,
+                settled=watched.is_settled,
+            )
             met = elsewhere = None
             if case.plateau.on and is_connection_bound(client):
                 if claim is None:
