@@ -94,7 +94,7 @@ def settings(config: Mapping[str, Any]) -> EngineSettings:
         rules=Rules(limits=tuple(limits(config))),
         facts=Facts(disks=facts),
         # The examiner's machines have a disk of their own that is no resource.
-        is_hidden=lambda name, size: name not in devices(config),  # noqa: ARG005
+        is_hidden=lambda name: name not in devices(config),
     )
 
 

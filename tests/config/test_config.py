@@ -290,13 +290,13 @@ def test_what_kubernetes_puts_into_the_environment_is_not_ours():
     ],
 )
 def test_by_default_what_is_no_storage_is_left_out(name, is_hidden):
-    assert settings().devices.is_hidden(name, 1 << 30) is is_hidden
+    assert settings().devices.is_hidden(name) is is_hidden
 
 
 def test_an_included_device_is_followed_though_excluded():
     devices = settings('[device]\nexclude = ["*"]\ninclude = ["sd[bc]"]').devices
 
-    assert [name for name in ("sda", "sdb", "sdc") if not devices.is_hidden(name, None)] == [
+    assert [name for name in ("sda", "sdb", "sdc") if not devices.is_hidden(name)] == [
         "sdb",
         "sdc",
     ]

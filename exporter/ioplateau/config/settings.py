@@ -31,7 +31,7 @@ class DeviceSettings(NamedTuple):
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ("ram*", "zram*", "fd[0-9]*", "sr[0-9]*")
 
-    def is_hidden(self, name: str, size_bytes: int | None) -> bool:  # noqa: ARG002
+    def is_hidden(self, name: str) -> bool:
         """Whether the operator does not want to see the device."""
         if any(fnmatchcase(name, pattern) for pattern in self.include):
             return False

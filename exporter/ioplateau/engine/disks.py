@@ -138,7 +138,7 @@ class Disks(Follower):
         self._counting = {
             head: last for head, last in self._counting.items() if head in self._paths
         }
-        self.hidden = frozenset(name for name in names if self._is_hidden(name))
+        self.hidden = frozenset(name for name in names if self.settings.is_hidden(name))
         self._uncounted = frozenset(
             name
             for name in names
@@ -184,16 +184,12 @@ class Disks(Follower):
         if self._is_empty(name, disk):
             return False
         # An operator may not want to see a disk; what it takes from the VM's lanes it takes.
-        return is_remote_disk(name, device) or not self._is_hidden(name)
+        return is_remote_disk(name, device) or not self.settings.is_hidden(name)
 
     def _is_empty(self, name: str, disk: DiskCounters) -> bool:
         """Whether it is a loop device without a file, or a drive without a medium. With one it is read first."""
         device = self.devices.get(name)
         return device is not None and device.size_bytes == disk.reads == disk.writes == 0
-
-    def _is_hidden(self, name: str) -> bool:
-        device = self.devices.get(name)
-        return self.settings.is_hidden(name, device.size_bytes if device is not None else None)
 
     @property
     def numbers(self) -> dict[tuple[int, int], str]:

@@ -23,4 +23,4 @@ class EngineSettings(NamedTuple):
     facts: Facts = NO_FACTS
     catalogue: Catalogue = EMPTY_CATALOGUE
     asks_cloud: bool = True
-    is_hidden: Callable[[str, int | None], bool] = lambda name, size: False  # noqa: ARG005
+    is_hidden: Callable[[str], bool] = lambda name: False  # noqa: ARG005

@@ -51,7 +51,7 @@ class Followers:
 
 class FollowedSource(NamedTuple):
     """name: as metrics call it. key: its path, or its name among a snapshot's blobs. every_seconds:
-    how often it is read; 0: every tick. is_vital: followed at every tick, since while it says
+    how often a path is read; 0: every tick. is_vital: followed at every tick, since while it says
     nothing its flows are not known. is_lacking: whether a reason why it cannot be read says that
     this kernel is without it, which is no failure.
     """
@@ -75,7 +75,7 @@ SOURCES = (
     ),  # long on large machines, for two counters
     FollowedSource("meminfo", MEMINFO, lambda of: of.memory),
     FollowedSource("sockets", "tcp", lambda of: of.sockets),
-    FollowedSource("interfaces", "interfaces", lambda of: Seen(), 60.0),  # noqa: ARG005
+    FollowedSource("interfaces", "interfaces", lambda of: Seen()),  # noqa: ARG005
     FollowedSource("sysfs", "sysfs", lambda of: Seen(is_well=True)),  # noqa: ARG005
     FollowedSource("cgroups", "cgroups", lambda of: of.groups),
     FollowedSource("ebs", "ebs", lambda of: EbsFollower(of.providers)),

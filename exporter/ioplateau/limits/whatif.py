@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ioplateau.limits.budgets import ALL_DISKS, BudgetKey, Dimension, Direction, Kind, Limit
 from ioplateau.limits.claims import counted
@@ -93,12 +93,7 @@ class WhatIfCase:
 @dataclass(frozen=True, slots=True)
 class WhatIfAnswer:
     question: Question
-    cases: tuple[WhatIfCase, ...] = field(default=())
-
-    @property
-    def first(self) -> WhatIfCase | None:
-        """The case of the smallest requests without burst, all cached reads answered."""
-        return self.cases[0] if self.cases else None
+    cases: tuple[WhatIfCase, ...] = ()
 
 
 DEFAULT_REQUESTS = (4096, 8192, 16_384, 32_768, 65_536, 131_072, 262_144, 1_048_576)

@@ -121,10 +121,6 @@ class Fetcher:
         self._pauses = 0
         self._place = 0
 
-    def due(self, now: float) -> bool:
-        """Whether there is something to ask at `now` (monotonic seconds)."""
-        return now >= self._paused_until and self._next_entry(now) is not None
-
     def due_at(self) -> float:
         """When the next question is due; infinite: never."""
         soonest = min((e.due for e in self._entries.values() if not e.is_refused), default=_NEVER)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ioplateau.engine import surroundings
+from ioplateau.engine.sources import FILES
 from ioplateau.limits.budgets import BudgetKey, Kind
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.aws import is_ebs
@@ -39,14 +40,7 @@ class Finding(NamedTuple):
 
 
 # By what the engine calls a source: blindness has its words.
-SOURCES = {
-    DISKSTATS: "diskstats",
-    MOUNTSTATS: "mountstats",
-    NETDEV: "netdev",
-    PRESSURE: "pressure",
-    MEMINFO: "meminfo",
-    STAT: "stat",
-}
+SOURCES = {each.key: each.name for each in FILES}
 WANTED = (
     (DISKSTATS, "disks", "mount procfs with subset=pid off (systemd: ProcSubset=all)", True),
     (MOUNTSTATS, "NFS mounts", "read /proc of the host: --path.procfs", False),
