@@ -156,8 +156,7 @@ class Case:
                 rate += rate_of(other, limit.dimension, limit.direction, unit)
             value = limit.value
             if rate < number.AFAR * value and claim.belief.seconds == 0.0:
-                claim.smooth += (0.5 * dt if dt < 2.0 else 1.0) * (rate - claim.smooth)
-                claim.reached = rate / value
+                claim.pass_by(rate, dt)
                 continue
             claim.step(rate, dt, self._signs(queue, limit, elsewhere=elsewhere))
             if claim.on or rate > (1 - number.STEP) * value:

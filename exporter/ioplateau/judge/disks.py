@@ -74,11 +74,13 @@ class DiskJudge:
             flow: self._watched_flows.get(flow) or self._new(flow, at) for flow in flows
         }
         self._disks = {
-            key: self._case(self._disks.get(key), b, self._watched_flows[b.members[0]], at)
+            key: self._saved.carried_on(
+                self._disks.get(key), b, self._watched_flows[b.members[0]], at
+            )
             for key, b in disks.items()
         }
         self._stripes = {
-            key: self._case(
+            key: self._saved.carried_on(
                 self._stripes.get(key), b, self._watched_flows[FlowKey("disk", key.name)], at
             )
             for key, b in stripes.items()
@@ -104,16 +106,6 @@ class DiskJudge:
         ]
         return self._saved.to_watched(flow, WatchedFlow((reads, writes)), at)
 
-    def _case(
-        self, before: Case | None, budget: Budget, drawn: WatchedFlow | Pool, at: float
-    ) -> Case:
-        if before is None or before.drawn is not drawn:
-            return self._saved.to_case(budget.key, Case(budget, drawn), at)
-        if before.budget.limits != budget.limits:
-            before.replace_limits(budget.limits)
-        before.budget = budget
-        return before
-
     def _lane(self, before: Case | None, budget: Budget, at: float) -> Case:
         members = []
         groups: dict[str, int] = {}
@@ -134,9 +126,9 @@ class DiskJudge:
         if before is not None and isinstance(before.drawn, Pool):
             same = [(m.name, m.watched, m.reads, m.writes) for m in before.drawn.members]
             if same == [(m.name, m.watched, m.reads, m.writes) for m in members]:
-                return self._case(before, budget, before.drawn, at)
+                return self._saved.carried_on(before, budget, before.drawn, at)
         pool = Pool(members, is_cache=budget.key.kind is Kind.VM_CACHED)
-        return self._case(None, budget, pool, at)
+        return self._saved.carried_on(None, budget, pool, at)
 
     # -- one block
 

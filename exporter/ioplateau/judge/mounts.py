@@ -62,13 +62,10 @@ class MountJudge:
             for flow in flows
         }
         self._usual = {flow: usual for flow, usual in self._usual.items() if flow in flows}
-        for kind, cases in (
-            (Kind.VOLUME, self._volumes),
-            (Kind.NFS_SLOTS, self._slots),
-            (Kind.NFS_CONNECTION, self._connections),
-            (Kind.VM_NETWORK, self._networks),
-        ):
-            self._fill(kind, cases, budgets, at)
+        self._volumes = self._carried_on(Kind.VOLUME, self._volumes, budgets, at)
+        self._slots = self._carried_on(Kind.NFS_SLOTS, self._slots, budgets, at)
+        self._connections = self._carried_on(Kind.NFS_CONNECTION, self._connections, budgets, at)
+        self._networks = self._carried_on(Kind.VM_NETWORK, self._networks, budgets, at)
         for case in self._volumes.values():
             _, *others = case.budget.members
             case.others = [(flow.name, self._watched_flows[flow]) for flow in others]
@@ -80,25 +77,18 @@ class MountJudge:
             for flow in b.members
         }
 
-    def _fill(
+    def _carried_on(
         self,
         kind: Kind,
-        cases: dict[BudgetKey, Case],
+        before: Mapping[BudgetKey, Case],
         budgets: Mapping[BudgetKey, Budget],
         at: float,
-    ) -> None:
-        mine = {key: b for key, b in budgets.items() if key.kind is kind}
-        for gone in cases.keys() - mine.keys():
-            del cases[gone]
-        for key, budget in mine.items():
-            before = cases.get(key)
-            watched = self._watched_flows[budget.members[0]]
-            if before is None or before.drawn is not watched:
-                cases[key] = self._saved.to_case(key, Case(budget, watched), at)
-            else:
-                if before.budget.limits != budget.limits:
-                    before.replace_limits(budget.limits)
-                before.budget = budget
+    ) -> dict[BudgetKey, Case]:
+        return {
+            key: self._saved.carried_on(before.get(key), b, self._watched_flows[b.members[0]], at)
+            for key, b in budgets.items()
+            if key.kind is kind
+        }
 
     def step(
         self,

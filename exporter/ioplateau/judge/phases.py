@@ -127,7 +127,7 @@ class Claim:
             del self._runs[: -number.SUM_BLOCKS]
         else:
             self._runs.clear()
-        self.smooth += (0.5 * dt if dt < 2.0 else 1.0) * (rate - self.smooth)
+        self._follow(rate, dt)
         value = self._nearest(counted, signs)
         self.direct = value is not None or (self.direct and signs.hidden == 0)
         if value is None and signs.hidden > 0 and signs.queue is DEEP:
@@ -139,6 +139,14 @@ class Claim:
         if self.belief.held and gain > 0:
             self._bound_seconds += dt
         self.reached = rate / self.value
+
+    def pass_by(self, rate: float, dt: float) -> None:
+        """One block far below it, of which nothing is to be weighed."""
+        self._follow(rate, dt)
+        self.reached = rate / self.limit.value
+
+    def _follow(self, rate: float, dt: float) -> None:
+        self.smooth += (0.5 * dt if dt < 2.0 else 1.0) * (rate - self.smooth)
 
     def _gain(self, rate: float, weight: float, signs: Signs, dt: float, *, is_near: bool) -> float:
         """Seconds of evidence in a second of this block."""

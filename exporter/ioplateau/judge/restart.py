@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 
 from ioplateau.judge.case import Case
 from ioplateau.judge.memory import SavedPart
+from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import WatchedFlow
-from ioplateau.limits.budgets import BudgetKey, FlowKey
+from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey
 
 
 class SavedCases:
@@ -36,8 +37,17 @@ class SavedCases:
             for each in [each for each in book if _bare(each) in names]:
                 del book[each]
 
-    def to_case(self, key: BudgetKey, case: Case, at: float) -> Case:
-        saved = self._cases.pop(_name(key), None)
+    def carried_on(
+        self, before: Case | None, budget: Budget, drawn: WatchedFlow | Pool, at: float
+    ) -> Case:
+        """The case of a budget: as it was in the block before, else as it was saved, else a new one."""
+        if before is not None and before.drawn is drawn:
+            if before.budget.limits != budget.limits:
+                before.replace_limits(budget.limits)
+            before.budget = budget
+            return before
+        case = Case(budget, drawn)
+        saved = self._cases.pop(_name(budget.key), None)
         if saved is not None:
             case.restore(saved, at)
         return case

@@ -10,11 +10,10 @@ from ioplateau.judge.flows import FlowTick
 from ioplateau.measure import diskstats, native
 from ioplateau.measure.diskstats import SECTOR_BYTES, DiskCounters
 from ioplateau.measure.interfaces import InterfaceCounters
-from ioplateau.measure.mountstats import Mount, Operation, data
+from ioplateau.measure.mountstats import SERVER_READ, SERVER_WRITE, Mount, Operation, data
 
 READS = ("READ", "READ_PLUS")  # NFSv4.2 may read with either
 WRITES = ("WRITE",)
-SERVER_READ, SERVER_WRITE = 4, 5  # columns of "bytes:": payload on the wire
 
 
 def of_disk(before: DiskCounters, after: DiskCounters, elapsed_seconds: float) -> FlowTick | None:

@@ -10,12 +10,18 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from ioplateau.measure import mountstats
-from ioplateau.measure.mountstats import Mount, MountRates, Operation, OperationRates
+from ioplateau.measure.mountstats import (
+    DATA,
+    SERVER_READ,
+    SERVER_WRITE,
+    Mount,
+    MountRates,
+    Operation,
+    OperationRates,
+)
 from ioplateau.state import NfsMountState
 from ioplateau.tell.rows import Labels, MetricTable, Scene, counter, gauge, info
 
-# What counts against a volume's limits: told in full. READ_PLUS replaces READ on some v4.2.
-DATA = ("READ", "READ_PLUS", "WRITE")
 # Mounting and lease upkeep: the client's own calls, repeated in each of its superblocks.
 UPKEEP = frozenset(
     {
@@ -42,7 +48,6 @@ UPKEEP = frozenset(
 # Positions in mountstats' events and bytes: include/linux/nfs_iostat.h.
 # https://github.com/torvalds/linux/blob/v6.1/include/linux/nfs_iostat.h
 CONGESTION_WAIT, DELAY = 18, 24
-SERVER_READ, SERVER_WRITE = 4, 5
 
 
 class NfsMount(NamedTuple):

@@ -6,6 +6,8 @@ Reading the file never talks to a server and cannot hang on a dead one.
 """
 
 from ioplateau.measure.mountstats.growth import (
+    SERVER_READ,
+    SERVER_WRITE,
     ClientRates,
     ConnectionRates,
     MountRates,
@@ -21,6 +23,8 @@ from ioplateau.measure.mountstats.nfstables import DATA, Operation, data, everyt
 
 __all__ = [
     "DATA",
+    "SERVER_READ",
+    "SERVER_WRITE",
     "ClientRates",
     "ConnectionRates",
     "Mount",
