@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -51,31 +52,26 @@ def ask(
     # Costs 12 ms and two megabytes that a machine in no cloud need not pay.
     import http.client
     import socket
-    import time
     from urllib.parse import urlsplit
 
     place = urlsplit(request.base)
-    ends = time.monotonic() + whole_seconds
-
-    def left() -> float:
-        remaining = ends - time.monotonic()
-        if remaining <= 0:
-            raise TimeoutError
-        return min(wait_seconds, remaining)
-
+    deadline = Deadline(wait_seconds, whole_seconds)
     try:
-        with socket.create_connection((place.hostname or "", place.port or 80), left()) as line:
+        with socket.create_connection(
+            (place.hostname or "", place.port or 80), deadline.left()
+        ) as line:
             line.sendall(_request(request, place.netloc))
             # Whatever the head and the chunks claim of their length, no more than this is read.
-            reader = BoundedSocket(line, left, 2 * size_limit + HEAD_BYTES)
+            reader = BoundedSocket(line, deadline.left, 2 * size_limit + HEAD_BYTES)
             answer = http.client.HTTPResponse(reader, method=request.method)  # type: ignore[arg-type]
             answer.begin()
             body = answer.read(size_limit + 1)
             pause = answer.getheader("Retry-After", "")
     except TimeoutError:
-        is_over = time.monotonic() >= ends
         words = (
-            f"whole answer within {whole_seconds:g}" if is_over else f"byte for {wait_seconds:g}"
+            f"whole answer within {whole_seconds:g}"
+            if deadline.is_over
+            else f"byte for {wait_seconds:g}"
         )
         return NoAnswer(f"{request.base}: no {words} s")
     except LongError:
@@ -97,6 +93,26 @@ def _request(request: ServiceRequest, host: str) -> bytes:
     fields = (("Host", host), ("Connection", "close"), *length, *request.headers)
     head = "".join(f"{name}: {value}\r\n" for name, value in fields)
     return f"{request.method} {request.path} HTTP/1.1\r\n{head}\r\n".encode("ascii")
+
+
+class Deadline:
+    """`wait_seconds` for each part of an answer, `whole_seconds` for all of it, from now on."""
+
+    def __init__(self, wait_seconds: float, whole_seconds: float) -> None:
+        self._wait = wait_seconds
+        self._ends = time.monotonic() + whole_seconds
+
+    def left(self) -> float:
+        """Seconds for which the next part may be waited for. Raises TimeoutError: none are left."""
+        remaining = self._ends - time.monotonic()
+        if remaining <= 0:
+            raise TimeoutError
+        return min(self._wait, remaining)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all of the time is gone."""
+        return time.monotonic() >= self._ends
 
 
 class LongError(Exception):

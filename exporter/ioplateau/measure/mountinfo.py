@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ioplateau.measure.escapes import decode
 from ioplateau.measure.reading import FormatError
-from ioplateau.measure.words import number
+from ioplateau.measure.words import number, options
 
 
 class MountEntry(NamedTuple):
@@ -91,16 +91,7 @@ def _after_tags(words: list[bytes]) -> tuple[str, str, Mapping[str, str]]:
     rest = words[dash + 1 :]
     if len(rest) < 2:
         raise FormatError(f'{len(rest)} words after "-", want 2 or more')
-    return decode(rest[0]), decode(rest[1]), _options(b" ".join(rest[2:]))
-
-
-def _options(raw: bytes) -> Mapping[str, str]:
-    options: dict[str, str] = {}
-    for part in raw.split(b","):
-        key, _, value = part.partition(b"=")
-        if key:
-            options[decode(key)] = decode(value)
-    return options
+    return decode(rest[0]), decode(rest[1]), options(b" ".join(rest[2:]))
 
 
 def _device(word: bytes) -> tuple[int, int]:

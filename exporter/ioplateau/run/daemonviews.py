@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from ioplateau.history import Episode
-from ioplateau.measure.linklocal import HEAD_BYTES, BoundedSocket, LongError
+from ioplateau.measure.linklocal import HEAD_BYTES, BoundedSocket, Deadline, LongError
 from ioplateau.run.daemonaddress import DaemonAddress
 from ioplateau.run.views import ViewSource
 from ioplateau.tell import apiview, plain
@@ -141,14 +141,7 @@ def ask(daemon: DaemonAddress, path: str, seconds: float) -> Any:
     url = daemon.url
     parts = urlsplit(url)
     headers = {"Authorization": daemon.authorization} if daemon.authorization else {}
-    ends = time.monotonic() + WHOLE_TIMES * seconds
-
-    def left() -> float:
-        remaining = ends - time.monotonic()
-        if remaining <= 0:
-            raise TimeoutError
-        return min(seconds, remaining)
-
+    deadline = Deadline(seconds, WHOLE_TIMES * seconds)
     try:
         connection = (
             http.client.HTTPConnection(parts.netloc, timeout=seconds)
@@ -158,7 +151,7 @@ def ask(daemon: DaemonAddress, path: str, seconds: float) -> Any:
         try:
             connection.request("GET", parts.path.rstrip("/") + path, headers=headers)
             # Whoever holds the port answers: no more is read and waited for than of a daemon.
-            reader = BoundedSocket(connection.sock, left, MOST_BYTES + HEAD_BYTES)
+            reader = BoundedSocket(connection.sock, deadline.left, MOST_BYTES + HEAD_BYTES)
             answer = http.client.HTTPResponse(reader, method="GET")  # type: ignore[arg-type]
             answer.begin()
             body = answer.read()
@@ -185,10 +178,9 @@ def ask(daemon: DaemonAddress, path: str, seconds: float) -> Any:
     except ssl.SSLError as error:
         raise NoDaemonError(f"{url}: {_of_tls(error)}") from error
     except TimeoutError as error:
-        is_over = time.monotonic() >= ends
         words = (
             f"whole answer within {WHOLE_TIMES * seconds:g}"
-            if is_over
+            if deadline.is_over
             else f"answer for {seconds:g}"
         )
         raise NoDaemonError(f"{url}: no {words} s") from error

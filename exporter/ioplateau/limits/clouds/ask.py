@@ -94,7 +94,7 @@ def _option(disk: DiskIdentity, option: str) -> DiskIdentity | None:
         if word == "burst":
             return disk._replace(on_demand_burst=True)
         return disk._replace(performance_plus=True) if word == "plus" else None
-    number = _number(value)
+    number = above_zero(value)
     if number is None:
         return None
     match word:
@@ -109,7 +109,8 @@ def _option(disk: DiskIdentity, option: str) -> DiskIdentity | None:
     return None
 
 
-def _number(value: str) -> float | None:
+def above_zero(value: str) -> float | None:
+    """The number that a text is, if a size or a rate can be it."""
     try:
         number = float(value)
     except ValueError:

@@ -11,6 +11,7 @@ import re
 
 from ioplateau.limits.budgets import Dimension, Direction, Kind
 from ioplateau.limits.clouds import discover, registry
+from ioplateau.limits.clouds.ask import above_zero
 from ioplateau.limits.clouds.identity import Identity
 from ioplateau.limits.clouds.protocol import Cloud
 from ioplateau.limits.tables import Catalogue
@@ -105,7 +106,7 @@ def _part(order: VolumeOrder, part: str) -> VolumeOrder | None:
     if word.lower() == "volume":
         size = _gib(value)
         return None if size is None else order._replace(share_gib=size)
-    number = _number(value)
+    number = above_zero(value)
     if number is None:
         return None
     match word.lower():
@@ -122,14 +123,6 @@ def _gib(text: str) -> float | None:
     found = _SIZE.fullmatch(text.strip())
     size = 0.0 if found is None else float(found[1]) * _GIB[found[2].upper()]
     return size if 0 < size < math.inf else None
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if 0 < number < math.inf else None
 
 
 def _connections(

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ioplateau.measure import words
 from ioplateau.measure.escapes import decode
 from ioplateau.measure.mountstats import nfslines, nfstables
 from ioplateau.measure.mountstats.nfslines import Digits
@@ -99,7 +100,7 @@ def read_head(record: bytes) -> tuple[Head, list[str]]:
     if start < 0:
         return Head(text, device, mount_point, fstype, {}), ["no options"]
     start += len(_OPTIONS)
-    options = nfslines.options(text[start : text.find(b"\n", start)])
+    options = words.options(text[start : text.find(b"\n", start)])
     return Head(text, device, mount_point, fstype, options), []
 
 

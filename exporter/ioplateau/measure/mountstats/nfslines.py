@@ -12,14 +12,13 @@ https://github.com/torvalds/linux/blob/v6.1/net/sunrpc/xprtrdma/transport.c
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias, overload
 
 from ioplateau.measure import native
-from ioplateau.measure.escapes import decode
 from ioplateau.measure.reading import FormatError
+from ioplateau.measure.words import word
 
 
 class NfsConnection(NamedTuple):
@@ -96,16 +95,6 @@ def _signed(value: int) -> int:
     if not -(2**63) <= value < 2**64:
         raise FormatError("a number of more than 64 bits")
     return value - 2**64 if value >= 2**63 else value
-
-
-def options(raw: bytes) -> Mapping[str, str]:
-    """What stands after `opts:`, by key; flags map to ""."""
-    found: dict[str, str] = {}
-    for part in raw.split(b","):
-        key, _, value = part.partition(b"=")
-        if key:
-            found[word(key)] = word(value)
-    return found
 
 
 def connection(line: bytes) -> NfsConnection:
@@ -263,9 +252,3 @@ def want(values: list[int], least: int, name: str) -> None:
     """FormatError if there are too few."""
     if len(values) < least:
         raise FormatError(f"{len(values)} numbers after {name[:24]!r}, want {least} or more")
-
-
-def word(raw: bytes) -> str:
-    """A name or a value, decoded."""
-    # The same few words in a thousand mounts: one object each.
-    return sys.intern(decode(raw))

@@ -20,6 +20,7 @@ from ioplateau.measure.mountstats import nfslines
 from ioplateau.measure.mountstats.nfslines import ALIKE
 from ioplateau.measure.native import Scan
 from ioplateau.measure.reading import FormatError
+from ioplateau.measure.words import word
 
 TITLE = b"\tper-op statistics"
 
@@ -279,7 +280,7 @@ def _is_all_zero(line: bytes) -> bool:
 @lru_cache(1024)
 def _label(raw: bytes) -> str:
     """The name in "        READ:": right-aligned to twelve places, longer ones stick out."""
-    return nfslines.word(raw.strip(b"\t :"))
+    return word(raw.strip(b"\t :"))
 
 
 def _is_operation(line: bytes) -> bool:
