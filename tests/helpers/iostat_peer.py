@@ -54,13 +54,13 @@ def _clock(reads: int) -> bytes:
 
 def ours(rates: DiskRates) -> dict[str, float]:
     """Our rates under iostat's names and in its units; it prints 0 for what nobody can know."""
-    total = rates.total
+    total = _total(rates)
     columns = {
-        "tps": rates.operations_per_second,
-        "kB/s": rates.bytes_per_second / 1024,
-        "rqm/s": rates.merged_per_second,
-        "await": (rates.await_seconds or 0) * 1000,
-        "areq-sz": (rates.request_bytes or 0) / 1024,
+        "tps": total.operations_per_second,
+        "kB/s": total.bytes_per_second / 1024,
+        "rqm/s": total.merges / total.elapsed_seconds,
+        "await": (total.await_seconds or 0) * 1000,
+        "areq-sz": (total.request_bytes or 0) / 1024,
         "aqu-sz": rates.queue_length,
         "util": rates.busy_ratio * 100,
     }
@@ -75,12 +75,25 @@ def ours(rates: DiskRates) -> dict[str, float]:
     return columns
 
 
+def _total(rates: DiskRates) -> KindRates:
+    """Reads, writes and discards, as iostat's tps and -s: flushes are not in it."""
+    kinds = [kind for kind in (rates.read, rates.write, rates.discard) if kind is not None]
+    return KindRates(
+        sum(kind.operations for kind in kinds),
+        sum(kind.sectors for kind in kinds),
+        sum(kind.merges for kind in kinds),
+        sum(kind.milliseconds for kind in kinds),
+        rates.elapsed_seconds,
+    )
+
+
 def _of_kind(letter: str, kind: KindRates) -> dict[str, float]:
+    asked = kind.operations + kind.merges
     return {
         f"{letter}/s": kind.operations_per_second,
         f"{letter}kB/s": kind.bytes_per_second / 1024,
-        f"{letter}rqm/s": kind.merged_per_second,
-        f"{letter}rqm": kind.merged_ratio * 100,
+        f"{letter}rqm/s": kind.merges / kind.elapsed_seconds,
+        f"{letter}rqm": kind.merges / asked * 100 if asked else 0.0,
         f"{letter}_await": (kind.await_seconds or 0) * 1000,
         f"{letter}areq-sz": (kind.request_bytes or 0) / 1024,
     }

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ioplateau.measure import mountstats
-from ioplateau.measure.mountstats import Mount, OperationRates
+from ioplateau.measure.mountstats import Mount, Operation, OperationRates
 from nfs_texts import READINGS, TWO_CONNECTIONS, kept, record
 
 pytestmark = pytest.mark.live
@@ -92,24 +92,29 @@ def rows_of_operation(name: str, rates: OperationRates | None, elapsed: int) -> 
         round(each * elapsed)
         for each in (rates.bytes_sent_per_second, rates.bytes_received_per_second)
     )
-    retransmitted = share(rates.retransmissions_per_second, rates.retransmitted_ratio, elapsed)
-    errors = share(rates.errors_per_second, rates.error_ratio, elapsed)
+    grown = rates.grown
+    # Older kernels count calls without a transmission now and then.
+    retransmitted = share(max(grown.transmissions - grown.operations, 0), grown.operations)
+    errors = share(grown.errors or 0, grown.operations)
     return [
         heading,
         f"{rates.operations_per_second:>24.3f}{octets / 1024 / elapsed:>16.3f}"
-        f"{(rates.bytes_per_operation or 0) / 1024:>16.3f}{retransmitted:>16}"
+        f"{octets / grown.operations / 1024:>16.3f}{retransmitted:>16}"
         + "".join(
-            f"{milliseconds(seconds or 0.0):>16.3f}"
-            for seconds in (rates.rtt_seconds, rates.execute_seconds, rates.queue_seconds)
+            f"{milliseconds(seconds):>16.3f}"
+            for seconds in (rates.rtt_seconds, rates.execute_seconds, queue_seconds(grown))
         )
         + f"{errors:>16}",
     ]
 
 
-def share(per_second: float | None, ratio: float | None, elapsed: int) -> str:
-    return (
-        f"{(per_second or 0.0) * elapsed:.0f} ({float(Decimal(repr(ratio or 0.0)).scaleb(2)):.1f}%)"
-    )
+def share(count: int, calls: int) -> str:
+    return f"{count} ({float(Decimal(repr(count / calls)).scaleb(2)):.1f}%)"
+
+
+def queue_seconds(grown: Operation) -> float:
+    """Mean time a call waited on the client."""
+    return grown.queue_milliseconds / (1000 * grown.operations)
 
 
 def rows_as_rpc_statistics(before: Mount, after: Mount) -> list[str]:
@@ -123,7 +128,7 @@ def rows_as_rpc_statistics(before: Mount, after: Mount) -> list[str]:
         calls = round(each.operations_per_second * elapsed)
         sent = round(each.bytes_sent_per_second * elapsed)
         received = round(each.bytes_received_per_second * elapsed)
-        times = [each.queue_seconds or 0.0, each.rtt_seconds or 0.0, each.execute_seconds or 0.0]
+        times = [queue_seconds(each.grown), each.rtt_seconds, each.execute_seconds]
         wait, rtt, execute = (f"{milliseconds(seconds):f}" for seconds in times)
         lines += [
             f"{name}: {calls} ops",

@@ -173,8 +173,7 @@ def test_rates_are_in_base_units():
 
     assert rates.read.operations_per_second == 500
     assert rates.read.bytes_per_second == 8000 * 512
-    assert rates.read.merged_per_second == 125
-    assert rates.read.merged_ratio == 0.2
+    assert rates.read.merges == 250
     assert rates.read.await_seconds == 0.004
     assert rates.read.request_bytes == 16 * 512
     assert rates.queue_length == 3.0
@@ -182,45 +181,21 @@ def test_rates_are_in_base_units():
     assert rates.in_flight == 3
 
 
-def test_totals_are_of_reads_writes_and_discards_but_not_of_flushes():
-    after = disk(
-        reads=10,
-        writes=20,
-        discards=30,
-        flushes=1000,
-        read_milliseconds=60,
-        write_milliseconds=60,
-        discard_milliseconds=60,
-        flush_milliseconds=9999,
-        read_sectors=8,
-        write_sectors=16,
-        discard_sectors=96,
-    )
-    rates = diskstats.rates(disk(), after, elapsed_seconds=1.0)
-
-    assert rates.operations_per_second == 60
-    assert rates.await_seconds == 0.003
-    assert rates.bytes_per_second == 120 * 512
-    assert rates.request_bytes == 2 * 512
-    assert rates.flush.await_seconds == pytest.approx(0.009999)
-
-
-def test_totals_do_without_discards_on_a_kernel_that_does_not_count_them():
+def test_discards_and_flushes_are_not_known_on_a_kernel_that_does_not_count_them():
     lacking = dict.fromkeys(DiskCounters._fields[13:])
     rates = diskstats.rates(disk(**lacking), disk(reads=5, **lacking), elapsed_seconds=1.0)
 
     assert rates.discard is None
     assert rates.flush is None
-    assert rates.operations_per_second == 5
+    assert rates.read.operations_per_second == 5
 
 
 def test_an_idle_disk_has_rates_of_zero_but_no_await_and_no_request_size():
     rates = diskstats.rates(disk(), disk(), elapsed_seconds=1.0)
 
     assert rates.read.operations_per_second == 0
-    assert rates.read.merged_ratio == 0
     assert rates.read.await_seconds is None
-    assert rates.request_bytes is None
+    assert rates.read.request_bytes is None
     assert rates.queue_length == 0
 
 
@@ -273,8 +248,13 @@ def test_a_stripe_and_its_members_each_tell_the_same_bytes():
     after = diskstats.parse(RAID0).disks
     rates = {name: diskstats.rates(before[name], after[name], 2.0) for name in after}
 
-    members = sum(rates[name].bytes_per_second for name in ("sda", "sdb", "sdc", "sdd"))
-    assert rates["md0"].bytes_per_second == pytest.approx(members, rel=0.01)
+    moved = {
+        name: each.read.bytes_per_second + each.write.bytes_per_second
+        for name, each in rates.items()
+    }
+
+    members = sum(moved[name] for name in ("sda", "sdb", "sdc", "sdd"))
+    assert moved["md0"] == pytest.approx(members, rel=0.01)
 
 
 def test_a_disk_limited_to_500_operations_shows_500_and_a_queue():
@@ -282,6 +262,7 @@ def test_a_disk_limited_to_500_operations_shows_500_and_a_queue():
     after = diskstats.parse((FILES / "diskstats-6.1-throttled-after.txt").read_bytes()).disks
     rates = diskstats.rates(before["sda"], after["sda"], elapsed_seconds=10.007)
 
-    assert rates.operations_per_second == pytest.approx(500, rel=0.02)
+    operations = rates.read.operations_per_second + rates.write.operations_per_second
+    assert operations == pytest.approx(500, rel=0.02)
     assert rates.queue_length > 2
     assert rates.in_flight == 16

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ioplateau.measure import mountstats
-from ioplateau.measure.mountstats import Mount, MountRates, NfsConnection
+from ioplateau.measure.mountstats import Mount, MountRates, NfsConnection, Operation
 from nfs_texts import kept, record
 
 pytestmark = pytest.mark.usefixtures("twin")
@@ -29,7 +29,7 @@ def sent(**changes: int) -> NfsConnection:
     )
 
 
-def test_an_operation_has_all_columns_of_nfsiostat_in_base_units():
+def test_an_operation_has_by_how_much_it_grew_and_rates_in_base_units():
     before = mount("READ: 100 100 0 1000 50000 10 200 220 1")
     after = mount("READ: 110 112 1 3048 70480 50 400 460 2", age=102)
     read = between(before, after).operations["READ"]
@@ -37,13 +37,7 @@ def test_an_operation_has_all_columns_of_nfsiostat_in_base_units():
     assert read.operations_per_second == 5.0
     assert read.bytes_sent_per_second == 1024.0
     assert read.bytes_received_per_second == 10240.0
-    assert read.bytes_per_operation == 2252.8
-    assert read.retransmissions_per_second == 1.0
-    assert read.retransmitted_ratio == 0.2
-    assert read.timeouts_per_second == 0.5
-    assert read.errors_per_second == 0.5
-    assert read.error_ratio == 0.1
-    assert read.queue_seconds == pytest.approx(0.004)
+    assert read.grown == Operation(10, 12, 1, 2048, 20480, 40, 200, 240, 1)
     assert read.rtt_seconds == pytest.approx(0.02)
     assert read.execute_seconds == pytest.approx(0.024)
 
@@ -136,8 +130,7 @@ def test_sums_of_times_that_fell_are_held_at_zero():
     after = mount("READ: 20 15 0 0 0 18446744073709550000 400 600 0")
     read = between(before, after).operations["READ"]
 
-    assert (read.queue_seconds, read.rtt_seconds) == (0.0, 0.0)
-    assert read.retransmitted_ratio == 0.0
+    assert (read.grown.queue_milliseconds, read.rtt_seconds) == (0, 0.0)
     assert read.execute_seconds == 0.01
 
 
@@ -145,9 +138,9 @@ def test_errors_are_unknown_where_the_kernel_does_not_count_them():
     before, after = mount("READ: 1 1 0 0 0 0 0 0"), mount("READ: 2 2 0 0 0 0 0 0")
     rates = between(before, after)
 
-    assert rates.operations["READ"].error_ratio is None
+    assert rates.operations["READ"].grown.errors is None
     assert rates.data is not None
-    assert rates.data.errors_per_second is None
+    assert rates.data.grown.errors is None
 
 
 def test_a_remount_gives_no_rates():

@@ -59,9 +59,9 @@ class DiskTable(NamedTuple):
 
 
 class KindRates(NamedTuple):
-    """One kind of operation (read, write, discard, flush, or all but flush) over an interval.
+    """One kind of operation (read, write, discard or flush) over an interval.
 
-    What was counted, and iostat's columns from it, in base units, computed when asked for.
+    What was counted, and columns of iostat from it, in base units, computed when asked for.
     """
 
     operations: int
@@ -72,33 +72,22 @@ class KindRates(NamedTuple):
 
     @property
     def operations_per_second(self) -> float:
-        """r/s, w/s, d/s, f/s; tps."""
+        """r/s, w/s, d/s, f/s."""
         return self.operations / self.elapsed_seconds
 
     @property
     def bytes_per_second(self) -> float:
-        """rkB/s, ...; kB/s."""
+        """rkB/s, ..."""
         return self.sectors * SECTOR_BYTES / self.elapsed_seconds
 
     @property
-    def merged_per_second(self) -> float:
-        """rrqm/s, ...; rqm/s."""
-        return self.merges / self.elapsed_seconds
-
-    @property
-    def merged_ratio(self) -> float:
-        """%rrqm, ...: of what was asked for; 0 if nothing was, as iostat prints."""
-        asked = self.operations + self.merges
-        return self.merges / asked if asked else 0.0
-
-    @property
     def await_seconds(self) -> float | None:
-        """r_await, ...; await. None: no operation completed, so nobody knows (iostat: 0)."""
+        """r_await, ... None: no operation completed, so nobody knows (iostat: 0)."""
         return self.milliseconds / self.operations / 1000 if self.operations else None
 
     @property
     def request_bytes(self) -> float | None:
-        """rareq-sz, ...; areq-sz. None: no operation completed (iostat: 0)."""
+        """rareq-sz, ... None: no operation completed (iostat: 0)."""
         return self.sectors * SECTOR_BYTES / self.operations if self.operations else None
 
 
@@ -156,38 +145,6 @@ class DiskRates(NamedTuple):
             return None
         milliseconds = ((after.flush_milliseconds or 0) - (before.flush_milliseconds or 0)) % U32
         return KindRates(after.flushes - before.flushes, 0, 0, milliseconds, self.elapsed_seconds)
-
-    @property
-    def total(self) -> KindRates:
-        """Reads, writes and discards, as iostat's tps and -s: flushes are not in it."""
-        kinds = [kind for kind in (self.read, self.write, self.discard) if kind is not None]
-        return KindRates(
-            sum(kind.operations for kind in kinds),
-            sum(kind.sectors for kind in kinds),
-            sum(kind.merges for kind in kinds),
-            sum(kind.milliseconds for kind in kinds),
-            self.elapsed_seconds,
-        )
-
-    @property
-    def operations_per_second(self) -> float:
-        return self.total.operations_per_second
-
-    @property
-    def bytes_per_second(self) -> float:
-        return self.total.bytes_per_second
-
-    @property
-    def merged_per_second(self) -> float:
-        return self.total.merged_per_second
-
-    @property
-    def await_seconds(self) -> float | None:
-        return self.total.await_seconds
-
-    @property
-    def request_bytes(self) -> float | None:
-        return self.total.request_bytes
 
     @property
     def queue_length(self) -> float:

@@ -21,9 +21,8 @@ SERVER_READ, SERVER_WRITE = 4, 5  # columns of `bytes:`: payload of READ and WRI
 class OperationRates(NamedTuple):
     """One operation that completed at least one call in an interval, in base units.
 
-    By how much it grew, and nfsiostat's columns from that, computed when asked for. nfsiostat's
-    kB are 1024 bytes, its times milliseconds. Each is one division: two would round twice, and
-    a mean of 0.1375 ms would print as 0.137.
+    By how much it grew, and columns of nfsiostat from that, computed when asked for. Each is one
+    division: two would round twice, and a mean of 0.1375 ms would print as 0.137.
     """
 
     grown: Operation
@@ -40,44 +39,6 @@ class OperationRates(NamedTuple):
     @property
     def bytes_received_per_second(self) -> float:
         return self.grown.bytes_received / self.elapsed_seconds
-
-    @property
-    def retransmissions(self) -> int:
-        # Older kernels count calls without a transmission now and then.
-        return max(self.grown.transmissions - self.grown.operations, 0)
-
-    @property
-    def retransmissions_per_second(self) -> float:
-        return self.retransmissions / self.elapsed_seconds
-
-    @property
-    def timeouts_per_second(self) -> float:
-        return self.grown.timeouts / self.elapsed_seconds
-
-    @property
-    def errors_per_second(self) -> float | None:
-        """None: this kernel does not count them."""
-        errors = self.grown.errors
-        return errors / self.elapsed_seconds if errors is not None else None
-
-    @property
-    def bytes_per_operation(self) -> float:
-        """Both directions, headers included."""
-        return (self.grown.bytes_sent + self.grown.bytes_received) / self.grown.operations
-
-    @property
-    def retransmitted_ratio(self) -> float:
-        return self.retransmissions / self.grown.operations
-
-    @property
-    def error_ratio(self) -> float | None:
-        errors = self.grown.errors
-        return errors / self.grown.operations if errors is not None else None
-
-    @property
-    def queue_seconds(self) -> float:
-        """Mean time a call waited on the client."""
-        return self.grown.queue_milliseconds / (1000 * self.grown.operations)
 
     @property
     def rtt_seconds(self) -> float:
