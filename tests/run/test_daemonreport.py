@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from at_once import AtOnce
 from ioplateau.engine import EngineSettings
 from ioplateau.history import History
 from ioplateau.limits.budgets import BudgetKey, FlowKey, Kind
@@ -140,16 +141,6 @@ def test_a_report_to_a_moment_is_of_the_day_before_it(api, back_days, is_told):
             asking(daemon)("series", hello=1)
 
     assert bool(len(samples)) is is_told
-
-
-class AtOnce:
-    """A writer that writes when it is told to."""
-
-    def submit(self, name, job):  # noqa: ARG002
-        job()
-
-    def behind_seconds(self, name):  # noqa: ARG002
-        return 0.0
 
 
 @pytest.mark.parametrize("restarted_at", [100, 160])  # while the episode goes on, and after it

@@ -9,6 +9,7 @@ import zlib
 import pytest
 
 import states
+from at_once import AtOnce
 from ioplateau.history import Event, History, What
 from ioplateau.judge.flows import FlowTick
 from ioplateau.limits.budgets import Dimension, FlowKey, Kind, Word
@@ -18,28 +19,6 @@ from ioplateau.run.historyfiles import HistoryFiles
 SDA = FlowKey("disk", "sda")
 ODD = FlowKey("nfs", "/mnt/\udcff")
 WALL = 1_700_001_000.0  # begins ten seconds
-
-
-class AtOnce:
-    """A writer that does what it is told at once, unless it is frozen."""
-
-    def __init__(self):
-        self.frozen = False
-        self.jobs = {}
-
-    def submit(self, name, job):
-        self.jobs[name] = job
-        if not self.frozen:
-            self.thaw()
-
-    def thaw(self):
-        self.frozen = False
-        for job in tuple(self.jobs.values()):
-            job()
-        self.jobs.clear()
-
-    def behind_seconds(self, name):
-        return 1.0 if name in self.jobs else 0.0
 
 
 def tick(second, word=Word.HEALTHY, reads=400.0, limit=500.0):

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from at_once import AtOnce
 from ioplateau.run.statefile import StateFile
 from ioplateau.run.statetext import FORMAT
 
@@ -20,29 +21,29 @@ def take_into(taken):
 
 
 def test_what_was_written_is_restored_with_the_time_that_passed(tmp_path, taken):
-    StateFile(tmp_path).write({"a": [1, 2]}, wall=1000.0)
-    StateFile(tmp_path).restore(take_into(taken), wall=1060.0)
+    StateFile(tmp_path, AtOnce()).write({"a": [1, 2]}, wall=1000.0)
+    StateFile(tmp_path, AtOnce()).restore(take_into(taken), wall=1060.0)
 
     assert taken == [({"a": [1, 2]}, 60.0)]
 
 
 def test_a_clock_that_went_back_is_no_time_passed(tmp_path, taken):
-    StateFile(tmp_path).write({}, wall=1000.0)
-    StateFile(tmp_path).restore(take_into(taken), wall=500.0)
+    StateFile(tmp_path, AtOnce()).write({}, wall=1000.0)
+    StateFile(tmp_path, AtOnce()).restore(take_into(taken), wall=500.0)
 
     assert taken == [({}, 0.0)]
 
 
 def test_no_file_is_no_news(tmp_path, taken, caplog):
-    StateFile(tmp_path).restore(take_into(taken), wall=0.0)
+    StateFile(tmp_path, AtOnce()).restore(take_into(taken), wall=0.0)
 
     assert taken == []
     assert caplog.records == []
 
 
 def test_no_directory_keeps_nothing(taken):
-    StateFile(None).write({}, wall=0.0)
-    StateFile(None).restore(take_into(taken), wall=0.0)
+    StateFile(None, AtOnce()).write({}, wall=0.0)
+    StateFile(None, AtOnce()).restore(take_into(taken), wall=0.0)
 
     assert taken == []
 
@@ -71,7 +72,7 @@ def test_no_directory_keeps_nothing(taken):
 def test_a_corrupt_file_is_set_aside_with_a_warning(tmp_path, taken, caplog, content):
     (tmp_path / "state.json").write_bytes(content)
     with caplog.at_level(logging.WARNING):
-        StateFile(tmp_path).restore(take_into(taken), wall=1.0)
+        StateFile(tmp_path, AtOnce()).restore(take_into(taken), wall=1.0)
 
     assert taken == []
     assert (tmp_path / "state.corrupt").read_bytes() == content
@@ -82,8 +83,8 @@ def test_memory_that_its_owner_cannot_take_is_set_aside_too(tmp_path, caplog):
     def refuse(memory, away):
         raise KeyError("judge")
 
-    StateFile(tmp_path).write({"odd": 1}, wall=1.0)
-    StateFile(tmp_path).restore(refuse, wall=1.0)
+    StateFile(tmp_path, AtOnce()).write({"odd": 1}, wall=1.0)
+    StateFile(tmp_path, AtOnce()).restore(refuse, wall=1.0)
 
     assert (tmp_path / "state.corrupt").exists()
 
@@ -91,14 +92,14 @@ def test_memory_that_its_owner_cannot_take_is_set_aside_too(tmp_path, caplog):
 def test_a_newer_file_is_set_aside_not_misread(tmp_path, taken, caplog):
     newer = {"format": FORMAT + 1, "memory": {}, "wall": 1.0}
     (tmp_path / "state.json").write_text(json.dumps(newer))
-    StateFile(tmp_path).restore(take_into(taken), wall=1.0)
+    StateFile(tmp_path, AtOnce()).restore(take_into(taken), wall=1.0)
 
     assert taken == []
     assert json.loads((tmp_path / "state.newer").read_text()) == newer
 
 
 def test_it_is_written_when_due_and_not_every_tick(tmp_path):
-    memory = StateFile(tmp_path, every_seconds=60.0)
+    memory = StateFile(tmp_path, AtOnce(), every_seconds=60.0)
     asked = []
 
     def tell():
@@ -112,7 +113,7 @@ def test_it_is_written_when_due_and_not_every_tick(tmp_path):
 
 
 def test_a_directory_that_cannot_be_written_is_said_once(tmp_path, caplog):
-    memory = StateFile(tmp_path / "missing")
+    memory = StateFile(tmp_path / "missing", AtOnce())
     with caplog.at_level(logging.INFO):
         memory.write({}, wall=1.0)
         memory.write({}, wall=2.0)
@@ -125,12 +126,12 @@ def test_a_directory_that_cannot_be_written_is_said_once(tmp_path, caplog):
 
 
 def test_whether_it_can_be_written_is_found_out_without_touching_what_is_kept(tmp_path, caplog):
-    StateFile(tmp_path).write({"a": 1}, wall=1.0)
+    StateFile(tmp_path, AtOnce()).write({"a": 1}, wall=1.0)
     before = (tmp_path / "state.json").read_bytes()
     with caplog.at_level(logging.INFO):
-        StateFile(tmp_path).try_write()
-        StateFile(tmp_path / "missing").try_write()
-        StateFile(None).try_write()
+        StateFile(tmp_path, AtOnce()).try_write()
+        StateFile(tmp_path / "missing", AtOnce()).try_write()
+        StateFile(None, AtOnce()).try_write()
 
     assert (tmp_path / "state.json").read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["state.json"]
@@ -148,8 +149,8 @@ def test_whether_it_can_be_written_is_found_out_without_touching_what_is_kept(tm
 )
 def test_what_is_planted_in_its_place_is_set_aside_unread(tmp_path, taken, caplog, plant):
     plant(tmp_path / "state.json")
-    StateFile(tmp_path).restore(take_into(taken), wall=1.0)
-    StateFile(tmp_path).write({"a": 1}, wall=1.0)
+    StateFile(tmp_path, AtOnce()).restore(take_into(taken), wall=1.0)
+    StateFile(tmp_path, AtOnce()).write({"a": 1}, wall=1.0)
 
     assert taken == []
     assert caplog.text.count("set aside") == 1
@@ -176,7 +177,7 @@ class Stuck:
 
 
 def test_a_disk_that_does_not_answer_is_not_waited_for_at_the_start(tmp_path, taken, caplog):
-    StateFile(tmp_path).write({"a": 1}, wall=1.0)
+    StateFile(tmp_path, AtOnce()).write({"a": 1}, wall=1.0)
     stuck = Stuck()
     StateFile(tmp_path, stuck, restore_seconds=0.01).restore(take_into(taken), wall=1.0)
 
@@ -206,8 +207,8 @@ def test_a_disk_that_does_not_answer_is_said_once_and_so_is_that_it_does_again(t
 
 
 def test_numbers_that_are_none_are_not_written_and_cost_no_tick(tmp_path, caplog):
-    StateFile(tmp_path).write({"a": 1}, wall=1.0)
-    StateFile(tmp_path).write({"a": float("nan")}, wall=1.0)
+    StateFile(tmp_path, AtOnce()).write({"a": 1}, wall=1.0)
+    StateFile(tmp_path, AtOnce()).write({"a": float("nan")}, wall=1.0)
 
     assert "state cannot be kept" in caplog.text
     assert json.loads((tmp_path / "state.json").read_text())["memory"] == {"a": 1}
@@ -215,7 +216,7 @@ def test_numbers_that_are_none_are_not_written_and_cost_no_tick(tmp_path, caplog
 
 def test_a_second_daemon_with_the_same_state_directory_is_told(tmp_path, caplog):
     def restored(directory):
-        file = StateFile(directory)
+        file = StateFile(directory, AtOnce())
         file.restore({}.__setitem__, 0.0)
         return file
 

@@ -29,7 +29,7 @@ from ioplateau.history.records import Block, HistoryPart, InForce, block, block_
 from ioplateau.history.rings import CELL_BYTES
 from ioplateau.logs import event
 from ioplateau.run import files
-from ioplateau.run.statefile import Submits
+from ioplateau.run.writer import FileWriter
 from ioplateau.saved import read as typed
 from ioplateau.saved import write
 
@@ -67,7 +67,7 @@ class NewerHistoryError(ValueError):
 class HistoryFiles:
     """The files. Without a directory it does nothing. Raises nothing."""
 
-    def __init__(self, directory: Path | str | None, writer: Submits) -> None:
+    def __init__(self, directory: Path | str | None, writer: FileWriter) -> None:
         self._directory = None if directory is None else Path(directory)
         self._writer = writer
         self._lock = threading.Lock()  # of what waits; never held while the disk is asked

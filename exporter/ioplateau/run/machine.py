@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ioplateau.engine import Engine, EngineSettings
 from ioplateau.measure.snapshot import Snapshot
+from ioplateau.run import statefile
 from ioplateau.run.background import BackgroundReaders
 from ioplateau.run.clock import Clock, SystemClock
 from ioplateau.run.cloud import fetch_once, volume_types
@@ -14,7 +15,6 @@ from ioplateau.run.loop import Loop
 from ioplateau.run.sampler import Sampler
 from ioplateau.run.settings import ServeSettings
 from ioplateau.run.sources import sampler_for as sampler_of_everything
-from ioplateau.run.statefile import StateFile
 from ioplateau.state import State
 
 SamplerFor: TypeAlias = Callable[[ServeSettings, Clock], Sampler]
@@ -64,7 +64,7 @@ class Machine(NamedTuple):
 
     def recall(self) -> str:
         """Take up what the daemon of this machine has learned; why not, or ""."""
-        return StateFile(self.settings.state_directory).peek(self.engine.restore, self.clock.wall())
+        return statefile.peek(self.settings.state_directory, self.engine.restore, self.clock.wall())
 
 
 def machine(settings: ServeSettings, *, sampler_for: SamplerFor = sampler_of_everything) -> Machine:

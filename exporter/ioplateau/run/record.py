@@ -17,13 +17,12 @@ from typing import Any, NamedTuple
 
 from ioplateau.logs import event
 from ioplateau.measure.snapshot import DISKSTATS, MOUNTSTATS, Snapshot
-from ioplateau.run import files, provenance
+from ioplateau.run import files, provenance, statefile
 from ioplateau.run.clock import Clock, Grid
 from ioplateau.run.machine import Machine
 from ioplateau.run.provenance import LIMITS, Provenance, limits_in_force
 from ioplateau.run.recording import Writer, is_plain, is_standard
 from ioplateau.run.sampler import Sampler
-from ioplateau.run.statefile import StateFile
 from ioplateau.tell import blindness
 
 LOG = logging.getLogger(__name__)
@@ -171,8 +170,10 @@ def provenance_of(machine: Machine) -> Provenance:
     """Where and with what is recorded, and what an earlier run had learned here."""
     learned: list[Mapping[str, Any]] = []
     settings = machine.settings
-    StateFile(settings.state_directory).peek(
-        lambda saved, _away: learned.append(saved), machine.clock.wall()
+    statefile.peek(
+        settings.state_directory,
+        lambda saved, _away: learned.append(saved),
+        machine.clock.wall(),
     )
     return provenance.here(settings.engine, learned[0] if learned else None)
 

@@ -14,11 +14,12 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
 from ioplateau.logs import event
 from ioplateau.run import files, statetext
 from ioplateau.run.statetext import SavedState
+from ioplateau.run.writer import FileWriter
 
 LOG = logging.getLogger(__name__)
 
@@ -36,37 +37,19 @@ LOOK_SECONDS = 5.0  # between two looks whether it does
 Take = Callable[[Mapping[str, Any], float], None]
 
 
-class Submits(Protocol):
-    """See run/writer.py."""
-
-    def submit(self, name: str, job: Callable[[], object]) -> None: ...
-    def behind_seconds(self, name: str) -> float: ...
-
-
-class _AtOnce:
-    def submit(self, name: str, job: Callable[[], object]) -> None:  # noqa: ARG002
-        job()
-
-    def behind_seconds(self, name: str) -> float:  # noqa: ARG002
-        return 0.0
-
-
 class StateFile:
-    """The memory file. Without a directory it does nothing. Raises nothing.
-
-    writer: asks the disk; without one, whoever calls does.
-    """
+    """The memory file. Without a directory it does nothing. Raises nothing."""
 
     def __init__(
         self,
         directory: Path | str | None,
-        writer: Submits | None = None,
+        writer: FileWriter,
         *,
         every_seconds: float = 60.0,
         restore_seconds: float = RESTORE_SECONDS,
     ) -> None:
-        self._path = None if directory is None else Path(directory) / NAME
-        self._writer: Submits = writer or _AtOnce()
+        self._path = _place(directory)
+        self._writer = writer
         self._every = every_seconds
         self._restore_seconds = restore_seconds
         self._due: float | None = None
@@ -126,21 +109,6 @@ class StateFile:
         except OSError:
             pass  # a file system without locks
 
-    def peek(self, take: Take, wall: float) -> str:
-        """As restore, for those whose file it is not: nothing is set aside. Why not, or ""."""
-        if self._path is None:
-            return ""
-        try:
-            known = statetext.read(files.read(self._path, MOST_BYTES), wall)
-            take(known.memory, known.away_seconds)
-        except FileNotFoundError:
-            return ""
-        except OSError as error:
-            return f"{self._path}: {error.strerror}"
-        except (statetext.NewerStateError, *statetext.UNSOUND) as error:
-            return f"{self._path}: {error}"
-        return ""
-
     def keep(self, memory: Callable[[], Mapping[str, Any]], mono: float, wall: float) -> None:
         """Write when it is time to, and tell when the disk does not answer."""
         if self._path is None:
@@ -198,6 +166,27 @@ class StateFile:
             if self._fails:
                 event(LOG, logging.INFO, "state is kept again", file=path)
             self._fails = False
+
+
+def peek(directory: Path | str | None, take: Take, wall: float) -> str:
+    """As StateFile.restore, for those whose file it is not: nothing is set aside. Why not, or ""."""
+    path = _place(directory)
+    if path is None:
+        return ""
+    try:
+        known = statetext.read(files.read(path, MOST_BYTES), wall)
+        take(known.memory, known.away_seconds)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f"{path}: {error.strerror}"
+    except (statetext.NewerStateError, *statetext.UNSOUND) as error:
+        return f"{path}: {error}"
+    return ""
+
+
+def _place(directory: Path | str | None) -> Path | None:
+    return None if directory is None else Path(directory) / NAME
 
 
 def _looked_at(path: Path, wall: float) -> SavedState | None:
