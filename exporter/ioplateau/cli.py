@@ -433,8 +433,9 @@ def _limits(options: argparse.Namespace, settings: Settings) -> int:
 
 def _edition_words(settings: Settings, own: OwnRows) -> str:
     from ioplateau.run.cataloguefiles import edition
+    from ioplateau.tell import plain
 
-    rows = f"{own.total:,} row{'s' if own.total > 1 else ''}"
+    rows = plain.counted(own.total, "row")
     mine = f", over it {rows} of {settings.catalogue_directory}" if own.total else ""
     return f"catalogue of {edition().day[:7] or 'an unknown date'}{mine}\n"
 

@@ -131,3 +131,10 @@ def test_nothing_speaks_to_the_terminal_or_begins_a_line(value, shown):
 @given(st.text())
 def test_whatever_a_name_holds_it_is_one_printable_line(value):
     assert plain.printable(value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(0, "0 rows"), (1, "1 row"), (2, "2 rows"), (2000, "2,000 rows")]
+)
+def test_things_are_counted_in_words(number, said):
+    assert plain.counted(number, "row") == said

@@ -309,13 +309,13 @@ class Plateau:
         for dimension, value in hints if is_sure else ():
             rate = _rate(drawn, dimension)
             if abs(rate / value - 1) <= number.SAME_LEVEL:
-                level = drawn.level_of(dimension)
+                flat = drawn.level_of(dimension)
                 if (
-                    min(level.count, drawn.queued) >= number.LEVEL_LEAST
-                    and level.spread <= number.SAME_LEVEL
-                    and not self.is_elsewhere(dimension, level.mean)
+                    min(flat.count, drawn.queued) >= number.LEVEL_LEAST
+                    and flat.spread <= number.SAME_LEVEL
+                    and not self.is_elsewhere(dimension, flat.mean)
                 ):
-                    return Evidence(1.0, dimension, level.mean)
+                    return Evidence(1.0, dimension, flat.mean)
         return None
 
     def _follows(self, drawn: Drawn, dimension: Dimension, value: float) -> bool:
@@ -763,7 +763,7 @@ def _news(owed: float, doubts: int) -> float:
     return max(0.0, owed - number.ASKED_DOUBT * doubts)
 
 
-def _is_steady(drawn: Drawn, level: Level) -> bool:
+def _is_steady(drawn: Drawn, flat: Level) -> bool:
     """Latency far above its floor stands still, and only the rate trembles: so it does where a
     machine is too busy to look at its counters on time. No latency feels that. A latency of more
     than a second says nothing of it: whatever the device does, so long a queue takes the mean over
@@ -772,8 +772,8 @@ def _is_steady(drawn: Drawn, level: Level) -> bool:
     latency = drawn.flat_latency()
     return (
         drawn.excess >= number.STEEP
-        and min(level.count, latency.count) >= number.RIPPLE_STEPS
-        and latency.spread <= min(number.SAME_LEVEL, 0.5 * level.spread)
+        and min(flat.count, latency.count) >= number.RIPPLE_STEPS
+        and latency.spread <= min(number.SAME_LEVEL, 0.5 * flat.spread)
         and latency.mean <= 1.0
-        and level.spread <= number.OFF_LEVEL
+        and flat.spread <= number.OFF_LEVEL
     )

@@ -108,7 +108,9 @@ class SavedCase(NamedTuple):
 
 
 class SavedPart(NamedTuple):
-    """The budgets and the flows that one part of the judge follows, by "kind:name"."""
+    """The budgets and the flows that one part of the judge follows, by "kind:name". senses: of the
+    flows, by the name that they have had in every file.
+    """
 
     cases: Mapping[str, SavedCase] = NO_ENTRIES
     senses: Mapping[str, SavedFlow] = NO_ENTRIES

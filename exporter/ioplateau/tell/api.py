@@ -78,12 +78,8 @@ def series(found: Series) -> dict[str, Any]:
 
 
 def _vm(found: State) -> dict[str, str | None]:
-    verdict_values = found.sold.identity
-    parts = {
-        "cloud": verdict_values.cloud,
-        "size": verdict_values.vm_size,
-        "region": verdict_values.region,
-    }
+    identity = found.sold.identity
+    parts = {"cloud": identity.cloud, "size": identity.vm_size, "region": identity.region}
     return {name: plain.valid(value) if value else None for name, value in parts.items()}
 
 

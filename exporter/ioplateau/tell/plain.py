@@ -128,8 +128,8 @@ def count(value: float) -> str:
 
 
 def counted(number: int, what: str) -> str:
-    """As in 1 episode, 2 episodes."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
+    """As in 1 episode, 2,000 episodes."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def figures(value: float) -> str:
