@@ -132,3 +132,21 @@ def test_a_mistyped_size_is_told_the_sizes_that_are_written_nearly_so():
     assert "'Standard_D8s_v99' is in no table" in found.reasons[0]
     assert "Standard_D8s_v" in found.reasons[1]
     assert len(discover.sold(Identity("azure", "Standard_D8s_v5"), CATALOGUE).reasons) == 0
+
+
+@pytest.mark.parametrize(
+    ("cloud", "size", "is_known"),
+    [
+        ("azure", "Standard_D8s_v5", True),
+        ("azure", "Standard_D8s_v99", False),
+        ("aws", "m5.large", True),
+        ("aws", "zz9.huge", False),
+        ("gcp", "n2-standard-8", True),
+        ("gcp", "z9-standard-8", False),
+        ("", "huge", False),
+        ("azure", "", True),
+        ("", "", True),
+    ],
+)
+def test_a_size_is_known_or_was_not_told(cloud, size, is_known):
+    assert discover.sold(Identity(cloud, size), CATALOGUE).is_known_size is is_known

@@ -159,12 +159,10 @@ def _by_its_cloud(identity: Identity, catalogue: Catalogue) -> Sold:
     cloud = cloud_of(identity)
     if cloud is not None:
         found = cloud.sold(identity, catalogue)
-        unknown = f"{identity.vm_size!r} is in no table"
-        if identity.vm_size and any(unknown in reason for reason in found.reasons):
-            return found._replace(
-                reasons=(*found.reasons, *_names_like(cloud, identity, catalogue))
-            )
-        return found
+        if found.is_known_size:
+            return found
+        names = _names_like(cloud, identity, catalogue)
+        return found._replace(reasons=(*found.reasons, *names))
     reasons = identity.reasons
     if identity.vm_size:
         words = f"VM size {identity.vm_size!r} is in no table: the VM's limits are unknown"
@@ -173,7 +171,7 @@ def _by_its_cloud(identity: Identity, catalogue: Catalogue) -> Sold:
         _sold_by_nobody(name, disk) for name, disk in identity.disks.items() if _named(disk)
     )
     disks = {name: SoldDisk(disk, REMOTE) for name, disk in identity.disks.items()}
-    return Sold(identity, disks=disks, reasons=reasons)
+    return Sold(identity, disks=disks, reasons=reasons, is_known_size=not identity.vm_size)
 
 
 def _sold_by_nobody(name: str, disk: DiskIdentity) -> str:

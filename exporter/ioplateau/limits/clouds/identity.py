@@ -71,9 +71,12 @@ class SoldDisk(NamedTuple):
 
 
 class Sold(NamedTuple):
-    """What the whole machine was sold with, by lane of the VM and by disk."""
+    """What the whole machine was sold with, by lane of the VM and by disk. is_known_size: False: a VM
+    size was told, and it is in no table.
+    """
 
     identity: Identity
     lanes: Mapping[Kind, tuple[Limit, ...]] = NO_ENTRIES
     disks: Mapping[str, SoldDisk] = NO_ENTRIES
     reasons: tuple[str, ...] = ()
+    is_known_size: bool = True

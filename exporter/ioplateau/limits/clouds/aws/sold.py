@@ -47,14 +47,15 @@ def sold(identity: Identity, catalogue: Catalogue) -> Sold:
     """The limits of every lane and disk of this instance."""
     reasons = list(identity.reasons)
     kind = instance(catalogue, identity.vm_size) if identity.vm_size else None
-    if kind is None and identity.vm_size:
+    is_known = kind is not None or not identity.vm_size
+    if not is_known:
         reasons.append(f"instance type {identity.vm_size!r} is in no table: its limits are unknown")
     disks = {}
     for name, disk in identity.disks.items():
         disks[name], more = sold_disk(disk, catalogue)
         reasons.extend(more)
     lanes = {} if kind is None else lane_limits(kind)
-    return Sold(identity, lanes, disks, tuple(reasons))
+    return Sold(identity, lanes, disks, tuple(reasons), is_known)
 
 
 def draws_of(disk: DiskIdentity) -> Draws:

@@ -38,7 +38,8 @@ def sold(identity: Identity, catalogue: Catalogue) -> Sold:
     """The limits of every lane and disk of this VM."""
     reasons = list(identity.reasons)
     size = vm_size(catalogue, identity.vm_size, identity.controller) if identity.vm_size else None
-    if size is None and identity.vm_size:
+    is_known = size is not None or not identity.vm_size
+    if not is_known:
         reasons.append(f"VM size {identity.vm_size!r} is in no table: the VM's limits are unknown")
     lanes: dict[Kind, tuple[Limit, ...]] = {}
     if size is not None:
@@ -48,7 +49,7 @@ def sold(identity: Identity, catalogue: Catalogue) -> Sold:
     for name, disk in identity.disks.items():
         disks[name], more = sold_disk(disk, size, catalogue)
         reasons.extend(more)
-    return Sold(identity, lanes, disks, tuple(reasons))
+    return Sold(identity, lanes, disks, tuple(reasons), is_known)
 
 
 def lane_limits(size: VmSize) -> dict[Kind, tuple[Limit, ...]]:

@@ -50,10 +50,9 @@ Parts = tuple[tuple[Direction, Ceiling], ...]
 def sold(identity: Identity, catalogue: Catalogue) -> Sold:
     """The limits of the VM and of every disk. Local SSDs do not draw on the VM's."""
     reasons = [*identity.reasons]
-    if identity.vm_size and not is_series(catalogue, machine_name(identity.vm_size).series):
-        reasons.append(
-            f"machine type {identity.vm_size!r} is in no table: the VM's limits are unknown"
-        )
+    is_known = not identity.vm_size or is_series(catalogue, machine_name(identity.vm_size).series)
+    if not is_known:
+        reasons.append(in_no_table(identity.vm_size))
     by_type: dict[str, list[DiskIdentity]] = {}
     for disk in identity.disks.values():
         by_type.setdefault(disk.sku, []).append(disk)
@@ -75,7 +74,12 @@ def sold(identity: Identity, catalogue: Catalogue) -> Sold:
         )
     lanes, more = _lanes(identity.vm_size, by_type, types, catalogue)
     reasons.extend(more)
-    return Sold(identity, lanes, disks, tuple(dict.fromkeys(reasons)))
+    return Sold(identity, lanes, disks, tuple(dict.fromkeys(reasons)), is_known)
+
+
+def in_no_table(vm_size: str) -> str:
+    """What is said of a machine type that nobody documents."""
+    return f"machine type {vm_size!r} is in no table: the VM's limits are unknown"
 
 
 def _sold_disk(

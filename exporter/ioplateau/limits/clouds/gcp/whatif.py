@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from ioplateau.limits.budgets import Dimension
 from ioplateau.limits.ceilings import Ceiling
-from ioplateau.limits.clouds.gcp.sold import sold, unknown
+from ioplateau.limits.clouds.gcp.sold import in_no_table, sold, unknown
 from ioplateau.limits.clouds.gcp.tables import (
     caps,
     disk_type,
@@ -55,7 +55,8 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
         for disk in (one.identity for one in found.disks.values() if not one.limits)
     ]
     wrong = list(dict.fromkeys((*wrong, *missing)))
-    doubts = [] if wrong else [words for words in found.reasons if "is in no table" not in words]
+    unknown_size = in_no_table(identity.vm_size)  # told with the names that are near it
+    doubts = [] if wrong else [each for each in found.reasons if each != unknown_size]
     has_remote = any(disk.role != LOCAL for disk in disks.values())
     allows = () if has_remote else tuple(_allowed(identity.vm_size, catalogue))
     return Supposed(
