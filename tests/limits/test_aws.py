@@ -152,7 +152,8 @@ def test_more_than_a_volume_type_can_be_set_to_is_believed_and_said():
     sold, reasons = aws_limits.sold_disk(disk, CATALOGUE)
 
     assert sold.limits[0].value == 90_000
-    assert reasons == ("nvme1n1: 90,000 IOPS is more than gp3 can be set to (80,000): believed",)
+    assert sold.notes == ("nvme1n1: 90,000 IOPS is more than gp3 can be set to (80,000): believed",)
+    assert reasons == ()
 
 
 @pytest.mark.parametrize(

@@ -455,7 +455,8 @@ def test_more_than_a_disk_can_be_set_to_is_believed_but_doubted():
     sold, reasons = azure_limits.sold_disk(disk, None, CATALOGUE)
 
     assert figures(sold.limits) == {IOPS: 50_000}
-    assert "is more than UltraSSD_LRS of 16 GiB can be set to (16,000)" in reasons[0]
+    assert "is more than UltraSSD_LRS of 16 GiB can be set to (16,000)" in sold.notes[0]
+    assert reasons == ()
 
 
 @pytest.mark.parametrize(("sku", "gib"), [("Mystery_LRS", 128), ("", 128), ("Premium_LRS", None)])

@@ -61,13 +61,16 @@ OWN = Draws((Kind.DISK,), (Kind.DISK,))
 
 
 class SoldDisk(NamedTuple):
-    """A disk with the limits it was sold with; claims, not yet settled."""
+    """A disk with the limits it was sold with; claims, not yet settled. notes: what is told of it
+    that no table allows, and believed nevertheless, as tables age.
+    """
 
     identity: DiskIdentity
     draws: Draws
     limits: tuple[Limit, ...] = ()
     operation_bytes: int | None = None  # a larger request counts as several
     info: Mapping[str, str] = NO_ENTRIES
+    notes: tuple[str, ...] = ()
 
 
 class Sold(NamedTuple):

@@ -27,20 +27,6 @@ Attachment = tuple[str, int]  # role and LUN
 VolumeLimits = tuple[tuple[Limit, ...], tuple[str, ...]]  # and what is wrong with the fact
 
 
-# The end of what is said of provisioned figures that are more than the tables allow: these age.
-BELIEVED = "believed"
-
-
-def sort_out(reasons: Iterable[str], wrong: list[str], notices: list[str]) -> None:
-    """Add each reason once: to what is wrong with a disk that somebody describes, or to what is only
-    to be noted.
-    """
-    for reason in reasons:
-        said = notices if reason.endswith(BELIEVED) else wrong
-        if reason not in said:
-            said.append(reason)
-
-
 class Supposed(NamedTuple):
     """What a machine that somebody describes would be sold with.
 

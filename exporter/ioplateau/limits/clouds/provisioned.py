@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from ioplateau.limits.budgets import Limit, Origin
 from ioplateau.limits.ceilings import Ceiling, limits_of
 from ioplateau.limits.clouds.identity import DiskIdentity
-from ioplateau.limits.clouds.protocol import BELIEVED
 
 
 def as_said(disk: DiskIdentity, told_by: str, sold: Iterable[Limit] = ()) -> tuple[Limit, ...]:
@@ -26,4 +25,4 @@ def unprovisionable(what: str, disk: DiskIdentity, name: str) -> tuple[str, ...]
     """A word where the configuration states figures of what is sold by its size alone."""
     if not disk.configured:
         return ()
-    return (f"{what}: {name} cannot be provisioned, its size decides: {BELIEVED}",)
+    return (f"{what}: {name} cannot be provisioned, its size decides: believed",)

@@ -31,7 +31,6 @@ from ioplateau.limits.clouds.identity import (
     Sold,
     SoldDisk,
 )
-from ioplateau.limits.clouds.protocol import BELIEVED
 from ioplateau.limits.clouds.provisioned import as_said, unprovisionable
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import MIB
@@ -53,7 +52,7 @@ def sold(identity: Identity, catalogue: Catalogue) -> Sold:
     disks = {}
     for name, disk in identity.disks.items():
         disks[name], more = sold_disk(disk, catalogue)
-        reasons.extend(more)
+        reasons.extend((*disks[name].notes, *more))
     lanes = {} if kind is None else lane_limits(kind)
     return Sold(identity, lanes, disks, tuple(reasons), is_known)
 
@@ -103,12 +102,13 @@ def sold_disk(disk: DiskIdentity, catalogue: Catalogue) -> tuple[SoldDisk, tuple
     said = disk._replace(iops=ceiling.iops, bytes_per_second=ceiling.bytes_per_second)
     told = said if kind.name in PROVISIONED else disk
     limits = as_said(told, f"{kind.name}{size}, {disk.told_by}", of_type)
-    reasons: tuple[str, ...] = _excess(what, disk, kind)
+    notes = _excess(what, disk, kind)
     if kind.name not in (*PROVISIONED, "gp3"):
-        reasons = (*reasons, *unprovisionable(what, disk, kind.name))
+        notes = (*notes, *unprovisionable(what, disk, kind.name))
+    reasons: tuple[str, ...] = ()
     if not limits:
         reasons = (f"{what}: {kind.name} {_lacking(kind.name)}: its limits are unknown",)
-    return SoldDisk(disk, draws, limits, kind.operation_bytes, info), reasons
+    return SoldDisk(disk, draws, limits, kind.operation_bytes, info, notes), reasons
 
 
 def _lacking(name: str) -> str:
@@ -120,14 +120,14 @@ def _lacking(name: str) -> str:
 
 
 def _excess(what: str, disk: DiskIdentity, kind: VolumeType) -> tuple[str, ...]:
-    """What is wrong with provisioned figures that no volume of this type can have."""
+    """A note for each provisioned figure that no volume of this type can have."""
     mib = kind.number("mibps_max")
     pairs = (
         ("IOPS", disk.iops, kind.number("iops_max")),
         ("bytes per second", disk.bytes_per_second, None if mib is None else mib * MIB),
     )
     return tuple(
-        f"{what}: {wanted:,.0f} {unit} is more than {kind.name} can be set to ({most:,.0f}): {BELIEVED}"
+        f"{what}: {wanted:,.0f} {unit} is more than {kind.name} can be set to ({most:,.0f}): believed"
         for unit, wanted, most in pairs
         if wanted is not None and most is not None and wanted > most
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ioplateau.limits.clouds.aws import sold as aws
 from ioplateau.limits.clouds.aws.tables import instance
 from ioplateau.limits.clouds.identity import Identity, Sold
-from ioplateau.limits.clouds.protocol import Supposed, sort_out
+from ioplateau.limits.clouds.protocol import Supposed
 from ioplateau.limits.tables import Catalogue
 
 
@@ -19,9 +19,15 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
         disks[name], reasons = aws.sold_disk(disk, catalogue)
         if disk.caching:
             reasons += (f"{disk.sku}: an EBS volume has no host cache to set",)
-        sort_out(reasons, wrong, notices)
+        notices += disks[name].notes
+        wrong += reasons
     if kind is not None and kind.base and not kind.baseline_known:
         notices.append(f"{kind.name}: only its maximum is documented, not its baseline")
     lanes = {} if kind is None else aws.lane_limits(kind)
     sold = Sold(identity, lanes, disks)
-    return Supposed("" if kind is None else kind.name, sold, tuple(wrong), tuple(notices))
+    return Supposed(
+        "" if kind is None else kind.name,
+        sold,
+        tuple(dict.fromkeys(wrong)),
+        tuple(dict.fromkeys(notices)),
+    )

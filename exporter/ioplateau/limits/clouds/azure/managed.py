@@ -16,7 +16,6 @@ from ioplateau.limits.budgets import Limit
 from ioplateau.limits.ceilings import NOTHING, Ceiling, limits_of
 from ioplateau.limits.clouds.azure.tables import DiskTier, VmSize, disk_tier, named_tier
 from ioplateau.limits.clouds.identity import DiskIdentity
-from ioplateau.limits.clouds.protocol import BELIEVED
 from ioplateau.limits.clouds.provisioned import as_said, unprovisionable
 from ioplateau.limits.tables import Catalogue
 
@@ -68,24 +67,24 @@ def find_tier(disk: DiskIdentity, catalogue: Catalogue) -> DiskTier | None:
 
 def managed(
     disk: DiskIdentity, tier: DiskTier | None, size: VmSize | None, catalogue: Catalogue
-) -> tuple[tuple[Limit, ...], tuple[str, ...]]:
-    """The limits of a managed disk, and what is wrong with what is said of it."""
+) -> tuple[tuple[Limit, ...], tuple[str, ...], tuple[str, ...]]:
+    """The limits of a managed disk, SoldDisk.notes, and what is wrong with what is said of it."""
     what = disk.device or disk.name or disk.tier or disk.sku
     said = as_said(disk, "azure/instance: provisioned")
     if is_uncacheable(disk.sku):
         if said:
-            return said, _excess(disk, tier)
+            return said, _excess(disk, tier), ()
         words = f"{disk.sku} is provisioned, and nobody tells with what"
-        return (), (f"{what}: {words}: say [[disk]] iops and bytes_per_second",)
+        return (), (), (f"{what}: {words}: say [[disk]] iops and bytes_per_second",)
     if tier is None:
         if said and not disk.sku and not disk.tier:
-            return said, ()
+            return said, (), ()
         unknown = "" if said else ": limits unknown"
-        return said, (f"{what}: {_in_no_table(disk)}{unknown}{_meant(disk.sku)}",)
+        return said, (), (f"{what}: {_in_no_table(disk)}{unknown}{_meant(disk.sku)}",)
     own = tier if not disk.tier else of_size(disk, catalogue)
     limits = as_said(disk, "azure/instance: provisioned", _of_tier(disk, tier, size))
-    reasons = unprovisionable(what, disk, tier.tier)
-    return limits, (*reasons, *_contradictions(what, disk, tier, own))
+    notes = unprovisionable(what, disk, tier.tier)
+    return limits, notes, tuple(_contradictions(what, disk, tier, own))
 
 
 def _in_no_table(disk: DiskIdentity) -> str:
@@ -152,7 +151,7 @@ def _can_be_raised(own: str, to: str) -> bool:
 
 
 def _excess(disk: DiskIdentity, tier: DiskTier | None) -> tuple[str, ...]:
-    """What is wrong with provisioned figures that no disk of this size can have."""
+    """A note for each provisioned figure that no disk of this size can have."""
     if tier is None or disk.size_gib is None:
         return ()
     most = provisionable(tier, disk.size_gib, disk.iops)
@@ -162,7 +161,7 @@ def _excess(disk: DiskIdentity, tier: DiskTier | None) -> tuple[str, ...]:
     )
     return tuple(
         f"{disk.device or disk.name or disk.sku}: {provisioned:,.0f} {unit} is more than {tier.sku} of "
-        f"{disk.size_gib:g} GiB can be set to ({ceiling:,.0f}): {BELIEVED}"
+        f"{disk.size_gib:g} GiB can be set to ({ceiling:,.0f}): believed"
         for unit, provisioned, ceiling in pairs
         if provisioned is not None
         and ceiling is not None

@@ -48,7 +48,7 @@ def sold(identity: Identity, catalogue: Catalogue) -> Sold:
     disks = {}
     for name, disk in identity.disks.items():
         disks[name], more = sold_disk(disk, size, catalogue)
-        reasons.extend(more)
+        reasons.extend((*disks[name].notes, *more))
     return Sold(identity, lanes, disks, tuple(reasons), is_known)
 
 
@@ -89,9 +89,9 @@ def sold_disk(
         return SoldDisk(disk, draws, limits, info=_info(disk, None)), ()
     if disk.is_ephemeral:
         return _ephemeral(disk, size)
-    limits, reasons = managed(disk, tier, size, catalogue)
+    limits, notes, reasons = managed(disk, tier, size, catalogue)
     unit = tier.operation_bytes if tier is not None else None
-    return SoldDisk(disk, draws, limits, unit, _info(disk, tier)), reasons
+    return SoldDisk(disk, draws, limits, unit, _info(disk, tier), notes), reasons
 
 
 def _ephemeral(disk: DiskIdentity, size: VmSize | None) -> tuple[SoldDisk, tuple[str, ...]]:

@@ -14,7 +14,6 @@ from ioplateau.limits.budgets import Limit, Origin
 from ioplateau.limits.ceilings import Ceiling, limits_of, with_credit
 from ioplateau.limits.claims import VolumeFact
 from ioplateau.limits.clouds.azure.tables import fact
-from ioplateau.limits.clouds.protocol import BELIEVED
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import MIB
 
@@ -78,7 +77,7 @@ def unassignable(
         return ()
     kind = "large" if large else "regular"
     words = f"{bytes_per_second / MIB:,.0f} MiB/s is more than a {kind} volume can be assigned"
-    return (f"{what}: {words} ({most / MIB:,.0f}): {BELIEVED}",)
+    return (f"{what}: {words} ({most / MIB:,.0f}): believed",)
 
 
 def _files(volume: VolumeFact) -> tuple[tuple[Limit, ...], tuple[str, ...]]:

@@ -10,7 +10,7 @@ from ioplateau.limits.clouds.azure import managed
 from ioplateau.limits.clouds.azure import sold as azure
 from ioplateau.limits.clouds.azure.tables import VmSize, disk_tier, vm_size
 from ioplateau.limits.clouds.identity import DiskIdentity, Identity, Sold, SoldDisk
-from ioplateau.limits.clouds.protocol import Supposed, sort_out
+from ioplateau.limits.clouds.protocol import Supposed
 from ioplateau.limits.tables import Catalogue
 
 # What people call them.
@@ -31,7 +31,8 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
         elif managed.is_uncacheable(disk.sku) and disk.bytes_per_second is None:
             found = _most_throughput(catalogue, disk, found, notices)
         disks[name] = found
-        sort_out(reasons, wrong, notices)
+        notices += found.notes
+        wrong += reasons
     lanes: dict[Kind, tuple[Limit, ...]] = {}
     if size is not None:
         notices += _doubts(size, [disk.identity for disk in disks.values()], catalogue)
@@ -39,8 +40,8 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
     return Supposed(
         "" if size is None else size.name,
         Sold(identity, lanes, disks),
-        tuple(wrong),
-        tuple(notices),
+        tuple(dict.fromkeys(wrong)),
+        tuple(dict.fromkeys(notices)),
     )
 
 
@@ -59,8 +60,7 @@ def _most(
     if not most or tier is None:
         return sold, (f"{disk.sku}: say its size (size=<GiB>) or iops= and mbps=",)
     words = f"{tier.sku} of {disk.size_gib:g} GiB: taken as set to the most it can be"
-    if words not in notices:
-        notices.append(words)
+    notices.append(words)
     limits = limits_of(most, f"{tier.sku}: the most, azure_disks {tier.generation}")
     return sold._replace(limits=limits), ()
 

@@ -30,7 +30,6 @@ from ioplateau.limits.clouds.identity import (
     Sold,
     SoldDisk,
 )
-from ioplateau.limits.clouds.protocol import BELIEVED
 from ioplateau.limits.clouds.provisioned import as_said, unprovisionable
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import MIB, mebibytes
@@ -65,7 +64,7 @@ def sold(identity: Identity, catalogue: Catalogue) -> Sold:
         found, more = _sold_disk(disk, kind, by_type[disk.sku])
         allowed = _cap_of(catalogue, identity.vm_size, disk.sku) if is_mixed else None
         disks[name] = found if allowed is None else _within(found, allowed, identity.vm_size)
-        reasons.extend(more)
+        reasons.extend((*found.notes, *more))
     local = sum(1 for disk in identity.disks.values() if disk.role == LOCAL)
     if local > DOCUMENTED_LOCAL:
         reasons.append(
@@ -108,7 +107,7 @@ def _sold_disk(
         _local(bare, kind, what) if disk.role == LOCAL else _sized(bare, kind, what, alike)
     )
     limits = as_said(disk, PROVISIONED, found.limits)
-    return found._replace(limits=limits), (*unprovisionable(what, disk, kind.name), *reasons)
+    return found._replace(limits=limits, notes=unprovisionable(what, disk, kind.name)), reasons
 
 
 def _sized(
@@ -173,11 +172,11 @@ def _provisioned(bare: SoldDisk, kind: DiskType, what: str) -> tuple[SoldDisk, t
         for key, figure in (("iops", iops), ("bytes_per_second", data))
         if figure is None
     )
-    return bare._replace(limits=limits), (*_excess(disk, kind, what), *missing)
+    return bare._replace(limits=limits, notes=tuple(_excess(disk, kind, what))), missing
 
 
 def _excess(disk: DiskIdentity, kind: DiskType, what: str) -> Iterable[str]:
-    """What is wrong with provisioned figures that no disk of this type and size can have."""
+    """A note for each provisioned figure that no disk of this type and size can have."""
     most = kind.number("max_iops")
     per_gib = kind.number("max_iops_per_gib")
     if most is not None and per_gib is not None and disk.size_gib is not None:
@@ -191,7 +190,7 @@ def _excess(disk: DiskIdentity, kind: DiskType, what: str) -> Iterable[str]:
         if figure is not None and ceiling is not None and figure > ceiling:
             yield (
                 f"{what}: {figure:,.0f} {unit} is more than {kind.name} can be set to "
-                f"({ceiling:,.0f}): {BELIEVED}"
+                f"({ceiling:,.0f}): believed"
             )
 
 
