@@ -57,11 +57,11 @@ class DiskState(NamedTuple):
 class NfsMountState(NamedTuple):
     """One NFS superblock, whatever the number of its mounts."""
 
-    mount: str  # first mount point: its label
+    mount: str  # its label: the mount point it was first seen at, whether it is mounted there now or not
     now: Mount
     window: ReadingPair[Mount] | None = None
     entry: MountEntry | None = None  # mountinfo's line; None: mountinfo not known
-    mount_points: tuple[str, ...] = ()
+    mount_points: tuple[str, ...] = ()  # where it is mounted now
     client: ClientKey | None = None
 
 

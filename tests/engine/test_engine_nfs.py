@@ -198,12 +198,70 @@ def test_the_label_of_a_superblock_stays_while_its_mount_is_there():
     assert per_second(state, "/b") == 5
 
 
-def test_a_superblock_whose_first_mount_goes_takes_the_name_of_another_and_goes_on():
+def test_a_superblock_keeps_its_label_when_the_mount_it_was_first_seen_at_goes():
     machine = Machine()
     machine.tick(mounted("/a"), mounted("/b"), table=entry("/a", "0:40") + entry("/b", "0:40"))
     state = machine.tick(mounted("/b", reads=5), table=entry("/b", "0:40"))
 
-    assert per_second(state, "/b") == 5
+    assert set(state.mounts) == {"/a"}
+    assert state.mounts["/a"].mount_points == ("/b",)
+    assert per_second(state, "/a") == 5
+
+
+def test_a_superblock_goes_on_at_the_mounts_of_other_directories_of_it():
+    """As homes that are mounted when somebody logs in."""
+    homes = {at: entry(at, "0:40", of=f"fs:/vol{at}") for at in ("/a", "/b", "/c")}
+    machine = Machine()
+    machine.tick(
+        mounted("/a", of="fs:/vol/a"),
+        mounted("/b", of="fs:/vol/b"),
+        table=homes["/a"] + homes["/b"],
+    )
+    machine.tick(mounted("/b", of="fs:/vol/b", reads=5), table=homes["/b"])
+    state = machine.tick(mounted("/c", of="fs:/vol/c", reads=10), table=homes["/c"])
+
+    assert state.mounts["/a"].mount_points == ("/c",)
+    assert state.mounts["/a"].now.device == "fs:/vol/a"
+    assert per_second(state, "/a") == 5
+
+
+def test_what_is_mounted_where_a_superblock_was_first_seen_has_another_label():
+    machine = Machine()
+    machine.tick(mounted("/a"), mounted("/b"), table=entry("/a", "0:40") + entry("/b", "0:40"))
+    records = mounted("/b", reads=5), mounted("/a", of="fs:/x"), mounted("/a", of="fs:/y")
+    more = mounted("/c", of="fs:/y")
+    state = machine.tick(
+        *records,
+        more,
+        table=entry("/b", "0:40")
+        + entry("/a", "0:41", of="fs:/x")
+        + entry("/a", "0:42", of="fs:/y")
+        + entry("/c", "0:42", of="fs:/y"),
+    )
+
+    assert {label: mount.now.device for label, mount in state.mounts.items()} == {
+        "/a": "fs:/vol",
+        "/a#2": "fs:/x",
+        "/c": "fs:/y",
+    }
+
+
+def test_a_superblock_that_got_the_number_of_one_that_is_gone_has_a_label_of_its_own():
+    machine = Machine()
+    for age in (0, 1, 2):
+        machine.tick(mounted("/a", of="fs:/a", age=age), table=entry("/a", "0:40", of="fs:/a"))
+    state = machine.tick(mounted("/b", of="fs:/b", age=1), table=entry("/b", "0:40", of="fs:/b"))
+
+    assert set(state.mounts) == {"/b"}
+    assert state.mounts["/b"].window is None
+
+
+def test_a_superblock_that_was_seen_once_is_not_taken_for_one_as_young_elsewhere():
+    machine = Machine()
+    machine.tick(mounted("/a", of="fs:/a", age=0), table=entry("/a", "0:40", of="fs:/a"))
+    state = machine.tick(mounted("/b", of="fs:/b", age=0), table=entry("/b", "0:40", of="fs:/b"))
+
+    assert set(state.mounts) == {"/b"}
 
 
 def test_others_go_on_when_a_mount_comes_before_them():

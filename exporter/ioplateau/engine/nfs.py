@@ -107,8 +107,8 @@ class Nfs(Follower):
     def _restart(self, at: float, mounts: Sequence[Mount]) -> dict[FlowKey, FlowTick | None]:
         self._clock.restart(at, None)
         self._moved = range(len(mounts))
-        for record, superblock in self._by_record.items():
-            superblock.history.restart(at, mounts[record])
+        for superblock in self._by_record.values():
+            superblock.history.restart(at, superblock.reading(mounts))
         return dict.fromkeys(self._flows)
 
     def _follow_all(
@@ -128,7 +128,7 @@ class Nfs(Follower):
             history = superblock.history
             if record not in self._moved:
                 history.stand(clock.timed)
-            flows[superblock.flow] = self._follow(at, history, mounts[record])
+            flows[superblock.flow] = self._follow(at, history, superblock.reading(mounts))
         clock.push(at, None)
         self._moved = moved
         return flows
@@ -173,7 +173,11 @@ class Nfs(Follower):
         seconds = self.settings.rate_window_seconds
         places = {nfslayout.place(mount) for mount in table.mounts}
         self._apart = {pair for pair in self._apart if pair <= places}
-        self._now = nfslayout.group(table.mounts, self._entries, self._now, seconds, self._apart)
+        last = self.table.mounts if self.table is not None else ()
+        self._now = nfslayout.group(
+            table.mounts, self._entries, self._now, last, seconds, self._apart
+        )
+        self.table = table  # whose records the layout is of
         self._guessed = tuple(
             one for one in self._now.clients.values() if one.is_guessed(table.mounts)
         )
@@ -258,7 +262,9 @@ class Nfs(Follower):
 
         def readings_of(superblock: Superblock, own: TimedReadings[Mount]) -> TimedReadings[Mount]:
             record = superblock.record
-            return own if record in moved or not own else stood(own, clock, mounts[record])
+            return (
+                own if record in moved or not own else stood(own, clock, superblock.reading(mounts))
+            )
 
         return Asked(
             lambda: {

@@ -31,22 +31,27 @@ Place = tuple[str, int]  # mount point, and the how-manieth there
 
 
 class Superblock(NamedTuple):
-    """One superblock. label: one of its mount points, with a number where that is not enough."""
+    """One superblock. label: the mount point it was first seen at, with a number where that is not
+    enough; and device: what was mounted there. Both stay as long as the superblock is mounted anywhere.
+    """
 
     flow: FlowKey
     label: str
-    place: str  # the mount point of the label
-    mount_points: tuple[str, ...]
+    device: str
+    mounted: tuple[tuple[str, str], ...]  # device and mount point of each of its mounts
     entry: MountEntry | None
     client: ClientKey
     record: int  # its first one, by index in the table
     history: Readings[Mount]
 
     @property
-    def device(self) -> str:
-        """What it was mounted from, "" before its first reading."""
-        last = self.history.last
-        return last[1].device if last is not None else ""
+    def mount_points(self) -> tuple[str, ...]:
+        return tuple([point for _, point in self.mounted])
+
+    def reading(self, mounts: Sequence[Mount]) -> Mount:
+        """Its record, as one of the device it has been told of."""
+        mount = mounts[self.record]
+        return mount if mount.device == self.device else mount._replace(device=self.device)
 
 
 class NfsClient(NamedTuple):
@@ -80,30 +85,38 @@ def group(
     mounts: Sequence[Mount],
     entries: Entries,
     before: Layout,
+    last: Sequence[Mount],
     seconds: float,
     apart: Collection[frozenset[Place]] = (),
 ) -> Layout:
-    """Every record in its place. Who was there before keeps its label and its history; seconds:
-    how long a new history is. apart: pairs of records that were seen to have other connections.
+    """Every record in its place. Who was there before keeps its label and its history; last: the
+    records that the layout before is of; seconds: how long a new history is. apart: pairs of
+    records that were seen to have other connections.
     """
     found = [_entry(mount, entries) for mount in mounts]
     clients = _Clients(mounts, found, before, seconds, apart)
     records = _by_superblock(mounts, found)
-    predecessors = _predecessors(mounts, records, before)
-    points = {
-        identity: tuple(mounts[index].mount_point for index in indices)
+    mounted = {
+        identity: tuple([(mounts[index].device, mounts[index].mount_point) for index in indices])
         for identity, indices in records.items()
     }
-    labels = _labels(points, predecessors)
+    predecessors = {
+        identity: predecessor
+        for identity, predecessor in _predecessors(mounted, before).items()
+        if _is_same(predecessor, mounted[identity], last, mounts[records[identity][0]])
+    }
+    labels = _labels(
+        {identity: [point for _, point in places] for identity, places in mounted.items()},
+        {identity: predecessor.label for identity, predecessor in predecessors.items()},
+    )
     superblocks = {}
     for identity, indices in records.items():
-        predecessor, first = predecessors.get(identity), indices[0]
-        place, label = labels[identity]
+        predecessor, first, label = predecessors.get(identity), indices[0], labels[identity]
         superblocks[identity] = Superblock(
             FlowKey("nfs", label),
             label,
-            place,
-            points[identity],
+            predecessor.device if predecessor is not None else mounts[first].device,
+            mounted[identity],
             found[first],
             clients.join(first, label).key,
             first,
@@ -209,25 +222,24 @@ def _guess(
 
 
 def _predecessors(
-    mounts: Sequence[Mount], records: Mapping[object, list[int]], before: Layout
+    mounted: Mapping[object, tuple[tuple[str, str], ...]], before: Layout
 ) -> dict[object, Superblock]:
     """Who each superblock was in the last layout, under this identity or another."""
     predecessors = {
         identity: before.superblocks[identity]
-        for identity in records
+        for identity in mounted
         if identity in before.superblocks
     }
     # mountinfo began or ceased to tell of it: what is mounted there is still the same.
     without_successor = {
-        (superblock.device, point): superblock
+        place: superblock
         for identity, superblock in before.superblocks.items()
         if identity not in predecessors
-        for point in superblock.mount_points
+        for place in superblock.mounted
     }
-    for identity, indices in records.items():
+    for identity, places in mounted.items():
         if identity in predecessors or not without_successor:
             continue
-        places = ((mounts[index].device, mounts[index].mount_point) for index in indices)
         predecessor = next(
             (without_successor[place] for place in places if place in without_successor), None
         )
@@ -239,26 +251,37 @@ def _predecessors(
     return predecessors
 
 
+def _is_same(
+    before: Superblock,
+    places: tuple[tuple[str, str], ...],
+    last: Sequence[Mount],
+    now: Mount,
+) -> bool:
+    """Whether it is the one that was there: the kernel gives the number of a superblock that is gone
+    to the next that comes, and what is new is younger, or about as young as what was seen but once.
+    """
+    if now.age_seconds < last[before.record].age_seconds:
+        return False
+    return before.history.tick is not None or any(place in before.mounted for place in places)
+
+
 def _labels(
-    points: Mapping[object, tuple[str, ...]], predecessors: Mapping[object, Superblock]
-) -> dict[object, tuple[str, str]]:
-    """Place and label of each: the old ones while that mount point is there, else the first."""
-    labels = {
-        identity: (predecessor.place, predecessor.label)
-        for identity, predecessor in predecessors.items()
-        if predecessor.place in points[identity]
-    }
-    taken = {label for _, label in labels.values()}
-    for identity, (first, *_) in points.items():
+    points: Mapping[object, Sequence[str]], kept: Mapping[object, str]
+) -> dict[object, str]:
+    """The label of each: the one it had, else the first of its mount points that is no other's label."""
+    labels = dict(kept)
+    taken = set(kept.values())
+    for identity, own in points.items():
         if identity not in labels:
-            labels[identity] = first, _free(first, taken)
-            taken.add(labels[identity][1])
+            free = next((point for point in own if point not in taken), None)
+            labels[identity] = _free(own[0], taken) if free is None else free
+            taken.add(labels[identity])
     return labels
 
 
 def _free(point: str, taken: set[str]) -> str:
     label, number = point, 1
-    while label in taken:  # an over-mounted path: another superblock under the same name
+    while label in taken:  # another superblock is, or was first, mounted there
         number += 1
         label = f"{point}#{number}"
     return label

@@ -63,13 +63,13 @@ NFS40_MOST_SLOTS = 1024
 class NfsFlow(NamedTuple):
     """What the topology must know of one superblock."""
 
-    mount: str
-    volume: str  # "server:/export"
+    mount: str  # its label
+    volume: str  # "server:/export", as mounted at the label
     client: str  # label of the client's budgets: the first mount of the client
     server: str = ""
     version: str = ""
     slots: int | None = None  # of the whole client, where the kernel tells
-    mount_points: tuple[str, ...] = ()
+    mount_points: tuple[str, ...] = ()  # where it is mounted now
 
 
 class GroupFlow(NamedTuple):

@@ -1,7 +1,7 @@
 """NFS as rows: I/O by superblock, connections by client. Source: /proc/self/mountstats, tcp_info.
 
-A superblock's counters repeat in each of its mounts, so it is told once, under its first mount
-point; a client's connections repeat in each of its superblocks, so they are told by client.
+A superblock's counters repeat in each of its mounts, so it is told once, under the mount point it was
+first seen at; a client's connections repeat in each of its superblocks, so they are told by client.
 """
 
 from __future__ import annotations
