@@ -51,6 +51,7 @@ CONTRACT = [
     "disk_busy_ratio",
     "disk_info",
     "nfs_mount_info",
+    "nfs_mount_point_info",
     "nfs_connections",
     "pressure_io_waiting_seconds_total",
     "pressure_io_stalled_seconds_total",
@@ -308,6 +309,16 @@ def test_the_mount_says_how_many_connections_are_in_force():
     assert 'export="/vol1"' in line
     assert 'recovery="hard"' in line
     assert 'version="4.1"' in line
+
+
+def test_a_superblock_tells_where_it_is_mounted_now():
+    points = ("/mnt/b", "/mnt/c", "/mnt/c")
+    told = lines(states.state(mounts={"/mnt/a": states.nfs_mount()._replace(mount_points=points)}))
+
+    assert [line for line in told if line.startswith("ioplateau_nfs_mount_point_info")] == [
+        'ioplateau_nfs_mount_point_info{mount="/mnt/a",mount_point="/mnt/b"} 1.0',
+        'ioplateau_nfs_mount_point_info{mount="/mnt/a",mount_point="/mnt/c"} 1.0',
+    ]
 
 
 def test_connections_are_summed_over_the_client():

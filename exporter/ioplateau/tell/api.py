@@ -181,6 +181,7 @@ def _mount(mount: NfsMountState) -> dict[str, Any]:
     data = rates.data if rates else None
     return {
         "mount": plain.valid(mount.mount),
+        "mount_points": [plain.valid(point) for point in mount.mount_points],
         "server": plain.valid(mount.client.server) if mount.client else None,
         "version": mount.client.version if mount.client else None,
         "connections": len(mount.now.connections),

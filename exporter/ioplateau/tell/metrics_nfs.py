@@ -179,6 +179,11 @@ def _description_follows_from(mount: NfsMount) -> tuple[object, ...]:
     return state.mount, state.entry, *known
 
 
+def _points(mount: NfsMount) -> Iterator[tuple[Labels, NfsMount]]:
+    for point in dict.fromkeys(mount.state.mount_points):  # one may be mounted over itself
+        yield (mount.state.mount, point), mount
+
+
 def _nth(numbers: tuple[int, ...], position: int) -> int | None:
     # Older kernels print fewer columns: absent is unknown.
     return numbers[position] if position < len(numbers) else None
@@ -359,4 +364,18 @@ IDENTITY: MetricTable[NfsMount, NfsMount] = MetricTable(
     basis=_description_follows_from,
 )
 
-TABLES = (CALLS, OPERATIONS, PAYLOAD, SUPERBLOCKS, IDENTITY)
+POINTS: MetricTable[NfsMount, NfsMount] = MetricTable(
+    "NFS superblocks, where they are mounted now",
+    ("mount", "mount_point"),
+    mounts,
+    _points,
+    (
+        info(
+            "nfs_mount_point_info",
+            "Where it is mounted; `mount` stays the point it was first seen at, also when that is unmounted.",
+        ),
+    ),
+    basis=lambda mount: (mount.state.mount, *mount.state.mount_points),
+)
+
+TABLES = (CALLS, OPERATIONS, PAYLOAD, SUPERBLOCKS, IDENTITY, POINTS)
