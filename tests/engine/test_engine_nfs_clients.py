@@ -5,6 +5,7 @@ from itertools import permutations
 import pytest
 
 from ioplateau.engine import Engine
+from ioplateau.limits.budgets import Kind
 from ioplateau.measure.snapshot import MOUNTSTATS, Snapshot, Static
 from ioplateau.state import ClientKey
 from nfs_texts import entry, mounted
@@ -99,6 +100,43 @@ def test_the_other_client_keeps_its_own_history_when_the_first_goes():
     window = state.clients[CLIENT].window
 
     assert window.after[0].sends - window.before[0].sends == 20
+
+
+def named(state):
+    return sorted(key.name for key in state.budgets if key.kind is Kind.NFS_SLOTS)
+
+
+def test_a_client_keeps_its_label_when_the_mount_it_was_first_seen_with_goes():
+    machine = Machine()
+    machine.tick(record("/a", 100), record("/b", 100))
+    without = machine.tick(record("/b", 200))
+    with_another = machine.tick(record("/b", 300), record("/c", 300))
+    state = machine.tick(record("/c", 400))
+
+    assert [named(each) for each in (without, with_another, state)] == [["/a"]] * 3
+    assert state.clients[CLIENT].mounts == ("/c",)
+    assert state.clients[CLIENT].window.elapsed_seconds == 3
+
+
+def test_a_client_that_comes_has_no_label_of_another():
+    """Another server is mounted where the first client's first mount was."""
+    table = entry("/b", "0:41", of="fs:/b") + entry("/a", "0:43", of="other:/a", address="10.0.0.9")
+    machine = Machine()
+    machine.tick(record("/a", 100), record("/b", 100))
+    machine.tick(record("/b", 200))
+    machine.static = Static(mountinfo=table)
+    state = machine.tick(mounted("/a", of="other:/a", sends=7, ports=(0,)), record("/b", 300))
+
+    assert named(state) == ["/a", "/a#2"]
+    assert set(state.mounts) == {"/a", "/b"}
+
+
+def test_a_client_whose_mounts_are_all_others_is_another():
+    machine = Machine()
+    machine.tick(record("/a", 5_000))
+    state = machine.tick(record("/b", 10))
+
+    assert named(state) == ["/b"]
 
 
 def v3(at, address, sends=10):

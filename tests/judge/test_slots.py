@@ -179,3 +179,27 @@ def test_a_number_of_slots_that_cannot_be_is_not_told():
     assert said[SLOTS].word is Word.THROTTLED
     assert said[SLOTS].limit is None
     assert said[SLOTS].sentence.startswith("the slots of this client are taken")
+
+
+def test_slots_stay_short_when_the_mount_they_are_named_after_is_unmounted():
+    client = Witness(clients={"/a": ClientWitness(1, backlog=6.0, slot_limit=16, on_wire=16)})
+    budgets = {
+        VOLUME: Budget(VOLUME, (MOUNT,), ()),
+        OTHERS_VOLUME: Budget(OTHERS_VOLUME, (OTHER,), ()),
+        SLOTS: Budget(SLOTS, (MOUNT, OTHER), ()),
+    }
+    judge = Judge()
+    judge.observe(100.0, None, budgets, {}, Witness())
+    alone, waits = tick(1 / ALONE_SECONDS, 1.0, 0.0), tick(220.0, 2.2, 6.6)
+    for second in range(40):
+        flows = {MOUNT: alone, OTHER: alone if second < 12 else waits}
+        before = judge.observe(101.0 + second, 1.0, budgets, flows, client)
+    left = {OTHERS_VOLUME: budgets[OTHERS_VOLUME], SLOTS: Budget(SLOTS, (OTHER,), ())}
+    after = [
+        judge.observe(141.0 + second, 1.0, left, {OTHER: waits}, client) for second in range(5)
+    ]
+
+    assert before[SLOTS].word is Word.THROTTLED
+    assert {said[SLOTS].word for said in after} == {Word.THROTTLED}
+    assert {said[OTHERS_VOLUME].word for said in after} == {Word.AFFECTED}
+    assert after[-1][SLOTS].since == before[SLOTS].since

@@ -63,7 +63,7 @@ class Nfs(Follower):
         self._doubted: set[frozenset[Place]] = set()
         self._guessed: tuple[NfsClient, ...] = ()
         self.is_strange = False  # some superblock is not in the mount table that we know
-        # Of each client, by its first label; None: nobody tells of sockets.
+        # Of each client, by its label; None: nobody tells of sockets.
         self._sockets: dict[str, tuple[TcpSocket, ...] | None] = {}
 
     def read_mounts(self, text: bytes | None) -> None:
@@ -227,7 +227,7 @@ class Nfs(Follower):
                 NfsFlow(
                     superblock.label,
                     superblock.device,
-                    client.mounts[0],
+                    client.label,
                     key.server,
                     key.version,
                     _slots(client, slot_limit),
@@ -241,13 +241,13 @@ class Nfs(Follower):
     ) -> dict[str, ClientReading]:
         """What this tick showed of each client, by the label of its budgets."""
         clients = self._now.clients.values()
-        self._sockets = {client.mounts[0]: self._sockets_of(client, tcp) for client in clients}
+        self._sockets = {client.label: self._sockets_of(client, tcp) for client in clients}
         return {
-            client.mounts[0]: ClientReading(
+            client.label: ClientReading(
                 client.history.last[1],
                 client.history.tick,
                 _slots(client, slot_limit),
-                self._sockets[client.mounts[0]] or (),
+                self._sockets[client.label] or (),
             )
             for client in clients
             if client.history.last is not None
@@ -352,7 +352,7 @@ def _client_states(
             tuple(readings[-1][1]),
             span and ReadingPair(tuple(span.before), tuple(span.after), span.elapsed_seconds),
             tuple(client.mounts),
-            sockets.get(client.mounts[0]),
+            sockets.get(client.label),
             _slots_of_one(client.key, slot_limit),
         )
         twin = found.get(client.key)

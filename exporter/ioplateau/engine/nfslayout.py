@@ -55,11 +55,13 @@ class Superblock(NamedTuple):
 
 
 class NfsClient(NamedTuple):
-    """The connections that some superblocks share. record: the one they are read from,
-    by index in the table.
+    """The connections that some superblocks share. label: the first superblock's it was seen with, as
+    long as there is one it was seen with before. record: the one they are read from, by index in
+    the table.
     """
 
     key: ClientKey
+    label: str
     address: str
     record: int
     mounts: list[str]
@@ -122,7 +124,7 @@ def group(
             first,
             predecessor.history if predecessor is not None else Readings(seconds),
         )
-    return Layout(superblocks, clients.found)
+    return Layout(superblocks, clients.labelled())
 
 
 def place(mount: Mount) -> Place:
@@ -268,7 +270,7 @@ def _is_same(
 def _labels(
     points: Mapping[object, Sequence[str]], kept: Mapping[object, str]
 ) -> dict[object, str]:
-    """The label of each: the one it had, else the first of its mount points that is no other's label."""
+    """The label of each: the one it had, else the first of its points that is no other's label."""
     labels = dict(kept)
     taken = set(kept.values())
     for identity, own in points.items():
@@ -300,6 +302,7 @@ class _Clients:
     ) -> None:
         self._apart = apart
         self.found: dict[object, NfsClient] = {}
+        self._predecessors: dict[object, NfsClient] = {}
         self._mounts = mounts
         self._before = before
         self._seconds = seconds
@@ -325,9 +328,11 @@ class _Clients:
         while (client := self.found.get(identity)) is not None and self._is_other(client, mount):
             identity = (*identity, "another")
         if client is None:
-            client = self.found[identity] = NfsClient(
-                key, address, index, [], self._history(identity, key, label, ports), []
-            )
+            predecessor = self._predecessor(identity, key, label, ports)
+            if predecessor is not None:
+                self._predecessors[identity] = predecessor
+            history = Readings(self._seconds) if predecessor is None else predecessor.history
+            client = self.found[identity] = NfsClient(key, label, address, index, [], history, [])
         client.mounts.append(label)
         client.records.append(index)
         return client
@@ -346,9 +351,21 @@ class _Clients:
             _calls(other.connections), _calls(mount.connections)
         )
 
-    def _history(
+    def labelled(self) -> dict[object, NfsClient]:
+        """All clients, each with the label it had, else with one that is no other's."""
+        kept = {
+            identity: predecessor.label
+            for identity, predecessor in self._predecessors.items()
+            if not set(predecessor.mounts).isdisjoint(self.found[identity].mounts)
+        }
+        labels = _labels({identity: one.mounts for identity, one in self.found.items()}, kept)
+        return {
+            identity: one._replace(label=labels[identity]) for identity, one in self.found.items()
+        }
+
+    def _predecessor(
         self, identity: object, key: ClientKey, label: str, ports: tuple[int | None, ...]
-    ) -> Readings[NfsConnections]:
+    ) -> NfsClient | None:
         predecessors = [self._before.clients.get(identity)]
         # A connection made anew may have another port and goes on counting. Without ports the
         # identity rests on the order of the records, which may be another one now.
@@ -365,9 +382,8 @@ class _Clients:
         )
         predecessor = next((one for one in predecessors if one is not None), None)
         taken = {id(client.history) for client in self.found.values()}
-        if predecessor is None or id(predecessor.history) in taken:
-            return Readings(self._seconds)
-        return predecessor.history
+        is_free = predecessor is not None and id(predecessor.history) not in taken
+        return predecessor if is_free else None
 
 
 def _server(mount: Mount) -> str:

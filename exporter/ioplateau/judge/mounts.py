@@ -22,6 +22,7 @@ from ioplateau.judge.signals import NONE, STRONG, WatchedFlow
 from ioplateau.judge.window import Recent, level, regime
 from ioplateau.judge.wire import Wire
 from ioplateau.judge.witness import ClientWitness, Witness
+from ioplateau.judge.words import CLIENTS
 from ioplateau.limits.budgets import (
     Budget,
     BudgetKey,
@@ -57,15 +58,18 @@ class MountJudge:
         volumes = {key: b for key, b in budgets.items() if key.kind is Kind.VOLUME}
         networks = {key: b for key, b in budgets.items() if key.kind is Kind.VM_NETWORK}
         flows = {m for b in (*volumes.values(), *networks.values()) for m in b.members}
+        stayed = flows & self._watched_flows.keys()
         self._watched_flows = {
             flow: self._watched_flows.get(flow) or self._saved.to_watched(flow, WatchedFlow(), at)
             for flow in flows
         }
         self._usual = {flow: usual for flow, usual in self._usual.items() if flow in flows}
-        self._volumes = self._carried_on(Kind.VOLUME, self._volumes, budgets, at)
-        self._slots = self._carried_on(Kind.NFS_SLOTS, self._slots, budgets, at)
-        self._connections = self._carried_on(Kind.NFS_CONNECTION, self._connections, budgets, at)
-        self._networks = self._carried_on(Kind.VM_NETWORK, self._networks, budgets, at)
+        self._volumes = self._carried_on(Kind.VOLUME, self._volumes, budgets, stayed, at)
+        self._slots = self._carried_on(Kind.NFS_SLOTS, self._slots, budgets, stayed, at)
+        self._connections = self._carried_on(
+            Kind.NFS_CONNECTION, self._connections, budgets, stayed, at
+        )
+        self._networks = self._carried_on(Kind.VM_NETWORK, self._networks, budgets, stayed, at)
         for case in self._volumes.values():
             _, *others = case.budget.members
             case.others = [(flow.name, self._watched_flows[flow]) for flow in others]
@@ -82,13 +86,20 @@ class MountJudge:
         kind: Kind,
         before: Mapping[BudgetKey, Case],
         budgets: Mapping[BudgetKey, Budget],
+        stayed: Collection[FlowKey],
         at: float,
     ) -> dict[BudgetKey, Case]:
-        return {
-            key: self._saved.carried_on(before.get(key), b, self._watched_flows[b.members[0]], at)
-            for key, b in budgets.items()
-            if key.kind is kind
-        }
+        found = {}
+        for key, budget in budgets.items():
+            if key.kind is not kind:
+                continue
+            case, watched = before.get(key), self._watched_flows[budget.members[0]]
+            if case is not None and kind in CLIENTS:
+                common = {*case.budget.members} & {*budget.members}
+                if not common.isdisjoint(stayed):
+                    case.drawn = watched  # a client outlives its first mount
+            found[key] = self._saved.carried_on(case, budget, watched, at)
+        return found
 
     def step(
         self,

@@ -65,7 +65,7 @@ class NfsFlow(NamedTuple):
 
     mount: str  # its label
     volume: str  # "server:/export", as mounted at the label
-    client: str  # label of the client's budgets: the first mount of the client
+    client: str  # label of the client's budgets: the first mount it was seen with
     server: str = ""
     version: str = ""
     slots: int | None = None  # of the whole client, where the kernel tells
