@@ -131,6 +131,8 @@ class _EpisodePrinter:
 
     def tell(self, state: State) -> None:
         self._last = state.mono
+        for gone in [key for key in self._open if key not in state.budgets]:
+            self._close(gone, state.mono)
         for key, budget in state.budgets.items():
             verdict, running = budget.verdict, self._open.get(key)
             if running is not None and verdict.word is running[1].word:

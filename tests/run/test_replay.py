@@ -1,0 +1,31 @@
+"""What a replay says of a recording, in episodes."""
+
+import io
+from pathlib import Path
+
+from ioplateau.engine import EngineSettings
+from ioplateau.limits.claims import ConfiguredLimit
+from ioplateau.limits.topology import Rules
+from ioplateau.measure.snapshot import DISKSTATS
+from ioplateau.run import recording
+from ioplateau.run.replay import replay
+
+DISK = Path(__file__).parents[1] / "machines" / "disk_iops_p10" / "recording.jsonl.gz"
+LIMITED = EngineSettings(rules=Rules((ConfiguredLimit(disk="sda", iops=500.0),)))
+
+
+def test_an_episode_ends_when_its_disk_goes(tmp_path):
+    path, seen = tmp_path / "gone.jsonl", 0
+    header, snapshots = recording.read(DISK)
+    with path.open("wb") as file:
+        writer = recording.Writer(file, header.interval_seconds)
+        for seen, snapshot in enumerate(snapshots):
+            lines = snapshot.texts[DISKSTATS].splitlines(keepends=True)
+            left = b"".join(line for line in lines if seen < 80 or b" sda" not in line)
+            writer.write(snapshot._replace(texts={**snapshot.texts, DISKSTATS: left}))
+    out = io.StringIO()
+    replay(path, LIMITED, "text", out)
+
+    (episode,) = (line for line in out.getvalue().splitlines() if "disk sda throttled" in line)
+    assert seen > 100
+    assert " ..    80.0 s  disk sda throttled" in episode
