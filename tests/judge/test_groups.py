@@ -68,6 +68,52 @@ def test_a_group_below_its_limit_is_not_throttled():
     assert {v.word for v in verdicts(*[450.0] * 10)} == {Word.HEALTHY}
 
 
+@pytest.mark.parametrize("pressure", [0.9, None])
+@pytest.mark.parametrize("share", [0.96, 0.98, 0.993])
+def test_a_pace_just_below_the_limit_is_the_groups_own(share, pressure):
+    rates = [share * 500 + ripple for ripple in (-1.0, 0.0, 1.0, 0.0)] * 5
+
+    assert {v.word for v in verdicts(*rates, pressure=pressure)} == {Word.HEALTHY}
+
+
+def test_who_waits_in_io_getevents_is_held_though_no_task_seems_to_wait():
+    assert verdicts(*[500.0] * 6, pressure=0.0)[-1].word is Word.THROTTLED
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [
+        [1280.0, 0.0, 1280.0, 0.0, 0.0]
+        * 6,  # 1,280 at once, each 2.56 s: v1 counts them as they come
+        [4100.0, *[0.0] * 7, 4000.0] * 3,
+        [1050.0, 0.0, 1050.0, 0.0, 1050.0, 0.0] * 4,
+    ],
+)
+def test_what_is_submitted_at_once_is_held_as_long_as_it_takes_to_pass(rates):
+    said = verdicts(*rates)
+
+    assert {v.word for v in said[4:]} == {Word.THROTTLED}
+    assert {v.utilization for v in said[4:]} == {1.0}
+
+
+def test_gusts_that_pass_well_within_their_time_are_not_held():
+    said = verdicts(*[700.0, 0.0, 0.0] * 8)
+
+    assert Word.THROTTLED not in {v.word for v in said}
+
+
+def test_a_limit_that_nobody_enforces_holds_nothing():
+    said = verdicts(*[650.0] * 12)
+
+    assert {v.word for v in said} == {Word.HEALTHY}
+
+
+def test_a_second_that_was_not_seen_is_no_part_of_the_sum():
+    said = verdicts(*[500.0] * 6, 2000.0, None, 0.0, 0.0)
+
+    assert [v.word for v in said[-3:]] == [Word.UNKNOWN, Word.IDLE, Word.IDLE]
+
+
 def test_a_single_second_at_the_limit_is_not_throttling():
     said = verdicts(100.0, 500.0, 100.0, 500.0, 100.0, 500.0)
 
@@ -79,6 +125,13 @@ def test_it_ends_when_the_rate_falls():
 
     assert said[7].word is Word.THROTTLED
     assert said[-1].word is Word.HEALTHY
+
+
+def test_it_ends_at_once_when_nothing_is_done():
+    said = verdicts(*[500.0] * 8, 200.0, 0.0)
+
+    assert [v.word for v in said[-3:]] == [Word.THROTTLED, Word.THROTTLED, Word.IDLE]
+    assert said[-2].utilization == 1.0
 
 
 def test_no_reading_is_unknown_and_no_io_is_idle():
@@ -98,7 +151,7 @@ def test_of_two_limits_that_press_the_one_with_the_larger_share_is_named(order):
     bytes_ = Limit(Dimension.THROUGHPUT, Direction.READ, 1e6, Origin.REPORTED, "control group")
     part, found = GroupJudge(), {}
     part.take_budgets({KEY: Budget(KEY, (FLOW,), (READS, bytes_)[::order])})
-    tick = FlowTick(1.0, read_operations_per_second=495.0, read_bytes_per_second=1.01e6)
+    tick = FlowTick(1.0, read_operations_per_second=498.0, read_bytes_per_second=1.01e6)
     for second in range(6):
         part.step(float(second), 1.0, {FLOW: tick}, Witness(), found)
 
