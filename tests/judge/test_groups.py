@@ -96,6 +96,18 @@ def test_what_is_submitted_at_once_is_held_as_long_as_it_takes_to_pass(rates):
     assert {v.utilization for v in said[4:]} == {1.0}
 
 
+def test_a_batch_is_told_as_what_passes_in_the_unit_of_every_other_sentence():
+    limit = Limit(Dimension.THROUGHPUT, Direction.WRITE, 2e6, Origin.REPORTED, "control group")
+    part, found = GroupJudge(), {}
+    part.take_budgets({KEY: Budget(KEY, (FLOW,), (limit,))})
+    for second, size in enumerate([*[16_780_043.0, *[0.0] * 7] * 2, 16_780_043.0]):
+        tick = FlowTick(1.0, write_bytes_per_second=size)
+        part.step(float(second), 1.0, {FLOW: tick}, Witness(), found)
+
+    told = "held at 2.0 MB/s of writes by the control group's own limit of 2.0 MB/s (control group)"
+    assert found[KEY].sentence.startswith(told)
+
+
 def test_gusts_that_pass_well_within_their_time_are_not_held():
     said = verdicts(*[700.0, 0.0, 0.0] * 8)
 

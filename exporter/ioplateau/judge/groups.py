@@ -30,13 +30,13 @@ from ioplateau.judge.witness import CgroupWitness, Witness
 from ioplateau.limits.budgets import (
     Budget,
     BudgetKey,
-    Dimension,
     FlowKey,
     Kind,
     Limit,
     Verdict,
     Word,
 )
+from ioplateau.limits.units import rate
 
 
 class _Press:
@@ -142,9 +142,9 @@ class GroupJudge:
         """The limit the group is pressed against the closest, with its share; None: no limit."""
         binding: tuple[Limit, float] | None = None
         for limit in budget.limits:
-            rate = drawn(budget, flows, limit.dimension, limit.direction)
+            done = drawn(budget, flows, limit.dimension, limit.direction)
             press = self._presses[key, limit]
-            press.step(rate / limit.value if rate is not None else 0.0, seconds)
+            press.step(done / limit.value if done is not None else 0.0, seconds)
             if press.belief.held and (binding is None or press.share > binding[1]):
                 binding = limit, press.share
         return binding
@@ -159,7 +159,6 @@ class GroupJudge:
             if group.pressure_ratio is not None:
                 evidence["pressure_ratio"] = group.pressure_ratio
         plain = self._say(budget.key, Word.THROTTLED, at)
-        unit = "IOPS" if limit.dimension is Dimension.IOPS else "bytes/s"
         return Verdict(
             budget.key,
             Word.THROTTLED,
@@ -171,8 +170,8 @@ class GroupJudge:
             utilization=share,
             evidence=evidence,
             sentence=(
-                f"held at {share * limit.value:,.0f} {unit} of {limit.direction}s by the control "
-                f"group's own limit of {limit.value:,.0f} ({limit.source}), not by the disk"
+                f"held at {rate(share * limit.value, limit.dimension)} of {limit.direction}s by the control "
+                f"group's own limit of {rate(limit.value, limit.dimension)} ({limit.source}), not by the disk"
                 f"{words.pressure(group.pressure_ratio if group else None)}; "
                 f"raise the limit of {_whose(group, budget)}"
             ),
