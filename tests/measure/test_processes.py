@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from ioplateau.measure.host import Host
 from ioplateau.measure.processes import (
     MOST_NAMED,
+    MOST_THREADS,
     Processes,
     ProcessIo,
     as_json,
@@ -32,12 +35,21 @@ class Machine:
         (root / "proc").mkdir()
         self.host = Host(root)
 
-    def process(self, pid, *, read=0, write=0, calls=0, name="fio", started=10, files=()):
+    def process(
+        self, pid, *, read=0, write=0, calls=0, name="fio", started=10, files=(), threads=()
+    ):
+        """threads: bytes that each of them read, of a process that has reaped children."""
         place = self.root / "proc" / str(pid)
         (place / "fdinfo").mkdir(parents=True, exist_ok=True)
         (place / "fd").mkdir(exist_ok=True)
         (place / "io").write_text(IO.format(read=read, write=write, calls=calls))
-        (place / "stat").write_text(f"{pid} ({name}) S {'0 ' * 18}{started * 100} 0 0\n")
+        reaped = "9" if threads else "0"
+        (place / "stat").write_text(
+            f"{pid} ({name}) S {'0 ' * 7}{reaped} {'0 ' * 10}{started * 100} 0 0\n"
+        )
+        for number, size in enumerate(threads, pid):
+            (place / "task" / str(number)).mkdir(parents=True, exist_ok=True)
+            (place / "task" / str(number) / "io").write_text(IO.format(read=size, write=0, calls=0))
         (place / "cgroup").write_text("0::/system.slice/db.service\n")
         (place / "mountinfo").write_text(MOUNTS)
         for number, (mount, target) in enumerate(files):
@@ -90,6 +102,62 @@ def test_an_old_process_seen_for_the_first_time_is_not_given_what_it_did_long_ag
     machine.process(7, read=1_000_000, started=10)
 
     assert looks.look(102.0).busiest == ()
+
+
+def test_who_reaps_a_child_is_not_told_to_have_done_what_the_child_did(machine):
+    machine.process(6, read=0)
+    machine.process(7, read=300, threads=(100, 200))
+    machine.process(8, read=5_000, threads=(5_000,))
+    looks = Processes(machine.host)
+    looks.look(100.0)
+    machine.process(6, read=500_000, threads=(0,))
+    machine.process(7, read=900_350, threads=(110, 240))
+    machine.process(8, read=605_000, threads=(5_000,))
+    first = looks.look(102.0)
+    machine.process(7, read=990_450, threads=(180, 270))
+
+    second = looks.look(104.0)
+
+    # What a thread did before it was first looked at is not known: it may be all of it.
+    assert [(busy.pid, busy.read_bytes) for busy in first.busiest] == [(8, 5_000), (7, 350)]
+    assert [(busy.pid, busy.read_bytes) for busy in second.busiest] == [(7, 100)]
+
+
+def test_of_too_many_threads_the_processs_own_figure_holds(machine):
+    machine.process(7, threads=[0] * (MOST_THREADS + 1))
+    looks = Processes(machine.host)
+    looks.look(100.0)
+    machine.process(7, read=4_000, threads=[0] * (MOST_THREADS + 1))
+
+    (busy,) = looks.look(102.0).busiest
+
+    assert busy.read_bytes == 4_000
+
+
+def test_a_real_parent_is_not_told_to_have_done_what_its_child_did(tmp_path):
+    child = "import os; open('big', 'wb').write(bytes(8_000_000)); input(); os._exit(0)"
+    parent = (
+        "import subprocess, sys; subprocess.run(sys.argv[1:]); print('reaped', flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", parent, sys.executable, "-c", child],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        looks = Processes(Host())
+        looks.look(1e9)
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        if parse_io(Host().read_once(f"/proc/{process.pid}/io")).write_bytes < 8_000_000:
+            pytest.skip("the file system counts no I/O of processes")
+
+        look = looks.look(1e9 + 1)
+
+        told = [busy.write_bytes for busy in look.busiest if busy.pid == process.pid]
+        assert sum(told) < 8_000_000
+        process.communicate(b"\n")
 
 
 def test_a_process_that_ends_while_we_look_costs_only_itself(machine):
@@ -171,7 +239,7 @@ def test_this_process_is_seen_with_the_bytes_that_it_wrote(tmp_path):
 def test_a_name_may_hold_parentheses_and_blanks():
     text = b"7 (a) b (c) S " + b"0 " * 18 + b"1234 0\n"
 
-    assert parse_stat(text) == ("a) b (c", 12.34)
+    assert parse_stat(text) == ("a) b (c", 12.34, False)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 read_bytes and write_bytes of /proc/<pid>/io (Documentation/filesystems/proc.rst, 3.3) count what
 a process caused to be read from, and meant to be written to, any storage, NFS among it; a write
 into the page cache counts at once, whoever writes it back later, and cancelled_write_bytes what of it
-never was, as the file was truncated before. They name no device, so for those
+never was, as the file was truncated before. When a process reaps a child, all that the child ever did is
+added to it (wait_task_zombie() in kernel/exit.c): then its own is what its threads did, /proc/<pid>/task/<tid>/io.
+What a child did that ended between two looks is nobody's. They name no device, so for those
 with most I/O the open files tell: mnt_id of /proc/<pid>/fdinfo/<n>, found in the process's own
 mountinfo, or the device node that the descriptor links to.
 
@@ -31,6 +33,7 @@ MOST_PROCESSES = 32768  # looked at in one round; pid_max of a small machine
 # Processes with most I/O that are looked at closely, whatever disk it is on: those on a slow one move little.
 MOST_NAMED = 50
 MOST_FILES = 256  # open files of one of them
+MOST_THREADS = 128  # of one of them that has reaped children; of one with more, its children's I/O counts as its own
 TICKS_PER_SECOND = 100  # USER_HZ, the unit of starttime: 100 on every architecture with a VM
 _DEVICE_NODE = re.compile(r"/dev/(?:mapper/|disk/.*/)?([\w!.-]+)\Z")
 
@@ -92,10 +95,11 @@ class Processes:
         self._host = host
         self._before: Mapping[int, ProcessIo] = NO_ENTRIES
         self._before_at: float | None = None  # seconds since boot
+        self._threads: Mapping[int, Mapping[str, ProcessIo]] = NO_ENTRIES  # of those that reaped
 
     def forget(self) -> None:
         """The next look is a first one."""
-        self._before, self._before_at = NO_ENTRIES, None
+        self._before, self._before_at, self._threads = NO_ENTRIES, None, NO_ENTRIES
 
     def look(self, boot_seconds: float) -> ProcessesLook | None:
         """One round at `boot_seconds` (CLOCK_BOOTTIME); None: the first, or too soon after it.
@@ -122,14 +126,18 @@ class Processes:
         grown = {pid: _growth(before.get(pid), io) for pid, io in now.items()}
         moved = [pid for pid in grown if grown[pid].bytes > 0]
         moved.sort(key=lambda pid: grown[pid].bytes, reverse=True)
-        busiest = tuple(
+        threads: dict[int, Mapping[str, ProcessIo]] = {}
+        busiest = [
             busy
             for pid in moved[:MOST_NAMED]
-            if (busy := self._closely(pid, before, now[pid], grown[pid], before_at)) is not None
-        )
+            if (busy := self._closely(pid, before, now[pid], grown[pid], before_at, threads))
+            is not None
+        ]
+        self._threads = threads
+        busiest.sort(key=lambda busy: busy.read_bytes + busy.write_bytes, reverse=True)
         return ProcessesLook(
             seconds=boot_seconds - before_at,
-            busiest=busiest,
+            busiest=tuple(busiest),
             all_bytes=sum(growth.bytes for growth in grown.values()),
             seen=len(now),
             unreadable=unreadable,
@@ -145,9 +153,11 @@ class Processes:
         now: ProcessIo,
         growth: ProcessIo,
         before_at: float,
+        threads: dict[int, Mapping[str, ProcessIo]],
     ) -> BusyProcess | None:
+        """threads: what those of it did so far is put there, if it has reaped children."""
         try:
-            name, started = parse_stat(self._host.read_once(f"/proc/{pid}/stat"))
+            name, started, has_reaped = parse_stat(self._host.read_once(f"/proc/{pid}/stat"))
             group = parse_cgroup(self._host.read_once(f"/proc/{pid}/cgroup"))
         except (OSError, ValueError):  # it ended
             return None
@@ -155,6 +165,11 @@ class Processes:
             growth = now
         elif pid not in before:
             return None  # it may have done all that long ago
+        if has_reaped and (done := self._by_thread(pid)) is not None:
+            growth = _least(growth, _sum_growth(self._threads.get(pid, NO_ENTRIES), done))
+            threads[pid] = done
+            if not growth.bytes:
+                return None
         return BusyProcess(
             pid,
             name,
@@ -165,6 +180,25 @@ class Processes:
             growth.write_calls,
             self._devices(pid),
         )
+
+    def _by_thread(self, pid: int) -> Mapping[str, ProcessIo] | None:
+        """What each of its threads did; None: they cannot be listed, or are too many."""
+        host = self._host
+        try:
+            numbers = host.list(f"/proc/{pid}/task")
+        except OSError:  # it ended
+            return None
+        if len(numbers) > MOST_THREADS:
+            return None
+        found = dict[str, ProcessIo]()
+        for number in numbers:
+            try:
+                io = parse_io(host.read_once(f"/proc/{pid}/task/{number}/io"))
+            except OSError:  # it ended
+                continue
+            if io is not None:
+                found[number] = io
+        return found or None
 
     def _devices(self, pid: int) -> tuple[str, ...] | None:
         host = self._host
@@ -238,8 +272,9 @@ def parse_io(text: bytes) -> ProcessIo | None:
         return None
 
 
-def parse_stat(text: bytes) -> tuple[str, float]:
-    """/proc/<pid>/stat: the command's name, and when it started in seconds since boot.
+def parse_stat(text: bytes) -> tuple[str, float, bool]:
+    """/proc/<pid>/stat: the command's name, when it started in seconds since boot, and whether it has ever
+    reaped a child: each has page faults, which are added then (cminflt).
 
     The name stands in parentheses and may hold anything, parentheses too: the last one ends it.
     Raises ValueError for anything else.
@@ -248,7 +283,8 @@ def parse_stat(text: bytes) -> tuple[str, float]:
     words = text[end + 1 :].split()
     if len(words) < 20:
         raise ValueError(f"{len(words)} words after the name, want at least 20")
-    return text[begin:end].decode("utf-8", "replace"), int(words[19]) / TICKS_PER_SECOND
+    name = text[begin:end].decode("utf-8", "replace")
+    return name, int(words[19]) / TICKS_PER_SECOND, int(words[8]) > 0
 
 
 def parse_cgroup(text: bytes) -> str:
@@ -298,3 +334,12 @@ def _growth(before: ProcessIo | None, now: ProcessIo) -> ProcessIo:
     if before is None or any(new < old for old, new in zip(before, now, strict=True)):
         return now  # new, or the number was given to another one
     return ProcessIo(*(new - old for old, new in zip(before, now, strict=True)))
+
+
+def _sum_growth(before: Mapping[str, ProcessIo], now: Mapping[str, ProcessIo]) -> ProcessIo:
+    grown = [_growth(before.get(number), io) for number, io in now.items()]
+    return ProcessIo(*(sum(column) for column in zip(*grown, strict=True)))
+
+
+def _least(one: ProcessIo, other: ProcessIo) -> ProcessIo:
+    return ProcessIo(*map(min, one, other))
