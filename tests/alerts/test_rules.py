@@ -117,6 +117,9 @@ def test_only_limits_that_were_told_or_counted_page_anybody(alert):
             r"unless last_over_time\(ioplateau_budget_learned_confidence_ratio\{.*\}\[15m\]\)",
             alert.expr,
         )
+        kinds = set(re.findall(r"\w+", " ".join(re.findall(r'kind=~?"([^"]+)"', alert.expr))))
+        assert not kinds & {"nfs_slots", "cgroup"}  # of which no demand is told
+        assert "nfs_connection" not in kinds  # always learned
 
 
 @EACH_RUNBOOK

@@ -42,6 +42,9 @@ def test_a_group_pressed_against_its_limit_is_throttled_after_some_seconds():
     assert said[-1].limit == 500.0
     assert said[-1].since == 2.0
     assert said[-1].sufferers == (FLOW,)
+    assert (
+        said[-1].demand is None
+    )  # so its alert is a warning only: tests/alerts/test_throttling.py
     assert said[-1].evidence["device"] == "vda"
     assert "control group" in said[-1].sentence
 

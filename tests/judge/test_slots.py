@@ -139,6 +139,8 @@ def test_who_takes_the_slots_by_a_limit_of_its_own_volume_is_not_held_by_the_slo
     assert set(words) == {(Word.THROTTLED, Word.THROTTLED, Word.AFFECTED)}
     told = found[-1][SLOTS].sentence
     assert told.endswith("; calls of /a, which take long, hold most of them")
+    # so its alert is a warning only: tests/alerts/test_throttling.py
+    assert found[-1][SLOTS].demand is None
 
 
 @pytest.mark.parametrize(
