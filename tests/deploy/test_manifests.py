@@ -5,6 +5,7 @@ package cloud-init.
 """
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,26 @@ def _strict(schema: Any) -> Any:
     if isinstance(found.get("pattern"), str):  # Go's spelling, and Python's
         found["pattern"] = found["pattern"].replace("^(?i)", "(?i)^")
     return found
+
+
+# What the operator labels a target of a PodMonitor with, before our relabelings.
+OPERATORS = {"namespace", "container", "pod", "job", "endpoint"}
+
+
+def test_no_label_of_the_target_is_one_of_our_metrics():
+    from ioplateau.tell.prometheus import TABLES
+
+    monitor = yaml.safe_load((KUBERNETES / "podmonitor.yaml").read_text())
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    labels = set(OPERATORS)
+    for step in endpoint["relabelings"]:
+        if step.get("action") == "labeldrop":
+            labels = {label for label in labels if not re.fullmatch(step["regex"], label)}
+        else:
+            labels.add(step["targetLabel"])
+
+    assert "instance" in labels
+    assert not labels & {label for table in TABLES for label in table.labels}
 
 
 def test_the_prometheus_rule_has_every_alert_of_every_file():
