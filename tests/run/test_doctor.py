@@ -47,6 +47,16 @@ def test_an_empty_machine_is_told_what_is_vital(tmp_path):
     assert "ok" not in text
 
 
+def test_what_keeps_the_daemon_from_being_ready_is_vital_here_too(machine):
+    found, text = report(
+        machine
+    )  # without mountstats, mountinfo, net/dev and what is evidence only
+    missing = {subject for subject, each in found.items() if each.is_vital and not each.is_good}
+
+    assert missing == {"NFS mounts", "mount table", "network"}
+    assert "limited  I/O pressure: " in text
+
+
 def test_what_is_there_is_good(machine):
     found, _ = report(machine)
 

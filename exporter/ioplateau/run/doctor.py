@@ -36,23 +36,20 @@ class Finding(NamedTuple):
     is_good: bool
     what: str
     mend: str = ""
-    is_vital: bool = False  # without it there is nothing to judge
+    is_vital: bool = (
+        False  # without it budgets are unknown or missing, or the daemon does not start
+    )
 
 
-# By what the engine calls a source: blindness has its words.
+# By what the engine calls a source: blindness has its words, and which are vital.
 SOURCES = {each.key: each.name for each in FILES}
 WANTED = (
-    (DISKSTATS, "disks", "mount procfs with subset=pid off (systemd: ProcSubset=all)", True),
-    (MOUNTSTATS, "NFS mounts", "read /proc of the host: --path.procfs", False),
-    (NETDEV, "network", "mount procfs with subset=pid off (systemd: ProcSubset=all)", False),
-    (
-        PRESSURE,
-        "I/O pressure",
-        "boot with psi=1 (kernel 4.20 or newer); verdicts do not need it",
-        False,
-    ),
-    (MEMINFO, "dirty pages", "mount procfs with subset=pid off (systemd: ProcSubset=all)", False),
-    (STAT, "CPU steal and iowait", "mount procfs with subset=pid off", False),
+    (DISKSTATS, "disks", "mount procfs with subset=pid off (systemd: ProcSubset=all)"),
+    (MOUNTSTATS, "NFS mounts", "read /proc of the host: --path.procfs"),
+    (NETDEV, "network", "mount procfs with subset=pid off (systemd: ProcSubset=all)"),
+    (PRESSURE, "I/O pressure", "boot with psi=1 (kernel 4.20 or newer); verdicts do not need it"),
+    (MEMINFO, "dirty pages", "mount procfs with subset=pid off (systemd: ProcSubset=all)"),
+    (STAT, "CPU steal and iowait", "mount procfs with subset=pid off"),
 )
 
 
@@ -149,7 +146,7 @@ def render(findings: Iterable[Finding]) -> str:
 
 
 def _files(snapshot: Snapshot) -> Iterable[Finding]:
-    for path, subject, mend, is_vital in WANTED:
+    for path, subject, mend in WANTED:
         text = snapshot.texts.get(path)
         if text is not None:
             took = snapshot.took.get(path, 0.0)
@@ -157,7 +154,9 @@ def _files(snapshot: Snapshot) -> Iterable[Finding]:
             yield Finding(subject, is_good=True, what=what)
         else:
             why = snapshot.failed.get(path, f"{path}: not read")
-            why = blindness.sentence(SOURCES[path], why)
+            source = SOURCES[path]
+            why = blindness.sentence(source, why)
+            is_vital = source in blindness.VITAL
             yield Finding(subject, is_good=False, what=why, mend=mend, is_vital=is_vital)
 
 
@@ -169,7 +168,7 @@ def _shape(snapshot: Snapshot, state: State) -> Iterable[Finding]:
             is_good=False,
             what=f"{blindness.sentence('sysfs', unseen)}: no sizes, serials or stripes",
             mend="mount sysfs, or point --path.sysfs to the host's",
-            is_vital=True,
+            is_vital="sysfs" in blindness.VITAL,
         )
     elif DISKSTATS in snapshot.failed:
         pass  # which there are nobody can say
@@ -192,6 +191,7 @@ def _shape(snapshot: Snapshot, state: State) -> Iterable[Finding]:
             )
             + ": superblocks cannot be told apart",
             mend="read /proc of the host: --path.procfs",
+            is_vital="mountinfo" in blindness.VITAL,
         )
 
 
