@@ -202,7 +202,7 @@ def _replay_flags(command: argparse.ArgumentParser) -> None:
         "--format",
         choices=("text", "json", "metrics"),
         default="text",
-        help="episodes in words (default), a line of verdicts a snapshot, the last exposition",
+        help="when what was held, in words (default), a line of verdicts a snapshot, the last exposition",
     )
     command.add_argument(
         "--json", action="store_const", const="json", dest="format", help="as --format json"

@@ -82,6 +82,15 @@ def test_replay_tells_episodes_in_words(limits):
     assert "168 snapshots" in done.stdout
 
 
+def test_replay_and_report_count_the_same_episodes(limits):
+    replayed = run("replay", MACHINE, "--config.file", limits).stdout
+    reported = run("report", MACHINE, "--config.file", limits).stdout
+
+    assert replayed.count(" disk sda throttled: ") == 2  # a second apart
+    assert replayed.endswith(", 1 episode\n")
+    assert "\n1 episode, " in reported
+
+
 def test_replay_tells_slots_in_words_that_say_why():
     done = run("replay", MACHINE.parents[1] / "nfs_slots_v3" / "recording.jsonl.gz")
 

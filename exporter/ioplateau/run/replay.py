@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from ioplateau.engine import EngineSettings
-from ioplateau.history.episodes import is_height
+from ioplateau.history.episodes import Episodes, is_height
 from ioplateau.limits.budgets import HELD, BudgetKey, Verdict
 from ioplateau.run import provenance, recording
 from ioplateau.run.machine import engine
@@ -61,10 +61,10 @@ class Replayed:
 
 
 def replay(path: Path | str, settings: EngineSettings, form: str, out: TextIO) -> ReplayResult:
-    """Replay a file onto `out`: form "text" (episodes), "json" (a line a snapshot) or
+    """Replay a file onto `out`: form "text" (when what was held), "json" (a line a snapshot) or
     "metrics" (the exposition after the last snapshot). Raises RecordingError.
     """
-    printer = _EpisodePrinter(out) if form == "text" else None
+    printer = _HeldPrinter(out) if form == "text" else None
     count, throttled, state = 0, False, None
     odd = _LeftOut()
     replayed = Replayed(path, settings, odd)
@@ -101,8 +101,10 @@ class _LeftOut:
         self.count += 1
 
 
-class _EpisodePrinter:
-    """Episodes, a line each when they end."""
+class _HeldPrinter:
+    """A line for each time that a verdict held, when it ends; and how many episodes that were, as history
+    counts them.
+    """
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -110,7 +112,8 @@ class _EpisodePrinter:
         self._begin: float | None = None
         self._last = 0.0  # monotonic seconds of the last state
         self._length = 0.0  # seconds of the recordings before, where several follow one another
-        self._episodes = 0
+        self._episodes = Episodes()  # of this recording
+        self._began = 0  # episodes of all
 
     def is_new(self, state: State) -> bool:
         """Whether a recording begins with this state."""
@@ -120,6 +123,7 @@ class _EpisodePrinter:
         """Say when, and as far as it is told where and by whom, it was recorded."""
         self._end_one()
         self._begin = self._last = state.mono
+        self._episodes = Episodes()
         if state.wall <= 0:  # nobody told the time
             return
         words = [f"recorded {plain.date(state.wall)}"]
@@ -130,6 +134,8 @@ class _EpisodePrinter:
         print(" ".join(words), file=self._out)
 
     def tell(self, state: State) -> None:
+        changes = self._episodes.observe(state, state.mono - self._last)
+        self._began += sum([not change.is_end for change in changes])
         self._last = state.mono
         for gone in [key for key in self._open if key not in state.budgets]:
             self._close(gone, state.mono)
@@ -150,7 +156,7 @@ class _EpisodePrinter:
             return
         self._end_one()
         length = plain.duration(self._length)
-        words = plain.counted(count, "snapshot"), plain.counted(self._episodes, "episode")
+        words = plain.counted(count, "snapshot"), plain.counted(self._began, "episode")
         print(f"{words[0]} over {length}, {words[1]}", file=self._out)
 
     def _end_one(self) -> None:
@@ -162,7 +168,6 @@ class _EpisodePrinter:
     def _close(self, key: BudgetKey, now: float) -> None:
         start, verdict = self._open.pop(key)
         assert self._begin is not None
-        self._episodes += 1
         span = f"{start - self._begin:7.1f} s .. {now - self._begin:7.1f} s"
         name = plain.printable(f"{key.kind} {key.name}")
         sentence = f": {plain.printable(verdict.sentence)}" if verdict.sentence else ""

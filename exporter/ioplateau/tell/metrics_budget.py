@@ -186,7 +186,7 @@ LIMITS: MetricTable[BudgetState, LimitState] = MetricTable(
         ),
         counter(
             "budget_throttle_episodes_total",
-            "How often the limit began to hold requests back.",
+            "How often the limit began to hold requests back, however soon after it last did.",
             lambda b: b.episodes,
         ),
         gauge(
