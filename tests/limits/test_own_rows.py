@@ -33,7 +33,17 @@ def test_a_row_changes_what_it_fills_and_leaves_the_rest():
     assert (after.uncached.iops, after.uncached.bytes_per_second) == (15_000, 300e6)
     assert after.network_bytes_per_second == before.network_bytes_per_second
     assert after.max_data_disks == before.max_data_disks
-    assert (after.source, after.date, after.basis) == (f"ours ({SIZES} line 2)", "2026-10", "own")
+    theirs = f"{before.source} {before.date}"
+    assert after.source == f"{theirs}, changed by ours ({SIZES} line 2)"
+    assert (after.date, after.basis) == ("2026-10", "own")
+
+
+def test_a_row_without_a_date_does_not_take_that_of_the_packages_document():
+    before = vm_size(CATALOGUE, "Standard_D8s_v5")
+    after = size("name,uncached_iops\nStandard_D8s_v5,15000\n")
+
+    assert after.source == f"{before.source} {before.date}, changed by {SIZES} line 2"
+    assert after.date == ""
 
 
 def test_a_row_with_another_key_adds_a_size():

@@ -19,6 +19,8 @@ from ioplateau.measure.nothing import NO_ENTRIES
 MOST_ROWS, MOST_BYTES = 2000, 1 << 20
 # Of each table that states bytes exactly beside MB.
 EXACT = {"uncached_mbps": "uncached_bps"}
+# Of each table the column with the date of its document.
+DATES = ("date", "doc_date", "source_date")
 
 
 class OwnRows(NamedTuple):
@@ -171,4 +173,11 @@ def _merged(line: bytes | None, own: Entry) -> bytes:
             known.pop(exact, None)
     if line is not None and "source" in own:
         own = {**own, "limits_basis": "own"} if "limits_basis" in known else own
+        # What the row leaves empty is still of the package's document, and of its date.
+        theirs = str(known.get("source", ""))
+        for column in DATES:
+            if column in known:
+                theirs = f"{theirs} {known[column]}"
+                own = {column: "", **own}
+        own = {**own, "source": f"{theirs}, changed by {own['source']}"} if theirs else own
     return json.dumps(known | own, ensure_ascii=False, separators=(",", ":")).encode()
