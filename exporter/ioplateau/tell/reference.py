@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ioplateau.limits.budgets import Dimension, Direction, Kind, Origin, Word
 from ioplateau.tell.prometheus import TABLES
 from ioplateau.tell.rows import MetricRow, MetricTable
 
@@ -24,12 +25,34 @@ known has no sample: an absent series is not zero.
 client's budget: the first of its file systems), with `#2` where another has that name. It stays as long as
 the file system or the client does, whichever mount points come and go; `ioplateau_nfs_mount_point_info`
 tells where a file system is mounted now.
+
+| Label | Its values |
+| --- | --- |
 """
+AFTER_VALUES = """
+In `ioplateau_budget_info` `origin` has those of all limits of the budget, with commas between them.
+An empty label is one of which nothing is known.
+"""
+# Labels whose values are words of ours; what verdicts mean stands in how-it-decides.md.
+VALUES = {
+    "kind": Kind,
+    "dimension": Dimension,
+    "direction": Direction,
+    "origin": Origin,
+    "verdict": Word,
+}
 
 
 def text() -> str:
     """The page."""
-    return HEAD + "".join(part for table in TABLES for part in _section(table))
+    values = "".join(_values(label, words) for label, words in VALUES.items())
+    return (
+        HEAD + values + AFTER_VALUES + "".join(part for table in TABLES for part in _section(table))
+    )
+
+
+def _values(label: str, words: Iterable[str]) -> str:
+    return f"| `{label}` | {', '.join(f'`{word}`' for word in words)} |\n"
 
 
 def _section(table: MetricTable[Any, Any]) -> Iterator[str]:
