@@ -3,6 +3,7 @@
 import pytest
 
 from ioplateau.judge.case import Case
+from ioplateau.judge.memory import SavedCase, SavedHold
 from ioplateau.judge.signals import WatchedFlow
 from ioplateau.limits.budgets import (
     Budget,
@@ -15,6 +16,7 @@ from ioplateau.limits.budgets import (
     Origin,
     Word,
 )
+from ioplateau.saved import read, write
 
 SDA = BudgetKey(Kind.DISK, "sda")
 
@@ -29,6 +31,7 @@ def saved(iops=500.0):
     before = case(iops)
     before.claims[0].belief.restore(5.0, held=True)
     before.word, before.since = Word.THROTTLED, 100.0
+    before.hold = SavedHold(Dimension.IOPS, Direction.TOTAL, is_learned=False, since=150.0)
     return before.memory()
 
 
@@ -48,3 +51,18 @@ def test_since_when_it_was_held_is_taken_up_within_one_boot(at, since, word):
     after.restore(saved(), at)
 
     assert (after.since, after.word) == (since, word)
+
+
+@pytest.mark.parametrize(("at", "since"), [(200.0, 150.0), (50.0, None)])
+def test_so_is_since_when_its_limit_holds(at, since):
+    after = case(500.0)
+    after.restore(read(SavedCase, write(saved()), "case"), at)
+
+    assert (after.hold and after.hold.since) == since
+
+
+def test_a_memory_of_before_that_was_kept_is_still_read():
+    old = write(saved())
+    del old["hold"]
+
+    assert read(SavedCase, old, "case") == saved()._replace(hold=None)

@@ -49,6 +49,20 @@ def test_a_group_pressed_against_its_limit_is_throttled_after_some_seconds():
     assert "control group" in said[-1].sentence
 
 
+def test_another_limit_of_a_group_holds_since_it_took_over():
+    writes = READS._replace(direction=Direction.WRITE)
+    part, said = GroupJudge(), []
+    part.take_budgets({KEY: Budget(KEY, (FLOW,), (READS, writes))})
+    for number in range(20):
+        rates = (500.0, 0.0) if number < 10 else (0.0, 500.0)
+        found = {}
+        part.step(float(number), 1.0, {FLOW: FlowTick(1.0, *rates)}, Witness(), found)
+        said.append(found[KEY])
+
+    assert (said[9].direction, said[9].since, said[9].limit_since) == (Direction.READ, 2.0, 2.0)
+    assert (said[19].direction, said[19].limit_since) == (Direction.WRITE, 12.0)
+
+
 @pytest.mark.parametrize(
     ("pressure", "told"),
     [

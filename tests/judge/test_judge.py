@@ -148,6 +148,23 @@ def test_throttled_since_the_moment_it_began():
     assert verdict.since == pytest.approx(106.0)
 
 
+def test_a_limit_that_takes_over_holds_since_then_and_the_word_since_before():
+    by_bytes = Limit(Dimension.THROUGHPUT, Direction.TOTAL, 10e6, Origin.CATALOGUE, "P10")
+    budgets, judge = {SDA: Budget(SDA, (DISK,), (LIMIT, by_bytes))}, Judge()
+    small, large = tick(), tick(10e6 / 262144, 0.42)._replace(read_bytes_per_second=10e6)
+    said = [
+        judge.observe(100.0 + number, 1.0, budgets, {DISK: each})[SDA]
+        for number, each in enumerate([*CALM, *[small] * 20, *[large] * 20, *[small] * 10])
+    ]
+
+    assert (said[25].since, said[25].limit_since) == (106.0, 106.0)
+    assert (said[45].dimension, said[45].since) == (Dimension.THROUGHPUT, 106.0)
+    assert 126.0 <= said[45].limit_since <= 128.0
+    assert "flat within 0.0% for 1" in said[45].sentence
+    assert (said[55].dimension, said[55].since) == (Dimension.IOPS, 106.0)
+    assert 146.0 <= said[55].limit_since <= 148.0
+
+
 @pytest.mark.parametrize("seconds", [0.1, 0.25, 0.5, 1.0, 2.0])
 def test_the_same_story_is_told_at_every_sampling_interval(seconds):
     moments = list(told(FOUR, tick=seconds))

@@ -451,6 +451,13 @@ def test_a_limit_that_holds_says_since_when_on_the_wall_clock():
     assert sum("since_timestamp_seconds{" in line for line in lines(state)) == 1
 
 
+def test_a_limit_that_took_over_from_another_says_since_when_it_does():
+    state = throttled_disk(limit_since=900.4)
+
+    series = f"ioplateau_budget_throttled_since_timestamp_seconds{HELD_DISK}"
+    assert value(state, series) == round(state.wall - state.mono + 900.4)
+
+
 def test_a_limit_that_does_not_hold_has_no_beginning():
     state = with_budget(Kind.DISK, "sda", states.limit(Dimension.IOPS))
 

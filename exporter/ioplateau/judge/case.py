@@ -8,7 +8,7 @@ from math import inf
 from ioplateau.judge import parameters as number
 from ioplateau.judge.belief import Belief
 from ioplateau.judge.learned import Plateau
-from ioplateau.judge.memory import SavedCase, SavedLimit
+from ioplateau.judge.memory import SavedCase, SavedHold, SavedLimit
 from ioplateau.judge.phases import Claim, Signs
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import NONE, STRONG, WEAK, Queue, WatchedFlow
@@ -34,6 +34,7 @@ class Case:
         "budget",
         "claims",
         "drawn",
+        "hold",
         "is_told",
         "others",
         "plateau",
@@ -59,6 +60,7 @@ class Case:
         self.belief = Belief()  # of what has no rate: slots
         self.word = Word.UNKNOWN
         self.since = 0.0
+        self.hold: SavedHold | None = None
         self.verdict: Verdict | None = None
         self.is_told = False  # at rest, and its verdict says so already
         self.say_again = 0.0  # when the sentence is due
@@ -211,7 +213,7 @@ class Case:
     def memory(self) -> SavedCase:
         """What must survive a restart."""
         claims = [SavedLimit(c.limit.dimension, c.limit.direction, c.memory()) for c in self.claims]
-        return SavedCase(self.plateau.memory(), tuple(claims), self.word, self.since)
+        return SavedCase(self.plateau.memory(), tuple(claims), self.word, self.since, self.hold)
 
     def restore(self, saved: SavedCase, at: float) -> None:
         """Take up a saved memory; limits that changed since begin anew."""
@@ -222,7 +224,7 @@ class Case:
             if known is not None and known.value == claim.limit.value:
                 claim.restore(known)
         if saved.since <= at:  # else the machine was started anew, and its clock with it
-            self.word, self.since = saved.word, saved.since
+            self.word, self.since, self.hold = saved.word, saved.since, saved.hold
 
 
 def apart(

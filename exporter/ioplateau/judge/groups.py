@@ -97,6 +97,7 @@ class GroupJudge:
         self._budgets: dict[BudgetKey, Budget] = {}
         self._presses: dict[tuple[BudgetKey, Limit], _Press] = {}
         self._since: dict[BudgetKey, tuple[Word, float]] = {}
+        self._holds: dict[BudgetKey, tuple[Limit, float]] = {}
 
     def take_budgets(self, budgets: Mapping[BudgetKey, Budget]) -> None:
         """Take these budgets."""
@@ -107,6 +108,7 @@ class GroupJudge:
             for limit in budget.limits
         }
         self._since = {key: since for key, since in self._since.items() if key in self._budgets}
+        self._holds = {key: hold for key, hold in self._holds.items() if key in self._budgets}
 
     def step(
         self,
@@ -159,6 +161,9 @@ class GroupJudge:
             if group.pressure_ratio is not None:
                 evidence["pressure_ratio"] = group.pressure_ratio
         plain = self._say(budget.key, Word.THROTTLED, at)
+        before = self._holds.get(budget.key)
+        if before is None or before[0] != limit or plain.since == at:
+            self._holds[budget.key] = before = (limit, at)
         return Verdict(
             budget.key,
             Word.THROTTLED,
@@ -176,6 +181,7 @@ class GroupJudge:
                 f"raise the limit of {_whose(group, budget)}"
             ),
             sufferers=budget.members,
+            limit_since=before[1],
         )
 
     def _say(self, key: BudgetKey, word: Word, at: float) -> Verdict:

@@ -98,13 +98,23 @@ class SavedLimit(NamedTuple):
     claim: SavedClaim
 
 
+class SavedHold(NamedTuple):
+    """Which limit holds requests back, a learned one by any value, and since when: CLOCK_MONOTONIC."""
+
+    dimension: Dimension | None
+    direction: Direction | None
+    is_learned: bool
+    since: Moment
+
+
 class SavedCase(NamedTuple):
-    """One budget. since: CLOCK_MONOTONIC from when on its word holds."""
+    """One budget. since: CLOCK_MONOTONIC from when on its word holds. hold: None: no limit holds."""
 
     plateau: SavedPlateau
     claims: tuple[SavedLimit, ...]
     word: Word
     since: Moment
+    hold: SavedHold | None = None
 
 
 class SavedPart(NamedTuple):

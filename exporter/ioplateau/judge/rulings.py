@@ -9,6 +9,7 @@ from ioplateau.judge import parameters as number
 from ioplateau.judge import words
 from ioplateau.judge.blame import Culprit
 from ioplateau.judge.case import Case
+from ioplateau.judge.memory import SavedHold
 from ioplateau.judge.phases import Claim
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import NONE, STRONG, WatchedFlow
@@ -134,6 +135,9 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
     if changed:
         case.word = ruling.word
         case.since = at
+    hold = _hold(case.hold, ruling, at)
+    changed = changed or hold != case.hold
+    case.hold = hold
     verdict = _verdict(
         case, ruling, sufferers, "" if changed or before is None else before.sentence
     )
@@ -144,6 +148,15 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
         verdict = verdict._replace(sentence=words.sentence(verdict, at, case.budget.lane))
     case.verdict = verdict
     return verdict
+
+
+def _hold(before: SavedHold | None, ruling: Ruling, at: float) -> SavedHold | None:
+    """The limit that holds, and since when: another takes over while the word stays."""
+    if ruling.word is not THROTTLED:
+        return None
+    is_learned = ruling.origin is Origin.LEARNED
+    hold = SavedHold(ruling.dimension, ruling.direction, is_learned, at)
+    return before if before is not None and before[:-1] == hold[:-1] else hold
 
 
 def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentence: str) -> Verdict:
@@ -177,6 +190,7 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
     return Verdict(
         case.budget.key, ruling.word, case.since, ruling.dimension, ruling.direction,
         ruling.limit, ruling.origin, share, demand, ruling.parent, evidence, sentence, sufferers,
+        None if case.hold is None else case.hold.since,
     )  # fmt: skip
 
 

@@ -145,7 +145,7 @@ def _flat(verdict: Verdict, at: float) -> list[str]:
 
 
 def _for(verdict: Verdict, at: float) -> str:
-    seconds = at - verdict.since
+    seconds = at - verdict.holds_since
     return f"for {duration(seconds)}" if seconds > 0 else "since now"
 
 

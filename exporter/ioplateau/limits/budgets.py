@@ -143,7 +143,8 @@ class Budget(NamedTuple):
 class Verdict(NamedTuple):
     """What we concluded of one budget at one tick, with its evidence.
 
-    since: CLOCK_MONOTONIC seconds at which this word began to hold. utilization: share of the
+    since: CLOCK_MONOTONIC seconds at which this word began to hold; limit_since: at which this
+    limit did, after another that held before; None: none holds. utilization: share of the
     binding (else the nearest) limit in the last block; demand: estimated demand over the limit
     while throttled. None: not known.
     """
@@ -161,3 +162,9 @@ class Verdict(NamedTuple):
     evidence: Mapping[str, float | str] = NO_ENTRIES
     sentence: str = ""
     sufferers: tuple[FlowKey, ...] = ()
+    limit_since: float | None = None
+
+    @property
+    def holds_since(self) -> float:
+        """CLOCK_MONOTONIC seconds since when what is told now holds: the limit, else the word."""
+        return self.since if self.limit_since is None else self.limit_since

@@ -70,7 +70,7 @@ def episodes(scene: Scene) -> Iterator[HeldLimit]:
         for limit in budget.limits:
             if limit.throttled:
                 # To the second: the two clocks are not read at once, and it must not tremble.
-                began = float(round(boot_wall_seconds + verdict.since))
+                began = float(round(boot_wall_seconds + verdict.holds_since))
                 yield HeldLimit(budget.budget.key, limit, began, _confidence(verdict))
 
 
