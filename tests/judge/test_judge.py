@@ -84,6 +84,30 @@ def test_a_disk_at_its_limit_is_throttled_with_its_evidence():
     assert verdict.sufferers == (DISK,)
 
 
+@pytest.mark.parametrize("key", [SDA, VM])
+def test_at_a_limit_of_reads_the_time_and_the_queue_told_are_those_of_reads(key):
+    """150 reads a second at depth 8 beside 300 writes that nobody holds back."""
+    limit = LIMIT._replace(direction=Direction.READ, value=150.0)
+    budgets, judge = {SDA: Budget(SDA, (DISK,)), VM: Budget(VM, (DISK,))}, Judge()
+    budgets[key] = budgets[key]._replace(limits=(limit,))
+    both = FlowTick(
+        1.0, 150.0, 300.0, 150 * 4096, 300 * 4096, 8 / 150, 0.0008,
+        queue_length=8.24, in_flight=8, busy_ratio=1.0,
+    )  # fmt: skip
+    for number, each in enumerate([*CALM, *[both] * 8]):
+        verdict = judge.observe(100.0 + number, 1.0, budgets, {DISK: each})[key]
+
+    assert (verdict.word, verdict.direction) == (Word.THROTTLED, Direction.READ)
+    assert verdict.evidence["outstanding"] == pytest.approx(8.0)
+    assert verdict.evidence["operations_per_second"] == 450.0
+    assert verdict.evidence["waiting"] == pytest.approx(7.7, rel=0.02)
+    assert verdict.evidence["asked_ratio"] == pytest.approx(1.05, rel=0.01)
+    assert verdict.demand == pytest.approx(8 / 150 / 0.002, rel=0.02)
+    if key is SDA:
+        assert "of reads by its disk limit" in verdict.sentence
+        assert "53 ms instead of 2.0 ms" in verdict.sentence
+
+
 def test_the_sentence_names_limit_source_queue_and_latency():
     verdict = judged(Judge(), *CALM, *[tick()] * 8)
 

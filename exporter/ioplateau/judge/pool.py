@@ -42,6 +42,7 @@ class Pool(Levels):
         "_longer",
         "_pressed",
         "_steps",
+        "_weighed",
         "active_members",
         "alike",
         "busy",
@@ -90,6 +91,7 @@ class Pool(Levels):
         self._last = [0.0, 0.0]
         # Squares of the newest steps from block to block: of the sum, and of the groups. Operations, bytes.
         self._steps: list[list[tuple[float, float]]] = [[], []]
+        self._weighed: list[Member] = []  # whose requests are the pool's in this block
         # Of the newest blocks: requests outstanding beyond what they would be while nobody waits, and the
         # spread of that.
         self._longer: list[tuple[float, float]] = []
@@ -162,6 +164,7 @@ class Pool(Levels):
         """
         free = strong = base = waiting = 0.0
         weak = False
+        self._weighed = []
         for member in self.moving:
             watched = member.watched
             operations = member.rates[0]
@@ -182,6 +185,7 @@ class Pool(Levels):
             if member.name in explained:
                 continue
             free += operations
+            self._weighed.append(member)
             self.outstanding += watched.outstanding
             if watched.waiting > 0:
                 self.busy = max(self.busy, watched.busy)
@@ -225,6 +229,16 @@ class Pool(Levels):
             if self.still > 1:
                 self.queued = 0
         self.recent_latency.add(self.outstanding / self.operations if self.operations else 0.0)
+
+    @property
+    def parts(self) -> list[tuple[float, float]]:
+        """Of reads and of writes: requests outstanding, and those of them that wait."""
+        reads = [each.watched.parts[0] for each in self._weighed if each.reads]
+        writes = [each.watched.parts[1] for each in self._weighed if each.writes]
+        return [
+            (sum([held for held, _ in part]), sum([waiting for _, waiting in part]))
+            for part in (reads, writes)
+        ]
 
     def _queue(self, free: float, strong: float, *, weak: bool) -> Queue:
         many = (

@@ -161,17 +161,18 @@ def _hold(before: SavedHold | None, ruling: Ruling, at: float) -> SavedHold | No
 
 def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentence: str) -> Verdict:
     drawn = case.drawn
-    operations, outstanding, waiting = drawn.operations, drawn.outstanding, drawn.waiting
+    operations, outstanding, waiting, excess = _requests(case, ruling.direction)
     evidence: dict[str, float | str] = {
-        "operations_per_second": operations,
+        "operations_per_second": drawn.operations,
         "bytes_per_second": drawn.bytes,
         "outstanding": outstanding,
         "waiting": waiting,
-        "excess_latency_ratio": min(drawn.excess, words.MOST_EXCESS),
+        "excess_latency_ratio": min(excess, words.MOST_EXCESS),
     }
     base = max(0.0, outstanding - waiting)
     if operations > 0 and isinstance(drawn, WatchedFlow):
-        evidence["latency_seconds"] = drawn.latency
+        # An interface has the queue of its mounts, and no times.
+        evidence["latency_seconds"] = outstanding / operations if drawn.latency else 0.0
         evidence["floor_seconds"] = floor = base / operations
         if drawn.floors.is_guess(floor):
             evidence["floor"] = "guess"
@@ -194,6 +195,22 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
     )  # fmt: skip
 
 
+def _requests(case: Case, direction: Direction | None) -> tuple[float, float, float, float]:
+    """Operations per second, requests outstanding, those of them that wait, and their excess: of one direction,
+    where it is known how long its requests take, else of all.
+    """
+    drawn = case.drawn
+    if direction not in {Direction.READ, Direction.WRITE} or not any(
+        held for held, _ in drawn.parts
+    ):
+        return drawn.operations, drawn.outstanding, drawn.waiting, drawn.excess
+    held, waiting = drawn.parts[direction is Direction.WRITE]
+    base = held - waiting
+    return (
+        rate_of(drawn, Dimension.IOPS, direction), held, waiting, waiting / base if base > 0 else 0.0,
+    )  # fmt: skip
+
+
 def _throttled_evidence(
     case: Case, ruling: Ruling, evidence: dict[str, float | str]
 ) -> float | None:
@@ -205,8 +222,9 @@ def _throttled_evidence(
     if dimension is None or dimension is Dimension.SLOTS:
         return None
     drawn = case.drawn
-    if drawn.operations > 0:
-        evidence["asked_ratio"] = asked_ratio(drawn.waiting, drawn.operations)
+    operations, _, waiting, _ = _requests(case, direction)
+    if operations > 0:
+        evidence["asked_ratio"] = asked_ratio(waiting, operations)
     rate = case.rate_of(dimension, direction)
     evidence["level"] = rate
     others = [name for name, other in case.others if other.active]
@@ -233,7 +251,7 @@ def asked_ratio(waiting: float, operations_per_second: float) -> float:
     asked for where X T were given, a ratio of 1 + waiting / (X T) [1]. Limits are given per second,
     so T is 1 s. It is a lower bound: what the application would have asked for if answers had come
     sooner cannot be counted. It also holds for bytes, if the requests that wait are as large as the
-    others. Where only one direction is limited, requests of the other wait less; the bound is then lower.
+    others. Where only one direction is limited, both are of its requests alone.
     """
     return 1 + waiting / operations_per_second
 

@@ -303,8 +303,6 @@ class WatchedFlow(Levels):
         self.left = 0.0
         self.beside_queue = False  # others in its lane wait, and it may wait with them
         self.near = False  # some limit of this flow is close, so nothing here is the floor now
-        # Of reads and of writes: requests outstanding, and those of them that wait.
-        self.parts = [_NO_PART, _NO_PART]
         self.pace = inf  # bytes per second of the least limit that was told of it
         self.delay = 0.0
         self.rate_steps = self.latency_steps = (
@@ -327,6 +325,8 @@ class WatchedFlow(Levels):
         self.read_bytes_per_second = self.write_bytes_per_second = 0.0
         self.latency = self.busy = self.busy_counted = 0.0
         self.outstanding = self.waiting = self.excess = 0.0
+        # Of reads and of writes: requests outstanding, and those of them that wait.
+        self.parts = [_NO_PART, _NO_PART]
         self.came = self.left = 0.0
         self.was_idle = False  # for a part of the block, not at its ends
         self.own = False
@@ -486,6 +486,7 @@ class WatchedFlow(Levels):
             return
         self.waiting = self.excess = self.risen = self.came = self.delay = 0.0
         self.own = False
+        self.parts = [(held, 0.0) for held, _ in self.parts]
         self.queue = NONE
         self.queued = 0
         self._forget_levels()
