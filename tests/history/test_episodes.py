@@ -29,7 +29,7 @@ class Story:
             evidence = {"waiting": parts.get("waiting", 4.0)} | parts.get("evidence", {})
             verdict = found.verdict._replace(
                 since=self.since,
-                dimension=Dimension.IOPS,
+                dimension=parts.get("dimension", Dimension.IOPS),
                 limit=500.0,
                 origin=Origin.CATALOGUE,
                 utilization=parts.get("share", 1.0),
@@ -110,6 +110,26 @@ def test_the_words_of_its_height_are_kept():
     story.tick(Word.THROTTLED, 5, share=0.3, sentence="draining").tick(Word.IDLE, 12)
 
     assert story.changes[-1].episode.sentence == "at its height"
+
+
+def test_of_its_ticks_the_one_nearest_to_the_limit_speaks():
+    story = Story().tick(Word.THROTTLED, 5, sentence="at its height")
+    story.tick(Word.THROTTLED, 2, share=1.99, sentence="no longer held").tick(Word.IDLE, 12)
+    far = Story().tick(Word.THROTTLED, share=1.2, sentence="far")
+    far.tick(Word.THROTTLED, share=1.08, sentence="near").tick(Word.THROTTLED, share=0.5)
+
+    assert story.changes[-1].episode.sentence == "at its height"
+    assert far.episodes.running()[0].sentence == "near"
+
+
+def test_of_several_limits_that_held_the_words_are_of_the_one_that_did_longest():
+    story = Story().tick(Word.THROTTLED, 10, sentence="operations")
+    story.tick(Word.THROTTLED, 12, sentence="bytes", dimension=Dimension.THROUGHPUT)
+    (by_bytes,) = story.episodes.running()
+    story.tick(Word.THROTTLED, 10, sentence="operations again").tick(Word.IDLE, 12)
+
+    assert (by_bytes.sentence, by_bytes.dimension) == ("bytes", Dimension.THROUGHPUT)
+    assert story.changes[-1].episode.sentence == "operations again"
 
 
 def test_a_gap_is_not_counted_as_waiting():

@@ -21,7 +21,7 @@ REJOIN_RESTART_SECONDS = 120.0
 # Cells are of whole seconds: the end of the last one may lie ahead of a restart that was quick.
 AHEAD_SECONDS = 1.0
 MOST_KEPT = 400  # about 1 KiB each
-HEIGHT = 0.95  # share of its limit from which on the words of an episode are those to keep
+OFF_HEIGHT = 0.05  # share of its limit by which an episode's words to keep may be off it: words.OFF
 
 
 class Episode(NamedTuple):
@@ -69,19 +69,55 @@ class Change(NamedTuple):
     is_end: bool
 
 
+class Height:
+    """Whose words an episode keeps: of the limit that held longest, those nearest to it."""
+
+    # An episode ends a few seconds after its cause, and may go on at another limit: the words of its
+    # height say more than the last.
+    __slots__ = ("_seconds", "verdict")
+
+    def __init__(self, verdict: Verdict | None) -> None:
+        self.verdict = verdict  # None: its own, as an earlier run told them
+        self._seconds: dict[object, float] = {}  # by limit
+
+    def add(self, verdict: Verdict, dt: float) -> None:
+        """One verdict of the same word, which held for dt seconds."""
+        kept, limit, seconds = self.verdict, _limit_of(verdict), self._seconds
+        seconds[limit] = seconds.get(limit, 0.0) + dt
+        if kept is None or (before := _limit_of(kept)) == limit:
+            is_better = _is_nearer(verdict, kept)
+        else:
+            is_better = seconds[limit] > seconds.get(before, 0.0)
+        if is_better:
+            self.verdict = verdict
+
+
+def _limit_of(verdict: Verdict) -> object:
+    return verdict.dimension, verdict.direction, verdict.origin is Origin.LEARNED
+
+
+def _is_nearer(verdict: Verdict, kept: Verdict | None) -> bool:
+    """Whether it is at its limit, or nearer to it than what is kept. kept None: it must be at it."""
+    share = verdict.utilization
+    if share is not None:
+        off, before = abs(share - 1), None if kept is None else kept.utilization
+        return off <= OFF_HEIGHT or (before is not None and off <= abs(before - 1))
+    calls = verdict.evidence.get("waiting_calls")
+    most = None if kept is None else kept.evidence.get("waiting_calls")
+    return not (isinstance(calls, int | float) and isinstance(most, int | float)) or calls >= most
+
+
 class _Running:
     """An episode while it goes on."""
 
     __slots__ = (
-        "consumer", "episode", "height", "left_at", "lift", "looks", "most", "peak", "seconds", "shares", "verdict",
-        "waits",
+        "consumer", "episode", "height", "left_at", "lift", "looks", "most", "peak", "seconds", "shares", "waits",
     )  # fmt: skip
 
-    def __init__(self, episode: Episode) -> None:
+    def __init__(self, episode: Episode, verdict: Verdict | None = None) -> None:
         self.episode = episode
         self.left_at: float | None = None  # wall seconds; None: it holds
-        self.height = False
-        self.verdict: Verdict | None = None  # whose words it has; None: its own
+        self.height = Height(verdict)
         self.consumer = ""  # who drew most, as an earlier run saw it
         self.looks: tuple[Consumers, ...] = ()  # the last two at who draws, the newer first
         self.lift = episode.lift  # told by another thread than the one that ticks
@@ -103,17 +139,14 @@ class _Running:
             if share is not None:
                 self.shares += share * dt
                 self.peak = max(self.peak or 0.0, share)
-        high = is_height(verdict, self.verdict)
-        if high or not self.height:
-            self.height = high
-            self.verdict = verdict
+        self.height.add(verdict, dt if before else 0.0)
 
     def standing(self) -> Callable[..., Episode]:
         """What puts together, on any thread, what is known by now."""
         return partial(
             _put_together,
             self.episode,
-            self.verdict,
+            self.height.verdict,
             (self.seconds, self.waits, self.shares, self.peak, self.most),
             self.looks,
             self.consumer,
@@ -123,18 +156,6 @@ class _Running:
     def now(self, ended: float | None = None) -> Episode:
         """What is known by now."""
         return self.standing()(ended)
-
-
-def is_height(verdict: Verdict, kept: Verdict | None) -> bool:
-    """Whether its words are those to keep of an episode, rather than those that were kept until now."""
-    # An episode ends a few seconds after its cause: the words of its height say more.
-    if verdict.utilization is not None:
-        return verdict.utilization >= HEIGHT
-    waiting = verdict.evidence.get("waiting_calls")
-    before = None if kept is None else kept.evidence.get("waiting_calls")
-    if isinstance(waiting, int | float) and isinstance(before, int | float):
-        return waiting >= before
-    return True
 
 
 class Episodes:
@@ -183,9 +204,7 @@ class Episodes:
         since = state.wall - max(state.mono - verdict.since, 0.0)
         key = verdict.key
         lane = state.budgets[key].budget.lane if key.kind is Kind.VM_UNCACHED else ""
-        begun = _Running(Episode(key.kind, key.name, verdict.word, since, lane=lane))
-        begun.verdict = verdict
-        return begun
+        return _Running(Episode(key.kind, key.name, verdict.word, since, lane=lane), verdict)
 
     def _leave(self, held: set[BudgetKey], wall: float, changes: list[Change]) -> None:
         for key, found in tuple(self._running.items()):
@@ -218,7 +237,6 @@ class Episodes:
                 continue
             found = _Running(episode._replace(cut_off=True))
             found.left_at = max(last_seen, episode.began)
-            found.height = True
             found.consumer = episode.drew_most  # until somebody has looked again
             self._running[episode.key] = found
 

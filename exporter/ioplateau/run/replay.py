@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from ioplateau.engine import EngineSettings
-from ioplateau.history.episodes import Episodes, is_height
-from ioplateau.limits.budgets import HELD, BudgetKey, Verdict
+from ioplateau.history.episodes import Episodes, Height
+from ioplateau.limits.budgets import HELD, BudgetKey, Word
 from ioplateau.run import provenance, recording
 from ioplateau.run.machine import engine
 from ioplateau.run.provenance import NOWHERE, Provenance
@@ -108,7 +108,7 @@ class _HeldPrinter:
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
-        self._open: dict[BudgetKey, tuple[float, Verdict]] = {}
+        self._open: dict[BudgetKey, tuple[float, Word, Height]] = {}
         self._begin: float | None = None
         self._last = 0.0  # monotonic seconds of the last state
         self._length = 0.0  # seconds of the recordings before, where several follow one another
@@ -134,21 +134,20 @@ class _HeldPrinter:
         print(" ".join(words), file=self._out)
 
     def tell(self, state: State) -> None:
-        changes = self._episodes.observe(state, state.mono - self._last)
+        elapsed, self._last = state.mono - self._last, state.mono
+        changes = self._episodes.observe(state, elapsed)
         self._began += sum([not change.is_end for change in changes])
-        self._last = state.mono
         for gone in [key for key in self._open if key not in state.budgets]:
             self._close(gone, state.mono)
         for key, budget in state.budgets.items():
             verdict, running = budget.verdict, self._open.get(key)
-            if running is not None and verdict.word is running[1].word:
-                if is_height(verdict, running[1]):
-                    self._open[key] = (running[0], verdict)
+            if running is not None and verdict.word is running[1]:
+                running[2].add(verdict, elapsed)
                 continue
             if running is not None:
                 self._close(key, state.mono)
             if verdict.word in HELD:
-                self._open[key] = (state.mono, verdict)
+                self._open[key] = (state.mono, verdict.word, Height(verdict))
 
     def end(self, state: State | None, count: int) -> None:
         if state is None or self._begin is None:
@@ -166,9 +165,10 @@ class _HeldPrinter:
             self._length += self._last - self._begin
 
     def _close(self, key: BudgetKey, now: float) -> None:
-        start, verdict = self._open.pop(key)
+        start, word, height = self._open.pop(key)
         assert self._begin is not None
         span = f"{start - self._begin:7.1f} s .. {now - self._begin:7.1f} s"
         name = plain.printable(f"{key.kind} {key.name}")
-        sentence = f": {plain.printable(verdict.sentence)}" if verdict.sentence else ""
-        print(f"{span}  {name} {verdict.word}{sentence}", file=self._out)
+        said = "" if height.verdict is None else height.verdict.sentence
+        sentence = f": {plain.printable(said)}" if said else ""
+        print(f"{span}  {name} {word}{sentence}", file=self._out)
