@@ -3,19 +3,21 @@
 import gzip
 import json
 import math
+from array import array
 from pathlib import Path
 
 import pytest
 
 from ioplateau.engine import EngineSettings
 from ioplateau.history import Episode
-from ioplateau.limits.budgets import Direction, Kind, Word
+from ioplateau.limits.budgets import Direction, FlowKey, Kind, Word
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
 from ioplateau.run import report
 from ioplateau.run.report import ReportError, TimeSpan
 from ioplateau.run.settings import ServeSettings
 from ioplateau.tell.report import document, figures, render
+from ioplateau.tell.report.samples import COLUMNS, FlowSamples, Samples
 
 MACHINES = Path(__file__).parents[1] / "machines"
 DISK = MACHINES / "disk_iops_p10" / "recording.jsonl.gz"
@@ -291,3 +293,18 @@ def test_who_did_it_is_said_to_be_unknown_where_the_recording_does_not_hold_it()
 
     for text in (render.text(made), render.markdown(made), render.html(made)):
         assert "nobody looked for who it was" in text
+
+
+def test_latency_and_queue_of_a_group_are_not_known():
+    """A control group's requests are counted, and not how long they take."""
+    group, nan = FlowKey("cgroup", "/batch"), math.nan
+    rows = zip(
+        (200.0, 0.0, 8e5, 0.0, nan, nan, nan), (0.0, 0.0, 0.0, 0.0, nan, nan, nan), strict=True
+    )
+    columns = {name: array("d", values) for name, values in zip(COLUMNS, rows, strict=True)}
+    samples = Samples(array("d", [1.0, 2.0]), array("d", [1.0, 1.0]), {group: FlowSamples(columns)})
+
+    found = figures.checklist(samples, [group])
+
+    assert found.operations.mean == 200.0
+    assert (found.latency, found.queue) == (figures.Spread(), figures.Spread())

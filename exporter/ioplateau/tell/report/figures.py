@@ -124,13 +124,19 @@ def checklist(samples: Samples, flows: Sequence[FlowKey]) -> Checklist:
 
 
 def _together(found: Sequence[FlowSamples], count: int) -> tuple[list[float], ...]:
-    """Reads, writes, their bytes, seconds waited per second and queue of all flows; 0: none."""
+    """Reads, writes, their bytes, seconds waited per second and queue of all flows. 0: none; NaN, of the
+    last two: not known.
+    """
     sums = tuple([0.0] * count for _ in range(6))
     for each in found:
         columns = [each.columns[name] for name in COLUMNS]
         for index, row in enumerate(zip(*columns, strict=True)):
-            reads, writes, read_bytes, write_bytes, read_await, write_await, queue = map(_or_0, row)
-            waited = reads * read_await + writes * write_await
+            reads, writes, read_bytes, write_bytes = map(_or_0, row[:4])
+            read_await, write_await, queue = row[4:]
+            if reads + writes == 0:
+                queue = _or_0(queue)  # of one that rests, or was not there
+            waited = reads * read_await if reads else 0.0
+            waited += writes * write_await if writes else 0.0
             for place, value in enumerate((reads, writes, read_bytes, write_bytes, waited, queue)):
                 sums[place][index] += value
     return sums
