@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ioplateau.limits import units
 from ioplateau.limits.budgets import ALL_DISKS, Dimension, Direction, Kind, Origin, Verdict, Word
 from ioplateau.limits.units import rate
 
@@ -57,12 +58,14 @@ def owner(kind: Kind, lane: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Rough time in one unit: "31 ms", "43 s", "12 min"."""
+    """Rough time in one unit, from two hours on in two: "31 ms", "43 s", "12 min", "3 d 2 h"."""
     if seconds < 0.01:
         return f"{seconds * 1000:.1f} ms"
     if seconds < 0.9995:  # else rounded to 1000 ms
         return f"{seconds * 1000:.0f} ms"
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else units.duration(seconds)
 
 
 def _throttled(verdict: Verdict, at: float, lane: str) -> str:
@@ -141,12 +144,15 @@ def _waiting(verdict: Verdict) -> list[str]:
 def _flat(verdict: Verdict, at: float) -> list[str]:
     held = _for(verdict, at)
     flat = _number(verdict, "flat_ratio")
-    return [f"flat within {flat:.1%} {held}"] if flat is not None and flat < RESTLESS else [held]
+    if flat is None or flat >= RESTLESS:
+        return [held.lstrip()] if held else []
+    return [f"flat within {flat:.1%}{held}"]
 
 
 def _for(verdict: Verdict, at: float) -> str:
+    """How long it has held: " for 43 s"; "" as it begins."""
     seconds = at - verdict.holds_since
-    return f"for {duration(seconds)}" if seconds > 0 else "since now"
+    return f" for {duration(seconds)}" if seconds > 0 else ""
 
 
 def _against(verdict: Verdict, level: float) -> list[str]:
@@ -185,13 +191,15 @@ def _slots(verdict: Verdict, at: float) -> str:
         text += f": {backlog:,.0f} calls wait for one"
     if share:
         text += f", {share:.0%} of a call's time passes before it is sent"
+    if held := _for(verdict, at):
+        text += f",{held}"
     holders = verdict.evidence.get("culprit")
     why = (
         f"calls of {holders}, which take long, hold most of them"
         if holders
         else "the server is not the cause"
     )
-    return f"{text}, {_for(verdict, at)}; {why}"
+    return f"{text}; {why}"
 
 
 def _saturated(verdict: Verdict, _at: float) -> str:
@@ -241,7 +249,7 @@ def _now_and_then(verdict: Verdict) -> str:
 
 def _stalled(verdict: Verdict, at: float) -> str:
     held = _for(verdict, at)
-    return f"requests are outstanding and (almost) none was answered {held}: not a limit"
+    return f"requests are outstanding and (almost) none was answered{held}: not a limit"
 
 
 def _affected(verdict: Verdict, lane: str) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from ioplateau.limits.budgets import Dimension
 
 MB = 1_000_000
 KIB = 1 << 10
 MIB = 1 << 20
 GIB = 1 << 30
+TIMES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def megabytes(value: float | None) -> float | None:
@@ -35,3 +38,13 @@ def rate(value: float, dimension: Dimension | None) -> str:
     if dimension is Dimension.THROUGHPUT:
         return f"{value / 1e6:,.1f} MB/s"
     return f"{value:,.0f} {'slots' if dimension is Dimension.SLOTS else 'IOPS'}"
+
+
+def duration(seconds: float) -> str:
+    """A time on the clock, in its two largest units: 7800 -> "2 h 10 min"."""
+    whole = max(round(seconds), 0)
+    for (large, large_unit), (small, small_unit) in pairwise(TIMES):
+        if whole >= large:
+            rest = whole % large // small
+            return f"{whole // large} {large_unit}" + (f" {rest} {small_unit}" if rest else "")
+    return f"{whole} s"

@@ -7,8 +7,8 @@ them. And text that can be shown, whatever bytes it came from.
 from __future__ import annotations
 
 import time
-from itertools import pairwise
 
+from ioplateau.limits import units
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Word
 
 UNKNOWN = "unknown"
@@ -40,7 +40,6 @@ WORDS = {
 
 DECIMAL = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
-TIMES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def kind(of: Kind, lane: str = "") -> str:
@@ -102,14 +101,7 @@ def seconds(value: float | None) -> str:
 
 def duration(value: float | None) -> str:
     """A time on the clock, in its two largest units: 7800 -> "2 h 10 min"."""
-    if value is None:
-        return UNKNOWN
-    whole = max(round(value), 0)
-    for (large, large_unit), (small, small_unit) in pairwise(TIMES):
-        if whole >= large:
-            rest = whole % large // small
-            return f"{whole // large} {large_unit}" + (f" {rest} {small_unit}" if rest else "")
-    return f"{whole} s"
+    return UNKNOWN if value is None else units.duration(value)
 
 
 def date(wall: float) -> str:
