@@ -158,6 +158,30 @@ def test_a_limit_that_was_told_too_low_need_not_be_beaten():
     assert found_after(5000.0) > found_after(None)
 
 
+def test_one_request_at_a_time_that_waits_for_most_of_its_time_is_no_pace_of_the_application():
+    budgets, judge = {SDA: Budget(SDA, (DISK,))}, Judge()
+    ticks = [*[tick(50.0, 0.001)] * 12, *[tick(80.0, 0.0125)] * 8]
+    said = [
+        judge.observe(100.0 + number, 1.0, budgets, {DISK: each})[SDA]
+        for number, each in enumerate(ticks)
+    ]
+
+    assert said[11].word is Word.APP_LIMITED
+    assert said[-1].word is Word.SATURATED
+    assert said[-1].sentence.startswith(
+        "one request at a time, each waits, 12 ms instead of 1.0 ms"
+    )
+
+
+def test_another_pace_is_told_before_the_old_sentence_is_due():
+    budgets, judge = {SDA: Budget(SDA, (DISK,))}, Judge()
+    ticks = [*[tick(50.0, 0.001)] * 12, *[tick(80.0, 0.001)] * 4]
+    for number, each in enumerate(ticks):
+        verdict = judge.observe(100.0 + number, 1.0, budgets, {DISK: each})[SDA]
+
+    assert "at 50 IOPS" not in verdict.sentence
+
+
 def test_a_gap_changes_no_verdict():
     judge = Judge()
     before = judged(judge, *CALM, *[tick()] * 4)

@@ -38,6 +38,7 @@ class Case:
         "is_told",
         "others",
         "plateau",
+        "said_operations",
         "saturated_seconds",
         "say_again",
         "since",
@@ -64,6 +65,7 @@ class Case:
         self.verdict: Verdict | None = None
         self.is_told = False  # at rest, and its verdict says so already
         self.say_again = 0.0  # when the sentence is due
+        self.said_operations = 0.0  # per second, as it was said
 
     @property
     def watched(self) -> WatchedFlow:

@@ -145,6 +145,7 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
         # A sentence stays for some seconds, so that a person can read it; the numbers beside it are new.
         patience = 2 if ruling.word in UNHURRIED else 1
         case.say_again = at + patience * number.SETTLED_SECONDS
+        case.said_operations = case.drawn.operations
         verdict = verdict._replace(sentence=words.sentence(verdict, at, case.budget.lane))
     case.verdict = verdict
     return verdict
@@ -267,6 +268,8 @@ def quiet(case: Case, at: float, dt: float) -> Verdict:
         and drawn.known
         and drawn.queue < STRONG
         and drawn.operations >= number.LEAST_OPERATIONS
+        and not _one_waits(drawn)
+        and not (case.word is Word.APP_LIMITED and _has_another_pace(case))
     ):
         # The word and its sentence stay until the sentence is due; the figures are new.
         case.saturated_seconds = 0.0
@@ -276,6 +279,25 @@ def quiet(case: Case, at: float, dt: float) -> Verdict:
         case.is_told = True
         return before
     return rule(case, at, _PLAIN[word])
+
+
+def _one_waits(drawn: WatchedFlow | Pool) -> bool:
+    """Whether one request is outstanding nearly all the time and waits for most of it: by then no application's
+    pace is seen, though one request at a time is no queue that proves a limit.
+    """
+    return (
+        isinstance(drawn, WatchedFlow)
+        and drawn.own
+        and 1 - number.LEAST_PART <= drawn.outstanding < number.QUEUE_WAITING
+        and drawn.waiting >= number.SHARE_WAITING * drawn.outstanding
+        and drawn.excess >= number.OVERWHELMING_EXCESS
+    )
+
+
+def _has_another_pace(case: Case) -> bool:
+    """Whether the rate has left the one that its sentence tells, and not for one block."""
+    level, said = case.drawn.level_of(IOPS), case.said_operations
+    return level.count > 1 and abs(level.mean - said) > number.STEP * said
 
 
 def _rests(case: Case, before: Verdict) -> bool:
@@ -301,7 +323,10 @@ def _quiet_word(case: Case, dt: float) -> Word:
         return Word.STALLED
     if drawn.operations < number.LEAST_OPERATIONS and drawn.queue is NONE:
         return Word.HEALTHY if drawn.clears else Word.IDLE
-    waits = drawn.queue >= STRONG
+    # What a limit leaves as it goes is often one request.
+    waits = drawn.queue >= STRONG or (
+        _one_waits(drawn) and (case.word in UNHURRIED or case.word is Word.SATURATED)
+    )
     case.saturated_seconds = case.saturated_seconds + dt if waits else 0.0
     if case.saturated_seconds >= number.LEVEL_LEAST:
         return Word.SATURATED
@@ -315,7 +340,8 @@ def _unhurried(watched: WatchedFlow) -> Word:
         and watched.excess < number.QUEUE_EXCESS
     ):
         return Word.LATENCY_BOUND
-    return Word.APP_LIMITED if _keeps_pace(watched.level_of(IOPS)) else Word.HEALTHY
+    keeps_pace = _keeps_pace(watched.level_of(IOPS)) and not _one_waits(watched)
+    return Word.APP_LIMITED if keeps_pace else Word.HEALTHY
 
 
 def _saturated_evidence(case: Case) -> Mapping[str, float]:
@@ -323,7 +349,7 @@ def _saturated_evidence(case: Case) -> Mapping[str, float]:
     that it is none.
     """
     drawn = case.drawn
-    if drawn.queued < 2 * number.LEVEL_LEAST:
+    if drawn.queued < 2 * number.LEVEL_LEAST and not _one_waits(drawn):
         return NO_ENTRIES
     for dimension in DIMENSIONS:
         level, rate = drawn.level_of(dimension), rate_of(drawn, dimension, Direction.TOTAL)

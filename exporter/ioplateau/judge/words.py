@@ -28,6 +28,7 @@ MANY_TIMES = 3  # beyond it nobody sizes by the figure
 # Off a limit by more than limits are documented and counted wrong, as a share; requests that wait on
 # average; a rate that is not flat, as a share, seen over so many blocks.
 OFF, FEW_WAITING, RESTLESS, BLOCKS = 0.05, 0.5, 0.1, 3
+ALWAYS, SEVERAL = 0.8, 1.5  # requests outstanding on average: one nearly always; more than that
 NEAR_FLOOR = 0.1  # time over the floor, as a share, that says nothing of waiting
 SLOW = 4.0  # times the floor from which on a wait is worth a word, though it is no queue
 MOST_EXCESS = 1000.0  # the most that an excess is told as: it may have no end
@@ -202,8 +203,22 @@ def _slots(verdict: Verdict, at: float) -> str:
     return f"{text}; {why}"
 
 
-def _saturated(verdict: Verdict, _at: float) -> str:
+def _waits_alone(verdict: Verdict) -> bool:
+    """Whether one request at a time is outstanding all the time, and waits for most of it."""
+    outstanding = _number(verdict, "outstanding") or 0.0
+    waiting = _number(verdict, "waiting") or 0.0
+    return ALWAYS <= outstanding < SEVERAL and waiting >= outstanding / 2
+
+
+def _queue(verdict: Verdict) -> str:
     proofs = ", ".join(_waiting(verdict)) or "requests wait"
+    if _waits_alone(verdict):
+        proofs = proofs.replace("requests wait", "one request at a time, each waits")
+    return proofs
+
+
+def _saturated(verdict: Verdict, _at: float) -> str:
+    proofs = _queue(verdict)
     if _number(verdict, "own_level"):
         return (
             f"{proofs}, but at no known limit, and as much was done while none waited: "
@@ -240,10 +255,10 @@ def _now_and_then(verdict: Verdict) -> str:
     latency, floor = _number(verdict, "latency_seconds"), _number(verdict, "floor_seconds")
     waits = (_number(verdict, "waiting") or 0.0) >= FEW_WAITING
     if waits and latency and floor and latency >= SLOW * floor:
-        proofs, kind = ", ".join(_waiting(verdict)), verdict.key.kind
+        proofs, kind = _queue(verdict), verdict.key.kind
         if kind in CLIENTS:  # whether they wait all the time is the volume's to say
             return f"{proofs}, but not because of {OWNERS[kind]}"
-        return f"{proofs}, but not all the time"
+        return proofs if _waits_alone(verdict) else f"{proofs}, but not all the time"
     return ""
 
 
