@@ -39,7 +39,7 @@ def test_a_file_that_does_not_answer_leaves_the_old_access_until_it_does(path, c
     assert [r.message for r in caplog.records] == [
         "web configuration does not answer, the old one stays until it does"
     ]
-    path.write_text("{}\n")  # it answers
     [looking] = [each for each in threading.enumerate() if each.name == "web-config"]
+    path.write_text("{}\n")  # it answers
     looking.join(10.0)
     assert file.access.bucket is None
