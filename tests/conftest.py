@@ -1,5 +1,7 @@
 """What holds for every test."""
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,10 @@ except ImportError as error:
 import given_cpu
 
 HERE = Path(__file__).parent
+
+# Page and screen tell moments in the zone of the machine: in the tests, of none in particular.
+os.environ["TZ"] = "UTC"
+time.tzset()
 
 # A busy machine is slow, not wrong: what is generated is judged by what comes out of it.
 hypothesis.settings.register_profile(
