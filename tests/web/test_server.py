@@ -30,6 +30,7 @@ def broken(request: Request) -> Response:
 ROUTES = {
     "/metrics": metrics,
     "/large": lambda _: Response(200, "text/plain", LARGE),
+    "/some": lambda _: Response(200, "text/plain", LARGE[:200_000]),  # our kernel takes all of it
     "/broken": broken,
     "/wall": lambda _: (time.sleep(20), Response(200, "text/plain", b""))[1],
 }
@@ -288,6 +289,17 @@ def test_a_client_that_never_reads_its_answer_does_not_outlive_the_deadline(serv
     server = serve(HASTY)
     with connect(server) as client:
         client.sendall(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
+
+        assert wait_until(lambda: server.open_connections == 1)
+        assert wait_until(lambda: server.open_connections == 0)
+
+
+def test_an_answer_that_is_never_acknowledged_does_not_outlive_the_deadline(serve):
+    server = serve(HASTY)
+    with closing(socket.socket()) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        client.connect(place(server))
+        client.sendall(b"GET /some HTTP/1.1\r\nHost: a\r\n\r\n")
 
         assert wait_until(lambda: server.open_connections == 1)
         assert wait_until(lambda: server.open_connections == 0)

@@ -458,6 +458,35 @@ def test_a_new_certificate_is_taken_without_a_restart(serve, place, made):
     assert get(server, context).client.certificate == der(made["new"])
 
 
+def session_of(server, context, session=None):
+    """The client's session after an answer, and whether the one it came with was taken."""
+    with context.wrap_socket(
+        connect(server), server_hostname="localhost", session=session
+    ) as client:
+        client.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+        while client.recv(1 << 16):  # a ticket comes with the answer
+            pass
+        return client.session, client.session_reused
+
+
+def test_no_ticket_is_given_that_lets_in_without_a_look_at_the_certificate(serve, made):
+    server, context = serve(tls()), made["ca"].client()
+    session, _ = session_of(server, context)
+
+    assert not session.has_ticket
+    assert session_of(server, context, session)[1] is False
+
+
+def test_no_session_outlives_the_file_that_allowed_it(serve, place, made):
+    server, context = serve(tls()), made["ca"].client()
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    session, _ = session_of(server, context)
+    put(place, made["new"])
+
+    assert changed(lambda: get(server, context).client.certificate, der(made["new"]))
+    assert session_of(server, context, session)[1] is False
+
+
 def test_new_users_are_taken_and_old_passwords_forgotten(serve, place):
     server = serve(USERS)
     first = status(server, password=RIGHT)
