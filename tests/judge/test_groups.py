@@ -201,6 +201,19 @@ def test_a_limit_that_comes_back_is_not_held_by_what_was_seen_at_it_before():
     assert words[5:] == [Word.THROTTLED] + [Word.HEALTHY] * 4
 
 
+def test_a_group_made_anew_under_its_name_is_not_as_it_is_since_the_one_before():
+    part = GroupJudge()
+    tick = FlowTick(1.0, read_operations_per_second=100.0)
+    for began in (0.0, 1000.0):
+        part.take_budgets({KEY: Budget(KEY, (FLOW,), (READS,))})
+        found = {}
+        for second in range(10):
+            part.step(began + second, 1.0, {FLOW: tick}, Witness(), found)
+        part.take_budgets({})
+
+    assert (found[KEY].word, found[KEY].since) == (Word.HEALTHY, 1000.0)
+
+
 @pytest.mark.parametrize(
     ("path", "told"),
     [("/batch", "raise the limit of /batch"), ("/", "raise the limit of the root control group")],

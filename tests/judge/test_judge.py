@@ -190,6 +190,15 @@ def test_a_gap_changes_no_verdict():
     assert after == before
 
 
+def test_what_was_done_before_a_gap_is_not_judged_with_what_came_after_it():
+    judge = Judge()
+    short = tick(100.0, 0.002, seconds=0.3)
+    for at, elapsed, each in ((100.0, 0.3, short), (900.0, None, None), (900.3, 0.3, short)):
+        verdict = judge.observe(at, elapsed, BUDGETS, {DISK: each})[SDA]
+
+    assert verdict.word is Word.UNKNOWN
+
+
 def test_throttled_since_the_moment_it_began():
     verdict = judged(Judge(), *CALM, *[tick()] * 20)
 
@@ -240,6 +249,15 @@ def test_a_server_that_goes_silent_is_noticed_after_its_mount_rested_for_long():
 
     assert all(w is Word.STALLED for act, since, w in told_words if act is silent and since > 3)
     assert all(w is Word.IDLE for act, since, w in told_words if act is rest and since > 3)
+
+
+def test_a_disk_that_did_what_was_outstanding_stalls_no_longer():
+    hang, rest = FlowTick(1.0, in_flight=4, busy_ratio=1.0), FlowTick(1.0, in_flight=0)
+    judge = Judge()
+    during = judged(judge, *CALM, *[hang] * 10)
+    after = judged(judge, *[rest] * 5, at=116.0)
+
+    assert (during.word, after.word) == (Word.STALLED, Word.IDLE)
 
 
 @pytest.mark.parametrize("seconds", [1.0, 2.0, 5.0, 10.0])
@@ -848,6 +866,73 @@ def test_another_limit_begins_anew_and_the_old_one_is_forgotten():
         verdicts = judge.observe(200.0 + number, 1.0, resized, {DISK: tick(900.0, 0.002)})
 
     assert verdicts[SDA].word is not Word.THROTTLED
+
+
+def test_another_limit_beside_it_changes_nothing_of_the_one_that_is_reached():
+    judge = Judge()
+    judged(judge, *CALM, *[tick(500.0, 0.008)] * 10)
+    more = Limit(Dimension.THROUGHPUT, Direction.TOTAL, 25e6, Origin.CATALOGUE, "P10")
+    both = {SDA: Budget(SDA, (DISK,), (LIMIT, more))}
+    verdict = judge.observe(116.0, 1.0, both, {DISK: tick(500.0, 0.008)})[SDA]
+
+    assert (verdict.word, verdict.limit, verdict.origin) == (
+        Word.THROTTLED,
+        500.0,
+        Origin.CATALOGUE,
+    )
+
+
+def test_what_was_said_of_a_disk_holds_when_another_comes_within_a_block():
+    judge = Judge()
+    judged(judge, *CALM, *[tick()] * 4)
+    sdb, other = BudgetKey(Kind.DISK, "sdb"), FlowKey("disk", "sdb")
+    both = {**BUDGETS, sdb: Budget(sdb, (other,))}
+    said = judge.observe(110.2, 0.2, both, {DISK: tick(seconds=0.2), other: None})
+
+    assert (said[SDA].word, said[sdb].word) == (Word.THROTTLED, Word.UNKNOWN)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_two_limits_that_are_reached_the_one_that_is_reached_most_is_named(order):
+    nearly = Limit(Dimension.THROUGHPUT, Direction.TOTAL, 505.0 * 4096, Origin.CATALOGUE, "P10")
+    budgets = {SDA: Budget(SDA, (DISK,), (LIMIT, nearly)[::order])}
+    judge = Judge()
+    for number, each in enumerate([*CALM, *[tick()] * 20]):
+        verdict = judge.observe(100.0 + number, 1.0, budgets, {DISK: each})[SDA]
+
+    assert (verdict.word, verdict.dimension) == (Word.THROTTLED, Dimension.IOPS)
+
+
+def test_demand_is_how_many_times_as_long_a_request_takes_as_where_none_waits():
+    verdict = judged(Judge(), *[tick(100.0, 0.002)] * 15, *[tick(500.0, 0.008)] * 25)
+
+    assert verdict.demand == pytest.approx(4.0, rel=0.02)
+
+
+def test_a_disks_share_is_of_the_limit_it_is_nearest_to():
+    far = Limit(Dimension.THROUGHPUT, Direction.TOTAL, 500e6, Origin.CATALOGUE, "P10")
+    budgets = {SDA: Budget(SDA, (DISK,), (LIMIT, far))}
+    judge = Judge()
+    for number in range(20):
+        verdict = judge.observe(100.0 + number, 1.0, budgets, {DISK: tick(400.0, 0.0005)})[SDA]
+
+    assert verdict.utilization == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(("rate", "phase"), [(500.0, "base"), (3500.0, "burst")])
+def test_whether_it_is_held_at_its_base_or_at_its_burst_is_told(rate, phase):
+    limit = LIMIT._replace(burst=Burst(3500.0, None))
+    budgets = {SDA: Budget(SDA, (DISK,), (limit,))}
+    judge = Judge()
+    for number, each in enumerate([*CALM, *[tick(rate, 16 / rate)] * 20]):
+        verdict = judge.observe(100.0 + number, 1.0, budgets, {DISK: each})[SDA]
+
+    assert (verdict.word, verdict.limit, verdict.evidence["phase"]) == (
+        Word.THROTTLED,
+        rate,
+        phase,
+    )
+    assert ("while its burst lasts" in verdict.sentence) == (phase == "burst")
 
 
 def test_a_disk_that_goes_takes_its_verdict_with_it():

@@ -1,5 +1,7 @@
 """What a provider counts itself decides alone."""
 
+import pytest
+
 from ioplateau.judge.providers import allowance_exceeded, instance_exceeded, volume_exceeded
 from ioplateau.judge.witness import EbsWitness
 from ioplateau.limits.budgets import Dimension, Direction
@@ -19,10 +21,13 @@ def test_a_volume_without_counters_says_nothing():
     assert volume_exceeded(EbsWitness()) is None
 
 
-def test_an_instance_is_exceeded_if_any_volume_counted_it():
-    volumes = [EbsWitness(0.0, 0.0, 0.0, 0.0), EbsWitness(0.0, 0.0, 0.0, 0.6)]
+@pytest.mark.parametrize(
+    ("shares", "told"), [((0.9, 0.0), Dimension.IOPS), ((0.0, 0.6), Dimension.THROUGHPUT)]
+)
+def test_an_instance_is_exceeded_if_any_volume_counted_it(shares, told):
+    volumes = [EbsWitness(0.0, 0.0, 0.0, 0.0), EbsWitness(0.0, 0.0, *shares)]
 
-    assert instance_exceeded(volumes) is Dimension.THROUGHPUT
+    assert instance_exceeded(volumes) is told
     assert instance_exceeded([]) is None
 
 

@@ -204,6 +204,16 @@ def test_a_device_with_nothing_completing_and_requests_in_flight_stalls():
     assert watched.stalled_seconds == 2.0
 
 
+def test_a_stall_is_over_when_nothing_is_outstanding_any_more():
+    watched = seen(*CALM, *[FlowTick(1.0, in_flight=8)] * 5, FlowTick(1.0, in_flight=0))
+
+    assert watched.stalled_seconds == 0.0
+
+
+def test_requests_whose_time_the_kernel_does_not_count_are_seen_all_the_same():
+    assert seen(*[reading(50.0, 0.0, busy=0.001, in_flight=0)] * 20).operations == 50.0
+
+
 def test_what_a_stall_leaves_behind_waited_for_its_end_and_for_no_limit():
     watched = seen(*CALM, *[FlowTick(1.0, in_flight=150)] * 5)
     stalled = watched.stalled_seconds
@@ -246,10 +256,11 @@ def test_one_block_without_rates_changes_nothing_and_two_leave_nothing_known():
     assert not watched.known
 
 
-def test_floors_survive_a_restart():
+@pytest.mark.parametrize("up_seconds", [100.0, 1e6])
+def test_floors_survive_a_restart_however_long_the_machine_is_up(up_seconds):
     before, after = seen(*CALM), WatchedFlow()
-    after.restore(before.memory(), 100.0)
-    after.look(reading(1000.0, 0.004), 101.0, 1.0)
+    after.restore(before.memory(), up_seconds)
+    after.look(reading(1000.0, 0.004), up_seconds + 1.0, 1.0)
 
     assert after.queue is Queue.STRONG
 
