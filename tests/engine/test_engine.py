@@ -272,6 +272,22 @@ def test_a_disk_at_its_configured_limit_with_a_queue_is_throttled_and_counted():
     assert abs(limit.utilization - 1.0) < 1e-9
 
 
+def test_at_a_limit_of_requests_whoever_makes_most_of_them_is_named_first():
+    groups = [
+        {"group": "/large", "device": "8:0", "read_bytes": 900, "reads": 10},
+        {"group": "/many", "device": "8:0", "read_bytes": 100, "reads": 90},
+    ]
+    look = {"seconds": 3.0, "seen": 2, "device_bytes": {"8:0": 1000}, "device_requests": {"8:0": 100},
+            "busiest": [{"write_bytes": 0, "writes": 0, **each} for each in groups]}  # fmt: skip
+    fold = engine(rules=Rules((ConfiguredLimit(disk="sda", iops=500.0),)))
+    for at in range(20):
+        text = line(at * 500, milliseconds=at * 16_000, in_flight=16)
+        blobs = {"consumers": {"processes": None, "groups": look}}
+        state = fold.observe(snapshot(float(at), text, blobs=blobs))
+
+    assert [each.label for each in state.consumers[SDA].groups] == ["/many", "/large"]
+
+
 def test_a_disk_below_its_limit_is_not_throttled():
     rule = ConfiguredLimit(disk="sda", iops=500.0)
     fold = engine(rules=Rules((rule,)))
@@ -321,6 +337,16 @@ def test_interfaces_are_followed():
 
     assert state.interfaces["eth0"].window.after.receive_bytes == 5000
     assert state.interfaces["eth0"].speed_bits_per_second == 1e9
+
+
+def test_an_interface_that_was_long_not_looked_at_has_no_rate():
+    row = "Inter-|   Receive\n face |bytes\n  eth0: {0} 1 0 0 0 0 0 0 {0} 1 0 0 0 0 0 0\n"
+    fold = engine()
+    for mono, octets in ((1.0, 1000), (2.0, 2000), (600.0, 9_000_000)):
+        state = fold.observe(snapshot(mono, texts={NETDEV: row.format(octets).encode()}))
+
+    assert state.interfaces["eth0"].window is None
+    assert state.flows[FlowKey("nic", "eth0")] is None
 
 
 def test_a_new_interface_is_unfamiliar_until_sysfs_tells_of_it_or_does_not_in_time():

@@ -59,6 +59,17 @@ def test_a_state_has_the_catalogue_that_its_machine_is_looked_up_in():
     assert after.catalogue is second
 
 
+def test_a_disk_nobody_wants_to_see_is_not_told_to_be_held_at_its_limit():
+    hidden = DeviceSettings(exclude=("sda",)).is_hidden
+    rules = Rules([ConfiguredLimit(disk="sda", iops=500.0)])
+    tick = reading(Engine(EngineSettings(rules=rules, is_hidden=hidden)))
+    for _ in range(20):
+        state = tick(500, 16)
+
+    assert state.held == ()
+    assert state.flow_throttled_seconds == {}
+
+
 def test_hiding_a_disk_takes_effect_when_settings_are_taken():
     engine = Engine()
     before = folded(engine)
@@ -265,6 +276,37 @@ def test_a_group_whose_counters_could_not_be_read_for_once_has_no_rate_then():
         rates.append(rate and rate.read_operations_per_second)
 
     assert rates == [None] + [100.0] * 8 + [None, None] + [100.0] * 4
+
+
+def group_reading(*looks):
+    """The states after looks at /batch: the second, its reads so far, and the seconds its tasks waited."""
+    engine = Engine()
+    for second, reads, waited in looks:
+        total = f"total={waited * 1e6:.0f}"
+        files = {
+            "io.max": "8:0 riops=500\n",
+            "io.stat": f"8:0 rbytes={reads * 4096} wbytes=0 rios={reads} wios=0\n",
+            "io.pressure": f"some avg10=0 avg60=0 avg300=0 {total}\nfull avg10=0 avg60=0 avg300=0 {total}\n",
+        }
+        yield engine.observe(
+            snapshot(second)._replace(blobs={"cgroups": [{"path": "/batch", "files": files}]})
+        )
+
+
+@pytest.mark.parametrize(
+    "look", [pytest.param((2, 10, 0), id="made anew"), pytest.param((600, 200_000, 0), id="a gap")]
+)
+def test_a_group_that_began_to_count_anew_or_was_long_not_looked_at_has_no_rate(look):
+    *_, state = group_reading((1, 100_000, 0), look)
+
+    assert state.flows[FlowKey("cgroup", "/batch")] is None
+
+
+def test_the_tasks_of_a_group_wait_no_longer_than_all_of_the_time():
+    *_, state = group_reading(*((second, 500 * second, 1.4 * second) for second in range(10)))
+    verdict = state.budgets[BudgetKey(Kind.CGROUP, "/batch")].verdict
+
+    assert "its tasks waited 100% of the time" in verdict.sentence
 
 
 def test_a_group_keeps_its_name_when_it_has_a_limit_on_another_disk_too():

@@ -2,12 +2,14 @@
 
 import pytest
 
-from ioplateau.engine import Engine
+from ioplateau.engine import Engine, EngineSettings
 from ioplateau.engine.providers import Providers
 from ioplateau.judge.witness import EbsWitness
 from ioplateau.limits.budgets import BudgetKey, Dimension, Kind, Origin, Word
+from ioplateau.limits.claims import ConfiguredLimit
+from ioplateau.limits.topology import Rules
 from ioplateau.measure.ebs import EbsCounters
-from ioplateau.measure.snapshot import DISKSTATS, Snapshot, Static
+from ioplateau.measure.snapshot import DISKSTATS, NETDEV, Snapshot, Static
 from ioplateau.tell import prometheus
 
 STATIC = Static(
@@ -57,9 +59,12 @@ def test_across_a_gap_and_at_the_first_reading_nothing_is_known(gap):
     heard = Providers()
     if gap:
         heard.take_volumes(1.0, {"nvme1n1": volume()}, gap=False)
+        heard.take_interfaces(1.0, {"eth0": {"pps_allowance_exceeded": 1}}, gap=False)
     heard.take_volumes(2.0, {"nvme1n1": volume()}, gap=gap)
+    heard.take_interfaces(2.0, {"eth0": {"pps_allowance_exceeded": 9}}, gap=gap)
 
     assert heard.exceeded == {}
+    assert not any(heard.allowances.values())
 
 
 def test_packets_over_an_allowance_are_the_instances_so_interfaces_add_up():
@@ -110,6 +115,26 @@ def test_a_source_that_fails_takes_back_what_it_said():
 
     assert not state.sources["ebs"].up
     assert state.volumes == {}
+
+
+def test_an_allowance_that_cannot_be_read_any_more_is_exceeded_no_longer():
+    network = BudgetKey(Kind.VM_NETWORK, "vm")
+    rule = ConfiguredLimit(vm="network", bytes_per_second=1e9)
+    engine = Engine(EngineSettings(rules=Rules((rule,))))
+    words = []
+    for second in range(60):
+        octets = second * 100_000_000
+        row = f"Inter-|   Receive\n face |bytes\n  eth0: 0 0 0 0 0 0 0 0 {octets} 1 0 0 0 0 0 0\n"
+        counted = {"allowances": {"eth0": {"bw_out_allowance_exceeded": second * 100}}}
+        is_read = second < 30
+        read = snapshot(
+            second, counted if is_read else {}, {} if is_read else {"allowances": "eth0: gone"}
+        )
+        state = engine.observe(read._replace(texts={**read.texts, NETDEV: row.encode()}))
+        words.append(state.budgets[network].verdict.word)
+
+    assert words[29] is Word.THROTTLED
+    assert words[-1] is not Word.THROTTLED
 
 
 def test_a_volume_that_cannot_be_asked_is_a_notice_and_no_failed_source():

@@ -4,7 +4,7 @@ import pytest
 
 from ioplateau.engine import Engine, uncounted
 from ioplateau.engine.marks import Marks, SavedMark
-from ioplateau.limits.budgets import BudgetKey, FlowKey, Kind
+from ioplateau.limits.budgets import BudgetKey, Dimension, FlowKey, Kind
 from ioplateau.measure.snapshot import DISKSTATS, MOUNTSTATS, Snapshot, Static
 from nfs_texts import entry, record
 
@@ -128,12 +128,17 @@ def test_what_is_awaited_from_the_last_run_is_known_when_it_comes():
     assert marks.memory() == (SavedMark(A, "wwid:x"), SavedMark(B, "wwid:new"))
 
 
-def counted(state):
+def of_the_limit(state):
     (line,) = state.budgets[SDC].limits
     return line.throttled_seconds
 
 
-def test_a_counter_goes_on_from_a_clean_end_and_begins_anew_after_any_other():
+def of_the_disk(state):
+    return state.flow_throttled_seconds[FlowKey("disk", "sdc"), SDC, Dimension.IOPS]
+
+
+@pytest.mark.parametrize("counted", [of_the_limit, of_the_disk])
+def test_a_counter_goes_on_from_a_clean_end_and_begins_anew_after_any_other(counted):
     """Whoever scrapes takes a counter that went back for one that began at 0, and adds all of it again."""
     first = Engine()
     machine = Machine(first, disk("naa.1"))
