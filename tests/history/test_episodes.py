@@ -62,8 +62,9 @@ def test_an_episode_begins_with_its_word_and_ends_when_it_stays_away():
 
 
 def test_how_hard_and_how_much_waited():
-    story = Story().tick(Word.THROTTLED, 1).tick(Word.THROTTLED, 10, waiting=2.0, share=0.98)
-    story.tick(Word.THROTTLED, 10, waiting=6.0, share=1.02).tick(Word.IDLE, 12)
+    story = Story().tick(Word.THROTTLED, 1).tick(Word.THROTTLED, 9, waiting=2.0, share=0.98)
+    story.tick(Word.THROTTLED, 10, waiting=6.0, share=1.02)
+    story.tick(Word.THROTTLED, 1, waiting=2.0, share=0.98).tick(Word.IDLE, 12)
 
     episode = story.changes[-1].episode
     assert episode.held_seconds == 20
@@ -94,6 +95,13 @@ def test_another_word_is_another_episode():
         (Word.STALLED, False),
         (Word.STALLED, True),
     ]
+
+
+def test_another_word_ends_an_episode_when_it_was_left_and_not_when_that_word_came():
+    story = Story().tick(Word.THROTTLED, 5).tick(Word.HEALTHY, 5).tick(Word.STALLED, 2)
+    (end,) = [change.episode for change in story.changes if change.is_end]
+
+    assert end.ended == WALL + 6
 
 
 def test_without_a_share_the_words_of_the_most_waiting_calls_are_kept():
@@ -232,13 +240,35 @@ def test_what_a_restart_cut_off_and_is_held_no_more_ended_when_it_was_seen_last(
     assert change.episode.cut_off
 
 
-def test_a_clock_that_is_set_back_keeps_nothing_open():
-    story = Story().tick(Word.THROTTLED, 5)
+@pytest.mark.parametrize("left_seconds", [0, 2])
+def test_a_clock_that_is_set_back_keeps_nothing_open(left_seconds):
+    story = Story().tick(Word.THROTTLED, 5).tick(Word.HEALTHY, left_seconds)
     story.now -= 3600
     story.tick(Word.HEALTHY, 12)
 
     assert story.changes[-1].is_end
     assert story.changes[-1].episode.ended >= story.changes[-1].episode.began
+
+
+def test_the_words_of_what_a_restart_cut_off_stay_those_of_its_height():
+    before = Episode(
+        Kind.DISK, "sda", Word.THROTTLED, WALL - 300, peak_share=1.0, sentence="at its height"
+    )
+    story = Story()
+    story.episodes.restore([before], WALL - 5)
+    story.tick(Word.THROTTLED, 1, share=0.5, sentence="hardly")
+
+    (episode,) = story.episodes.running()
+    assert episode.sentence == "at its height"
+
+
+def test_an_episode_that_began_after_what_was_seen_last_does_not_end_before_it_began():
+    story = Story()
+    story.episodes.restore([Episode(Kind.DISK, "sda", Word.THROTTLED, WALL)], WALL - 50)
+    (cut,) = story.episodes.between(0, 1e12)
+    story.tick(Word.HEALTHY, 130)
+
+    assert cut.ended == story.changes[0].episode.ended == WALL
 
 
 def test_what_is_kept_is_bounded():

@@ -7,7 +7,8 @@ from itertools import islice
 import pytest
 
 import states
-from ioplateau.history import History, What
+from ioplateau.history import Episode, History, What
+from ioplateau.history.records import HistoryPart
 from ioplateau.judge.flows import FlowTick
 from ioplateau.limits.budgets import Dimension, Direction, FlowKey, Kind, Limit, Origin, Word
 
@@ -74,6 +75,15 @@ def test_a_hole_is_one_point_of_which_nothing_is_known():
     assert found.rate.count(None) == 1
     assert found.at[10] == int(WALL) + 10
     assert found.rate[10] is None
+
+
+@pytest.mark.parametrize(("silent_seconds", "is_hole"), [(2, False), (3, True)])
+def test_a_silence_of_more_than_two_steps_is_a_hole(silent_seconds, is_hole):
+    history = after(10)
+    for second in range(9 + silent_seconds, 20):
+        history.observe(tick(second))
+
+    assert (None in history.series("disk", "sda", "iops").rate) == is_hole
 
 
 def test_a_flow_that_is_not_known_makes_its_budget_not_known():
@@ -316,6 +326,35 @@ def test_many_that_ask_and_one_that_takes_while_ticks_come_lose_nothing():
     ended = [episode for part in parts for episode in part.ended]
     assert len(ended) == TICKS // 40
     assert [episode.ended - episode.began for episode in ended] == [15.0] * len(ended)
+
+
+def test_seconds_in_which_nobody_looked_are_not_held_ones():
+    history = after(4, word=Word.THROTTLED)
+    for second in (600, 601):
+        history.observe(tick(second, word=Word.THROTTLED))
+
+    (episode,) = history.open_episodes()
+    assert episode.held_seconds == 4.0
+
+
+def test_all_episodes_of_one_budget_come_back():
+    first = Episode(Kind.DISK, "sda", Word.THROTTLED, WALL, ended=WALL + 5)
+    second = first._replace(began=WALL + 100, ended=WALL + 200)
+    history = History()
+    history.restore([HistoryPart(ended=(first,)), HistoryPart(ended=(second,))])
+
+    assert history.episodes() == (first, second)
+
+
+def test_an_episode_whose_end_is_told_does_not_go_on_after_a_restart():
+    """Its end is written at once, and the line that tells what goes on later."""
+    begun = Episode(Kind.DISK, "sda", Word.THROTTLED, WALL)
+    ended = begun._replace(ended=WALL + 5)
+    part = after(20).take(is_last=True)._replace(ended=(ended,), unfinished={begun.key: begun})
+    history = History()
+    history.restore([part])
+
+    assert history.episodes() == (ended,)
 
 
 @pytest.mark.parametrize("stopped", [2, 5, 8, 10])
