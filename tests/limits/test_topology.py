@@ -5,7 +5,7 @@ import pytest
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind, Origin
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.tables import Tables
-from ioplateau.limits.topology import NfsFlow, Rules, build
+from ioplateau.limits.topology import GroupFlow, NfsFlow, Rules, build
 from ioplateau.measure.snapshot import Static
 from ioplateau.measure.sysblock import parse
 
@@ -213,6 +213,15 @@ def test_a_volume_in_two_superblocks_is_drawn_on_by_both():
         "/efs/one": ["/efs/one"],
         "/efs/two": ["/efs/two"],
     }
+
+
+def test_where_a_control_group_is_told_0_it_has_no_limit():
+    """As the throttle of cgroup v1 has it."""
+    group = GroupFlow("/batch", "sda", read_operations=0, write_operations=500)
+    key = BudgetKey(Kind.CGROUP, "/batch")
+    found = build({}, (), (), Rules(()), Tables({}), groups=(group,)).budgets[key]
+
+    assert [(limit.direction, limit.value) for limit in found.limits] == [(Direction.WRITE, 500.0)]
 
 
 def test_the_network_lane_leaves_out_the_loopback_interface():

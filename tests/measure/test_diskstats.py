@@ -206,6 +206,12 @@ def test_queue_time_survives_the_u32_wrap():
     assert diskstats.rates(before, after, elapsed_seconds=1.0).queue_length == 2.0
 
 
+def test_busy_time_survives_the_u32_wrap():
+    before, after = disk(busy_milliseconds=2**32 - 500), disk(busy_milliseconds=500)
+
+    assert diskstats.rates(before, after, elapsed_seconds=1.0).busy_ratio == 1.0
+
+
 @pytest.mark.parametrize("kind", ["read", "write", "discard", "flush"])
 def test_the_time_of_each_kind_survives_the_u32_wrap(kind):
     plural = kind + ("es" if kind == "flush" else "s")

@@ -198,8 +198,8 @@ def test_documents_are_refreshed_every_few_minutes_and_not_before():
 def test_a_token_is_renewed_before_it_ends():
     with serving(ec2_imds, answers=EC2) as service:
         fetcher = Fetcher(aws.wanted()[:1], base=service.base)
-        for hours in (0, 1, 5.9, 6):
-            fetch(fetcher, hours * 3600)
+        for seconds in (0, 3600, 21_240, 21_590):
+            fetch(fetcher, seconds)
 
     assert [method for method, _, _ in service.asked].count("PUT") == 2
 
@@ -386,6 +386,27 @@ def test_a_service_that_names_a_pause_gets_it():
         fetch(fetcher)
 
     assert fetcher.due_at() == 120
+
+
+@pytest.mark.parametrize("seconds", ["99999", "1000000000"])
+def test_a_service_that_names_a_pause_of_days_is_asked_again_within_the_hour(seconds):
+    with serving(azure_imds, answers={"azure": AZURE}, status=429) as service:
+        service.headers["Retry-After"] = seconds
+        fetcher = Fetcher(azure.wanted(), base=service.base)
+        fetch(fetcher)
+
+    assert fetcher.due_at() <= 3600
+
+
+def test_pauses_are_short_again_after_an_answer():
+    with serving(azure_imds, answers={"azure": AZURE}, status=429) as service:
+        fetcher = Fetcher(azure.wanted(), base=service.base)
+        now = 0.0
+        for service.status in (429, 429, 429, 200, 429):
+            now = max(fetcher.due_at(), now)
+            fetch(fetcher, now)
+
+    assert fetcher.due_at() == now + 10
 
 
 @pytest.mark.parametrize("status", [500, 503, 302, 403])

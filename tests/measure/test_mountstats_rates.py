@@ -209,6 +209,15 @@ def test_means_per_send_are_unknown_without_a_send():
     assert client.connections[0].mean_backlog is None
 
 
+def test_more_answers_than_calls_leave_nothing_on_the_wire():
+    before = CONNECTION._replace(receives=CONNECTION.sends)
+    after = before._replace(sends=before.sends + 10, receives=before.receives + 20)
+    client = mountstats.client_rates((before,), (after,), 1.0)
+
+    assert client is not None
+    assert client.on_wire == client.connections[0].on_wire == 0
+
+
 @pytest.mark.parametrize(
     "after",
     [
