@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,17 @@ def test_record_replaces_a_file_that_is_there_and_its_help_says_so(tmp_path):
     assert recorded.returncode == 0, recorded.stderr
     assert len(replayed.stdout.splitlines()) == 2
     assert "a file that is there is replaced" in " ".join(run("record", "--help").stdout.split())
+
+
+def test_a_recording_ends_at_once_when_the_disk_is_full():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [IOPLATEAU, "record", "-", "--seconds", "3600", "--sampling.interval", "0.2"],
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
+        )  # fmt: skip
+
+    assert done.returncode == 2
+    assert "No space left on device" in done.stderr
 
 
 def test_record_into_nowhere_is_a_sentence(tmp_path):
@@ -336,6 +348,16 @@ def test_since_counts_back_from_the_end_of_a_recording():
 
     assert last["ended"] == whole["ended"]
     assert 28 <= last["ended"] - last["began"] <= 30
+
+
+def test_a_moment_without_a_zone_is_utc_wherever_one_is(monkeypatch):
+    whole = json.loads(run("report", MACHINE, "--format", "json").stdout)
+    began = datetime.fromtimestamp(whole["ended"] - 30, UTC).replace(microsecond=0)
+    monkeypatch.setenv("TZ", "Asia/Kathmandu")
+    words = ["--from", began.replace(tzinfo=None).isoformat(), "--format", "json"]
+    last = json.loads(run("report", MACHINE, *words).stdout)
+
+    assert 0 <= last["began"] - began.timestamp() <= 1
 
 
 def test_what_a_character_set_has_not_is_written_in_ascii():

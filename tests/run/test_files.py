@@ -5,6 +5,7 @@ import os
 import pytest
 
 from ioplateau.run import files
+from ioplateau.run.historyfiles import append
 
 SECRET = b"somebody else's"
 
@@ -51,6 +52,18 @@ def test_a_rehearsal_leaves_nothing_and_follows_nothing(place, secret):
     assert secret.read_bytes() == SECRET
     assert place.read_bytes() == b"kept"
     assert [path.name for path in place.parent.iterdir()] == ["state.json"]
+
+
+@pytest.mark.parametrize(
+    "write", [files.replace, lambda place, text: append(place, text, most_bytes=1000)]
+)
+def test_what_is_written_is_on_the_disk_before_it_counts_as_kept(place, write, monkeypatch):
+    """A power cut would leave nothing of it, and of state.json not the old one either."""
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda number: synced.append(os.fstat(number).st_size))
+    write(place, b"ours\n")
+
+    assert synced == [place.stat().st_size]
 
 
 def plant_link(path):

@@ -141,6 +141,13 @@ def test_ticks_that_fail_every_other_time_are_said_once(clock, caplog):
     assert [record.getMessage() for record in caplog.records] == ["a tick failed"]
 
 
+def test_ticks_that_fail_now_and_then_take_no_state_away(clock):
+    running = loop(clock, Sampler(clock, seconds=0.001), Brittle(lambda count: count % 2 == 0))
+    running.run(ticks=4 * MOST_FAILED)
+
+    assert running.state is not None
+
+
 def test_the_age_is_that_of_the_last_tick_that_came_to_something(clock):
     engine = Brittle(lambda count: count > 1)
     running = loop(clock, Sampler(clock, seconds=0.001), engine)
@@ -195,6 +202,20 @@ def test_a_disk_whose_counters_began_anew_is_looked_at_again(clock):
 
     assert before == 0
     assert sampler.looks == 1
+
+
+def test_for_a_disk_that_stays_strange_the_machine_is_looked_at_every_few_seconds_only(clock):
+    sampler = Sampler(
+        clock,
+        seconds=1.0,
+        texts=lambda number: {"/proc/diskstats": LINE.replace(b"{0}", b"%d" % number)},
+    )
+    running = loop(clock, sampler, interval=1.0)
+    for _ in range(20):
+        running.tick()
+        running.understand()
+
+    assert 1 <= sampler.looks <= 4
 
 
 class Slow(Sampler):

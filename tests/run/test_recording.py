@@ -74,6 +74,29 @@ def test_an_unchanged_shape_is_one_object(written):
     assert first.static is second.static
 
 
+def test_a_shape_that_stays_is_written_once(tmp_path):
+    path = tmp_path / "plain.jsonl"
+    changed = STATIC._replace(kernel="6.2.0")
+    with path.open("wb") as file:
+        writer = Writer(file, 1.0, is_plain=True)
+        for second in range(6):
+            shape = STATIC if second < 3 else changed
+            writer.write(snapshot(float(second))._replace(static=shape))
+
+    assert path.read_bytes().count(b'"static"') == 2
+
+
+def test_each_snapshot_is_in_the_file_before_the_next(tmp_path):
+    path = tmp_path / "made.jsonl.gz"
+    with path.open("wb") as file:
+        writer, counts = Writer(file, 1.0), []
+        for second in range(3):
+            writer.write(snapshot(float(second)))
+            counts.append(len(list(recording.read(path)[1])))
+
+    assert counts == [1, 2, 3]
+
+
 def test_a_recording_cut_off_by_a_crash_gives_what_was_complete(written, tmp_path):
     path = written(*(snapshot(float(n), texts={DISKSTATS: b"x" * 999}) for n in range(20)))
     cut = tmp_path / "cut.gz"

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from hand_clock import HandClock
 from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import DISKSTATS, MEMINFO, MOUNTINFO, MOUNTSTATS
 from ioplateau.run.clock import Grid, SystemClock
@@ -253,6 +254,17 @@ def test_a_source_with_a_cadence_is_read_when_due(machine):
 
     assert first.blobs == {"seldom": 1}
     assert second.blobs == {}
+
+
+def test_a_source_with_a_cadence_is_read_on_time_although_ticks_come_a_little_early(machine):
+    clock, asked = HandClock(), []
+    source = Source("seldom", lambda: asked.append(clock.now), every_seconds=3.0)
+    reader = Sampler(Host(machine), clock, (source,))
+    for at in (100.0, 101.0, 102.0, 102.99, 104.0):
+        clock.now = at
+        reader.take()
+
+    assert asked == [100.0, 102.99]
 
 
 def test_ticks_lie_on_the_grid():

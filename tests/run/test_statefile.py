@@ -114,15 +114,27 @@ def test_it_is_written_when_due_and_not_every_tick(tmp_path):
 
 def test_a_directory_that_cannot_be_written_is_said_once(tmp_path, caplog):
     memory = StateFile(tmp_path / "missing", AtOnce())
+
+
+def test_a_directory_that_cannot_be_written_is_said_once_each_time(tmp_path, caplog):
+    place = tmp_path / "missing"
+    memory = StateFile(place)
     with caplog.at_level(logging.INFO):
         memory.write({}, wall=1.0)
         memory.write({}, wall=2.0)
-        (tmp_path / "missing").mkdir()
+        place.mkdir()
         memory.write({}, wall=3.0)
+        is_there = (place / "state.json").exists()
+        place.rename(tmp_path / "gone")
+        memory.write({}, wall=4.0)
+        memory.write({}, wall=5.0)
 
-    assert caplog.text.count("cannot be kept") == 1
-    assert "kept again" in caplog.text
-    assert (tmp_path / "missing/state.json").exists()
+    assert is_there
+    assert [record.getMessage() for record in caplog.records] == [
+        "state cannot be kept, a restart will forget it",
+        "state is kept again",
+        "state cannot be kept, a restart will forget it",
+    ]
 
 
 def test_whether_it_can_be_written_is_found_out_without_touching_what_is_kept(tmp_path, caplog):

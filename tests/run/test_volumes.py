@@ -18,7 +18,14 @@ from ioplateau.measure import linklocal
 from ioplateau.measure.snapshot import Static
 from ioplateau.run.cataloguefiles import CatalogueFiles
 from ioplateau.run.settings import VolumeQuestions
-from ioplateau.run.volumes import KEPT_SECONDS, Reply, VolumesError, VolumeTypes, of_file
+from ioplateau.run.volumes import (
+    KEPT_SECONDS,
+    Credentials,
+    Reply,
+    VolumesError,
+    VolumeTypes,
+    of_file,
+)
 
 MIB = 1 << 20
 ID = "vol-0123456789abcdef0"
@@ -322,6 +329,33 @@ def test_a_refusal_is_told_and_asked_again_later_and_later(reply, why):
 
     assert why in looker.reasons[volumes.VOLUMES]
     assert len(asked) == 3
+
+
+def test_calls_that_fail_for_a_year_end_nothing():
+    asked, clock = [], HandClock(1000.0)
+    looker = asker(lambda *_: asked.append(1) or Reply(503, ""), clock)
+    for _ in range(1500):
+        looker.look("aws", KNOWN, STATIC)
+        clock.now += KEPT_SECONDS
+
+    assert len(asked) == 1500
+
+
+def test_after_an_answer_the_next_refusal_is_asked_again_soon():
+    replies = [Reply(503, "")] * 5 + [Reply(200, XML)] + [Reply(503, "")] * 2
+    asked, clock = [], HandClock(1000.0)
+    looker = asker(lambda *_: asked.append(1) or replies[len(asked) - 1], clock)
+    for _ in range(7):
+        looker.look("aws", KNOWN, STATIC)
+        clock.now += KEPT_SECONDS
+    clock.now += 61 - KEPT_SECONDS
+    looker.look("aws", KNOWN, STATIC)
+
+    assert len(asked) == 8
+
+
+def test_no_credential_is_in_what_is_printed_of_them():
+    assert "the-secret" not in repr(Credentials("ASIAEXAMPLE", "the-secret", "the-session"))
 
 
 def test_what_was_told_stays_when_the_api_falls_silent():
