@@ -29,19 +29,35 @@ def test_no_object_is_no_reading():
     assert parse([1])[0] == {}
 
 
+def ip_link(words):
+    subprocess.run(["ip", "link", *words.split()], check=True)
+
+
 @pytest.mark.live
 def test_the_kernel_tells_counters_by_their_names():
     with ExitStack() as stack:
-        subprocess.run(
-            ["ip", "link", "add", "iop-a", "type", "veth", "peer", "name", "iop-b"], check=True
-        )
-        stack.callback(subprocess.run, ["ip", "link", "del", "iop-a"], check=True)
+        ip_link("add iop-a type veth peer name iop-b")
+        stack.callback(ip_link, "del iop-a")
         reader = Allowances(["peer_ifindex"])
         first, again = reader.read(["iop-a", "lo"]), reader.read(["iop-a", "lo"])
         peer = int(Path("/sys/class/net/iop-b/ifindex").read_text())
 
     assert first == {"iop-a": {"peer_ifindex": peer}, "lo": {}}
     assert again == first
+
+
+@pytest.mark.live
+def test_a_driver_that_was_loaded_anew_is_read_by_its_new_names():
+    """What veth counts depends on how many queues it has."""
+    found, reader = [], Allowances(["rx_queue_1_xdp_packets"])
+    for queues in (1, 2):
+        ip_link(f"add iop-a numrxqueues {queues} type veth peer name iop-b")
+        try:
+            found.append(reader.read(["iop-a"]))
+        finally:
+            ip_link("del iop-a")
+
+    assert found == [{"iop-a": {}}, {"iop-a": {"rx_queue_1_xdp_packets": 0}}]
 
 
 @pytest.mark.live
