@@ -251,6 +251,37 @@ def test_a_server_that_goes_silent_is_noticed_after_its_mount_rested_for_long():
     assert all(w is Word.IDLE for act, since, w in told_words if act is rest and since > 3)
 
 
+@pytest.mark.parametrize(
+    ("came", "is_stalled"), [("nothing", True), ("another server", False), ("a new mount", False)]
+)
+def test_little_is_a_stall_where_the_same_mount_did_much_and_not_where_one_of_its_name_did(
+    came, is_stalled
+):
+    flow = FlowKey("nfs", VOLUME.name)
+    budgets = {VOLUME: Budget(VOLUME, (flow,))}
+
+    def calls(rate, wait):
+        return FlowTick(
+            1.0, rate, 0.0, rate * 4096, 0.0, wait, None, rate * wait,
+            read_rtt_seconds=wait, read_queue_seconds=0.0,
+        )  # fmt: skip
+
+    judge = Judge()
+    for second in range(30):
+        judge.observe(100.0 + second, 1.0, budgets, {flow: calls(2000.0, 0.001)})
+    if came == "another server":
+        judge.forget([flow])
+    elif came == "a new mount":
+        judge.observe(130.0, 1.0, {}, {})
+    anew = dict(budgets)
+    words = [
+        judge.observe(131.0 + second, 1.0, anew, {flow: calls(5.0, 1.2)})[VOLUME].word
+        for second in range(30)
+    ]
+
+    assert (Word.STALLED in words) == is_stalled
+
+
 def test_a_disk_that_did_what_was_outstanding_stalls_no_longer():
     hang, rest = FlowTick(1.0, in_flight=4, busy_ratio=1.0), FlowTick(1.0, in_flight=0)
     judge = Judge()
