@@ -112,13 +112,9 @@ def test_it_is_written_when_due_and_not_every_tick(tmp_path):
     assert len(asked) == 2
 
 
-def test_a_directory_that_cannot_be_written_is_said_once(tmp_path, caplog):
-    memory = StateFile(tmp_path / "missing", AtOnce())
-
-
 def test_a_directory_that_cannot_be_written_is_said_once_each_time(tmp_path, caplog):
     place = tmp_path / "missing"
-    memory = StateFile(place)
+    memory = StateFile(place, AtOnce())
     with caplog.at_level(logging.INFO):
         memory.write({}, wall=1.0)
         memory.write({}, wall=2.0)
