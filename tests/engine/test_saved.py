@@ -21,7 +21,7 @@ ACCOUNTS = accounts.SavedAccounts(
     learned=(accounts.SavedLevel(*PLACE, 500.0),),
     credits=(accounts.SavedCredit(*PLACE, BUCKET),),
     flows=(accounts.SavedSeconds(FlowKey("disk", "sda"), KEY, Dimension.IOPS, 12.5),),
-    holds=(accounts.SavedHold(*PLACE),),
+    holds=(accounts.SavedThrottle(*PLACE),),
 )
 
 

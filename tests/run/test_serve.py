@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from at_once import AtOnce
 from ioplateau.engine import Engine, EngineSettings
 from ioplateau.engine.accounts import SavedAccounts, SavedLevel, SavedMeter, SavedSeconds
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind
@@ -27,7 +28,7 @@ def test_what_was_taken_up_is_kept_at_once_without_what_is_counted(tmp_path):
     """After a crash within the first minute the same seconds would be counted twice by whoever scrapes."""
     memory = {**Engine().memory(), "accounts": write(COUNTED)}
     began = time.time() - 3600.0
-    StateFile(tmp_path).write(memory, began)
+    StateFile(tmp_path, AtOnce()).write(memory, began)
     settings = ServeSettings(
         EngineSettings(),
         web=WebSettings(listen_addresses=("127.0.0.1:0",)),
@@ -43,4 +44,5 @@ def test_what_was_taken_up_is_kept_at_once_without_what_is_counted(tmp_path):
 
     assert is_written
     assert kept["wall"] == pytest.approx(began, abs=60.0)
-    assert kept["memory"]["accounts"] == {**memory["accounts"], "meters": [], "flows": []}
+    uncounted = {"meters": [], "flows": [], "holds": []}
+    assert kept["memory"]["accounts"] == {**memory["accounts"], **uncounted}

@@ -87,7 +87,7 @@ class SavedSeconds(NamedTuple):
 
 
 @as_row
-class SavedHold(NamedTuple):
+class SavedThrottle(NamedTuple):
     """A limit that holds."""
 
     key: BudgetKey
@@ -102,7 +102,7 @@ class SavedAccounts(NamedTuple):
     learned: tuple[SavedLevel, ...] = ()
     credits: tuple[SavedCredit, ...] = ()
     flows: tuple[SavedSeconds, ...] = ()
-    holds: tuple[SavedHold, ...] = ()
+    holds: tuple[SavedThrottle, ...] = ()
 
 
 def check(found: SavedAccounts, where: str) -> None:
@@ -418,7 +418,7 @@ class Accounts:
                 for (flow, key, dimension), seconds in self._clock.seconds.items()
             ),
             holds=tuple(
-                SavedHold(*place)
+                SavedThrottle(*place)
                 for place, meter in self._meters.items()
                 if meter.throttled or place in self._holds
             ),
