@@ -205,6 +205,15 @@ def test_a_stall_goes_on_while_the_server_answers_attributes_from_its_memory(eac
     assert set(said[30:]) == {Word.STALLED}
 
 
+def test_a_call_that_takes_long_on_a_mount_that_does_nothing_else_is_no_stall():
+    """As a copy that the server makes."""
+    mount, numbers = Mount(disturbances=1), random.Random(1)
+    mount.closed_loop(numbers, 20, 4, 0.004)
+    mount.rests(60)
+
+    assert Word.STALLED not in {mount.reads(0.0, 0.0, 1, others=5.0) for _ in range(120)}
+
+
 def test_calls_that_wait_while_many_others_are_answered_are_no_stall():
     """Of so many it is not known which are on the wire at a look."""
     mount, numbers = Mount(disturbances=1), random.Random(1)

@@ -200,7 +200,7 @@ class MountJudge:
         self, witness: Witness, flows: Mapping[FlowKey, FlowTick | None]
     ) -> dict[str, frozenset[FlowKey]]:
         """Those whose server gives no answers, with the mounts that wait for them: those that did something
-        just before, or, where none did, whichever ever did.
+        just before, or, where none did and nothing at all is answered, whichever ever did.
         """
         found = {}
         for name, client in witness.clients.items():
@@ -213,7 +213,8 @@ class MountJudge:
                 continue
             ever = [flow for flow in mounts if self._usual.get(flow)]
             lately = [f for f in ever if self._usual[f] * number.SETTLED_SECONDS >= 1.0]
-            found[name] = frozenset(lately or ever)
+            # Of a server that answers something, one call may take long and nobody be waiting: a copy it makes.
+            found[name] = frozenset(lately if client.receives_per_second else lately or ever)
         return found
 
     def _follow_usual(self, flow: FlowKey, operations_per_second: float, dt: float) -> None:
