@@ -214,7 +214,10 @@ def _hung(of: Machines) -> None:
 def _configured(of: Machines) -> None:
     limit = '[[limit]]\\ndisk = "nvme0n1"\\niops = 777\\n'
     file = "/etc/ioplateau/ioplateau.toml"
-    of.guest.run(f"printf '{limit}' >>{file} && systemctl reload ioplateau && sleep 4")
+    of.guest.run(
+        f"printf '{limit}' >>{file} && systemctl reload ioplateau && for _ in $(seq 60);"
+        f" do curl -s -m 10 127.0.0.1:{PORT}/metrics | grep -q ' 777' && break; sleep 1; done"
+    )
     of.scrape("reloaded")
     of.note("broken", f"cp {file} /root/good && echo 'nonsense = 1' >>{file}"
             " && systemctl reload ioplateau; sleep 4; journalctl -u ioplateau -o cat | tail -n 4")  # fmt: skip
