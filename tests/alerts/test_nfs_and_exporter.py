@@ -112,7 +112,6 @@ NFS_ALERTS = [
     ("IoplateauNfsServerNotAnswering", "critical", STALLED),
     ("IoplateauNfsWithoutNconnect", "warning", CONNECTION),
     ("IoplateauNfsConnectionThrottled", "warning", CONNECTION),
-    ("IoplateauNfsConnectionThrottled", "critical", CONNECTION),
     ("IoplateauNfsVolumeThrottled", "warning", CONNECTION | {"kind": "volume"}),
     ("IoplateauNfsVolumeThrottled", "critical", CONNECTION | {"kind": "volume"}),
 ]
