@@ -37,7 +37,7 @@ elsewhere: another budget is the limit, one further out or a connection that TCP
 Where none of these holds (rulings.quiet):
 
 stalled: requests are outstanding, and none is answered (signals, mounts)
-saturated: requests have waited for some seconds. The device is slow, or its limit is shared with others
+saturated: requests have waited for some seconds, or one at a time has, for most of it. The device is slow, or its limit is shared with others
 otherwise nobody waits: latency_bound, app_limited, healthy or idle
 
 A control group is judged in `groups`: it has one hypothesis only, its own limit, and its queue can not be

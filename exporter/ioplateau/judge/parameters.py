@@ -100,7 +100,9 @@ SHARE_WAITING = 0.5
 # - share of an NFS call's time that must pass on the client before slots are blamed;
 # - share of time that a single worker must wait;
 # - excess from which on a steady queue of few requests counts;
-# - share of time in which a flow bound by latency may have nothing outstanding;
+# - share of time in which a flow bound by latency, or by one request at a time that waits, may have nothing
+#   outstanding;
+# - share of a total of time that the kernel's unit may be, before requests are too few for a floor;
 # - share of a request's time that its bytes may need at a told limit, if that time is to be a floor;
 # - share of the time without a queue that an application must have spent at a level of its own;
 # - by which a request's time must rise in a line at a level of the application's own, for a limit to be there;
@@ -137,6 +139,7 @@ STANDING = 0.005
 #   (document: https://docs.kernel.org/admin-guide/iostats.html);
 # - part of a block from which on a provider's counter or TCP's "limited by sender" counts;
 # - part of a mount's usual rate that still trickles through a stall;
+# - calls that other calls may have on the wire on average, and those at the looks still be the ones awaited;
 # - part of what one disk gives up that may be missing from the sum when another takes it. Fitted.
 LITTLE = 0.08
 # Seconds until things have settled. Used as
@@ -144,6 +147,7 @@ LITTLE = 0.08
 # - how long rate and time per request must stand still, and over how long their steps are averaged;
 # - how long a mount's usual rate is averaged;
 # - how long a sentence stays as it is. Twice as long where nobody waits;
+# - half of the time for which no read or write is answered before a server is silent that answers other calls;
 # - half of the time after which looking for a limit once more counts as another try. Fitted.
 SETTLED_SECONDS = 5.0
 
