@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ioplateau.measure import mountstats
-from ioplateau.measure.mountstats import Mount, NfsConnection, Operation, server_and_export
+from ioplateau.measure.mountstats import Mount, NfsConnection, Operation
 from nfs_texts import IDLE_READ, ODD, READINGS, TWO_CONNECTIONS, kept, record
 
 pytestmark = pytest.mark.usefixtures("twin")
@@ -355,16 +355,3 @@ def test_records_that_moved_are_found_again():
 
     assert after == mountstats.parse(record())
     assert after.mounts[0].operations is before.mounts[1].operations
-
-
-@pytest.mark.parametrize(
-    ("device", "parts"),
-    [
-        ("filer:/vol", ("filer", "/vol")),
-        ("[fd00::1]:/export/a b", ("[fd00::1]", "/export/a b")),
-        ("gw:vol1", ("gw", "vol1")),
-        ("", ("", "")),
-    ],
-)
-def test_a_device_is_a_server_and_an_export(device, parts):
-    assert server_and_export(device) == parts

@@ -14,7 +14,7 @@ from ioplateau.limits.budgets import FlowKey
 from ioplateau.measure import mountstats
 from ioplateau.measure.delta import Readings
 from ioplateau.measure.mountinfo import MountEntry
-from ioplateau.measure.mountstats import Mount, NfsConnections, server_and_export
+from ioplateau.measure.mountstats import Mount, NfsConnections
 from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.state import ClientKey
 
@@ -387,4 +387,4 @@ class _Clients:
 
 
 def _server(mount: Mount) -> str:
-    return server_and_export(mount.device)[0]
+    return mount.device.partition(":/")[0]

@@ -18,7 +18,6 @@ from ioplateau.measure.mountstats import (
     MountRates,
     Operation,
     OperationRates,
-    server_and_export,
 )
 from ioplateau.state import NfsMountState
 from ioplateau.tell.rows import Labels, MetricTable, Scene, counter, gauge, info
@@ -153,13 +152,13 @@ def _payload_follows_from(mount: NfsMount) -> tuple[object, ...]:
 def _described(mount: NfsMount) -> Iterator[tuple[Labels, NfsMount]]:
     now, entry = mount.state.now, mount.state.entry
     options = now.options
-    server, export = server_and_export(now.device)
+    server, _, export = now.device.partition(":/")
     version = options.get("vers") or now.rpc_program.partition("/")[2]
     yield (
         (
             mount.state.mount,
             server,
-            export,
+            "/" + export,
             entry.super_options.get("addr", "") if entry else "",
             version,
             options.get("proto", ""),

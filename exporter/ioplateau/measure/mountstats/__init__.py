@@ -17,7 +17,6 @@ from ioplateau.measure.mountstats.growth import (
     is_continuous,
     rates,
 )
-from ioplateau.measure.mountstats.nfsheads import server_and_export
 from ioplateau.measure.mountstats.nfslines import NfsConnection, NfsConnections
 from ioplateau.measure.mountstats.nfsrecords import Mount, MountTable, parse
 from ioplateau.measure.mountstats.nfstables import DATA, Operation, data, everything
@@ -42,5 +41,4 @@ __all__ = [
     "is_continuous",
     "parse",
     "rates",
-    "server_and_export",
 ]

@@ -65,15 +65,6 @@ class Front(NamedTuple):
     counts_end: int = 0
 
 
-def server_and_export(device: str) -> tuple[str, str]:
-    """What was mounted from, in its two parts: "[fd00::1]:/vol" -> "[fd00::1]", "/vol"; "gw:vol1" -> "gw", "vol1"."""
-    server, colon, export = device.partition(":/")
-    if colon:
-        return server, "/" + export
-    server, _, export = device.partition(":")
-    return server, export
-
-
 def header(text: bytes, at: int = 0) -> bytes:
     """The first line of the record at `at`."""
     return text[at : text.find(b"\n", at)]
