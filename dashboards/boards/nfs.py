@@ -184,7 +184,7 @@ def _operations() -> Json:
         timeseries(
             "Calls waiting on the client",
             "Calls' worth of time spent waiting for a slot or the connection. Above 1 for long: more slots "
-            "or more connections would help.",
+            "would help, or, up to v4.0, more connections.",
             "short",
             target(f"rate(ioplateau_nfs_operation_queue_seconds_total{{{DATA}}}{RATE})", each),
             no_value="no NFS mounts",

@@ -42,6 +42,10 @@ KINDS: Mapping[str, tuple[str, str]] = {
 # What a person can do, in the words of the alerts: steps with figures are on the VM's own page.
 _DISK = "A larger or faster disk, or less I/O, lifts it"
 _VM = "A larger VM size lifts it (on Azure host caching, too), a faster disk does not"
+_SLOTS = (
+    "NFSv3 and v4.0: more RPC slots or connections (nconnect) lift it; v4.1 and newer: more session "
+    "slots (nfs.max_session_slots), as far as the server gives them"
+)
 LIFTS: Mapping[str, tuple[str, str]] = {
     Kind.DISK: (_DISK, ""),
     Kind.STRIPE: (_DISK, ""),
@@ -56,7 +60,7 @@ LIFTS: Mapping[str, tuple[str, str]] = {
         "More quota or a higher service level of the volume lifts it, or less I/O of any of its clients",
         "",
     ),
-    Kind.NFS_SLOTS: ("More RPC slots or more connections (nconnect) lift it", ""),
+    Kind.NFS_SLOTS: (_SLOTS, ""),
     Kind.NFS_CONNECTION: ("More connections (nconnect) lift it", ""),
     Kind.CGROUP: (
         "Its own block limit (io.max) on this machine lifts it, no size of disk or VM does",

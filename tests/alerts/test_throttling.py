@@ -99,7 +99,8 @@ CASES = [
         ("ioplateau_budget_limit_slots", "2x200"),
         "The NFS client behind /mnt/a of vm1:10049",
         "2 slots",
-        "More RPC slots or more connections (nconnect) lift it.",
+        "NFSv3 and v4.0: more RPC slots or connections (nconnect) lift it; v4.1 and newer: more session "
+        "slots (nfs.max_session_slots), as far as the server gives them.",
         "/d/ioplateau-nfs?var-instance=vm1%3A10049&var-mount=%2Fmnt%2Fa",
         "nfs-slots-throttled",
     ),
