@@ -68,7 +68,7 @@ class NfsMountState(NamedTuple):
 class ClientKey(NamedTuple):
     """What a person calls an NFS client: all its connections to a server for one version."""
 
-    server: str  # as mounted: the text before ":/" of the device
+    server: str  # as mounted: the device without ":" and export
     version: str  # "3", "4.1"
     protocol: str  # "tcp"
 

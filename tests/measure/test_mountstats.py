@@ -355,3 +355,19 @@ def test_records_that_moved_are_found_again():
 
     assert after == mountstats.parse(record())
     assert after.mounts[0].operations is before.mounts[1].operations
+
+
+@pytest.mark.parametrize(
+    ("device", "parts"),
+    [
+        ("fs:/vol", ("fs", "/vol")),
+        ("fs:/", ("fs", "/")),
+        ("gw:vol1", ("gw", "vol1")),
+        ("gw:vol:/a", ("gw", "vol:/a")),
+        ("[fd00::1]:/a:/b", ("[fd00::1]", "/a:/b")),
+        ("[fd00::1]:vol", ("[fd00::1]", "vol")),
+        ("", ("", "")),
+    ],
+)
+def test_server_and_export_are_cut_where_the_kernel_does(device, parts):
+    assert mountstats.server_and_export(device) == parts

@@ -387,4 +387,4 @@ class _Clients:
 
 
 def _server(mount: Mount) -> str:
-    return mount.device.partition(":/")[0]
+    return mountstats.server_and_export(mount.device)[0]

@@ -152,13 +152,13 @@ def _payload_follows_from(mount: NfsMount) -> tuple[object, ...]:
 def _described(mount: NfsMount) -> Iterator[tuple[Labels, NfsMount]]:
     now, entry = mount.state.now, mount.state.entry
     options = now.options
-    server, _, export = now.device.partition(":/")
+    server, export = mountstats.server_and_export(now.device)
     version = options.get("vers") or now.rpc_program.partition("/")[2]
     yield (
         (
             mount.state.mount,
             server,
-            "/" + export,
+            export,
             entry.super_options.get("addr", "") if entry else "",
             version,
             options.get("proto", ""),

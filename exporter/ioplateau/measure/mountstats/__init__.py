@@ -18,7 +18,7 @@ from ioplateau.measure.mountstats.growth import (
     rates,
 )
 from ioplateau.measure.mountstats.nfslines import NfsConnection, NfsConnections
-from ioplateau.measure.mountstats.nfsrecords import Mount, MountTable, parse
+from ioplateau.measure.mountstats.nfsrecords import Mount, MountTable, parse, server_and_export
 from ioplateau.measure.mountstats.nfstables import DATA, Operation, data, everything
 
 __all__ = [
@@ -41,4 +41,5 @@ __all__ = [
     "is_continuous",
     "parse",
     "rates",
+    "server_and_export",
 ]

@@ -53,6 +53,18 @@ class Mount(NamedTuple):
     unreadable: tuple[str, ...] = ()
 
 
+def server_and_export(device: str) -> tuple[str, str]:
+    """Both parts of "server:/export"; the export is "" where there is none.
+
+    An export need not begin with "/".
+    """
+    # The first colon outside of brackets: nfs_parse_source() in fs/nfs/fs_context.c.
+    # https://github.com/torvalds/linux/blob/v6.1/fs/nfs/fs_context.c
+    address, bracket, rest = device.partition("]") if device.startswith("[") else ("", "", device)
+    name, _, export = rest.partition(":")
+    return address + bracket + name, export
+
+
 class MountTable(NamedTuple):
     """Every NFS record of the file, in order, and a reason for each line or record we left out."""
 
