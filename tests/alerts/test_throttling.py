@@ -221,6 +221,19 @@ def test_a_sentence_without_a_limit_is_one_too(tmp_path):
     )
 
 
+def test_a_client_whose_first_mount_is_unmounted_has_an_alert_without_a_volume(tmp_path):
+    case = next(each for each in CASES if each.alert == "IoplateauNfsConnectionThrottled")
+    metric, values = case.limit
+    story = [
+        series(SECONDS, growing(0.6, 20), **case.budget),
+        series(metric, values, **case.budget),
+        series(HOLDS, "1x200", **case.budget),
+    ]
+    expected = expect("10m", case.alert, firing(case._replace(more={}), "warning", WAITING))
+
+    assert play(tmp_path, story, [expected]) == ""
+
+
 def test_a_near_miss_is_silent(tmp_path):
     assert play(tmp_path, world(growing(0.19, 20)), none_of("6m", "10m", "18m")) == ""
 
