@@ -150,14 +150,11 @@ class Case:
         else:
             self.at_rest = False
         queue = STRONG if sibling and drawn.queue < STRONG else drawn.queue
-        unit = self.budget.operation_bytes
         close = False
         binding: Claim | None = None
         for claim in self.claims:
             limit = claim.limit
-            rate = rate_of(drawn, limit.dimension, limit.direction, unit)
-            for _, other in self.others:
-                rate += rate_of(other, limit.dimension, limit.direction, unit)
+            rate = self.rate_of(limit.dimension, limit.direction)
             value = limit.value
             if rate < number.AFAR * value and claim.belief.seconds == 0.0:
                 claim.pass_by(rate, dt)

@@ -179,7 +179,8 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
             evidence["floor"] = "guess"
     share = demand = None
     if ruling.word is THROTTLED:
-        share = _throttled_evidence(case, ruling, evidence)
+        asked = asked_ratio(waiting, operations) if operations > 0 else None
+        share = _throttled_evidence(case, ruling, evidence, asked)
         if base > 0 and ruling.dimension is not Dimension.SLOTS:
             # Little's law backwards: what the same requests would do at the floor's latency.
             # https://doi.org/10.1287/opre.9.3.383
@@ -213,9 +214,9 @@ def _requests(case: Case, direction: Direction | None) -> tuple[float, float, fl
 
 
 def _throttled_evidence(
-    case: Case, ruling: Ruling, evidence: dict[str, float | str]
+    case: Case, ruling: Ruling, evidence: dict[str, float | str], asked: float | None
 ) -> float | None:
-    """Add the evidence for a limit. Returns the share of the limit that is used."""
+    """Add the evidence for a limit. asked: see asked_ratio. Returns the share of the limit that is used."""
     texts = {"phase": ruling.phase, "source": ruling.source, "culprit": ruling.culprit}
     evidence.update({name: text for name, text in texts.items() if text})
     evidence.update(ruling.evidence)
@@ -223,9 +224,8 @@ def _throttled_evidence(
     if dimension is None or dimension is Dimension.SLOTS:
         return None
     drawn = case.drawn
-    operations, _, waiting, _ = _requests(case, direction)
-    if operations > 0:
-        evidence["asked_ratio"] = asked_ratio(waiting, operations)
+    if asked is not None:
+        evidence["asked_ratio"] = asked
     rate = case.rate_of(dimension, direction)
     evidence["level"] = rate
     others = [name for name, other in case.others if other.active]
