@@ -1053,3 +1053,43 @@ def test_a_level_that_was_left_while_requests_waited_speaks_against_the_next():
 
     assert verdict.word is Word.THROTTLED
     assert "against it: requests waited at other levels for" in verdict.sentence
+
+
+def test_the_level_that_is_told_is_none_that_this_second_has_left():
+    calm = [tick(rate=376.0, wait=0.002)] * 20
+    judge = Judge()
+    judged(judge, *calm)
+    verdict = judged(judge, tick(rate=502.0, wait=0.064), at=120.0)
+
+    assert verdict.word is Word.THROTTLED
+    assert verdict.evidence["level"] == pytest.approx(502.0)
+    assert "flat_ratio" not in verdict.evidence
+    assert verdict.sentence.startswith("held at 502 IOPS by its disk limit (500 IOPS")
+
+
+def test_no_more_was_asked_for_than_what_was_done_and_what_waits_still():
+    judge = Judge()
+    held = judged(judge, *[tick(wait=0.128)] * 10)
+    # The burst has ended: what was done in this second has waited, and nothing does any more.
+    ended = judged(judge, tick(wait=0.128)._replace(in_flight=0), at=110.0)
+
+    assert held.evidence["asked_ratio"] == pytest.approx(1 + 62.7 / 500, rel=0.01)
+    assert (ended.word, ended.evidence["asked_ratio"]) == (Word.THROTTLED, 1.0)
+
+
+def test_one_worker_at_a_small_limit_is_held_after_a_pause_as_before():
+    """Of 85.4 a second 85 or 86 are counted, and none of these seconds tells what the disk takes by itself."""
+    budgets = {SDA: Budget(SDA, (DISK,), (LIMIT._replace(value=85.4),))}
+    calm = [tick(rate=30.0, wait=0.001)] * 10
+    done = [round((n + 1) * 85.4) - round(n * 85.4) for n in range(90)]
+    held = [tick(rate=float(count), wait=1 / 85.4)._replace(in_flight=1) for count in done]
+    pause = [tick(rate=0.0, wait=0.0)] * 6
+    seconds = [*calm, *held[:10], *pause, *held[10:20], *pause, *held[20:30], *pause, *held[30:]]
+    judge = Judge()
+    said = [
+        judge.observe(100.0 + at, 1.0, budgets, {DISK: each})[SDA].word
+        for at, each in enumerate(seconds)
+    ]
+
+    assert {*said[-50:]} == {Word.THROTTLED}
+    assert Word.THROTTLED not in said[:10]

@@ -478,3 +478,14 @@ def test_a_floor_of_nothing_that_was_saved_is_not_taken_up():
     floors.restore([SavedFloor(20, 0.0, 0.0, 9.0, 4096.0, 9.0)], 0.0)
 
     assert floors.memory() == ()
+
+
+@pytest.mark.parametrize(("bytes_per_second", "is_seen"), [(400e3, False), (1.2e6, True)])
+def test_a_time_of_which_a_told_limit_needs_little_is_the_servers(bytes_per_second, is_seen):
+    """4 KiB in 10 ms: at the limit they take 10 ms, which may be the limit's, or 3.4, which leave 6.6 to the server."""
+    watched = WatchedFlow()
+    watched.told_bytes = bytes_per_second
+    for second in range(8):
+        watched.look(reading(20.0, 0.010, busy=0.2), float(second), 1.0)
+
+    assert watched.was_alone is is_seen

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from ioplateau.judge import ticks
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.judge import Judge
 from ioplateau.judge.witness import ClientWitness, Witness
@@ -21,6 +22,8 @@ from ioplateau.limits.budgets import (
     Origin,
     Word,
 )
+from ioplateau.measure import mountstats
+from nfs_texts import record
 
 MOUNT = FlowKey("nfs", "/a")
 VOLUME, SLOTS = BudgetKey(Kind.VOLUME, "/a"), BudgetKey(Kind.NFS_SLOTS, "/a")
@@ -205,3 +208,31 @@ def test_slots_stay_short_when_the_mount_they_are_named_after_is_unmounted():
     assert {said[SLOTS].word for said in after} == {Word.THROTTLED}
     assert {said[OTHERS_VOLUME].word for said in after} == {Word.AFFECTED}
     assert after[-1][SLOTS].since == before[SLOTS].since
+
+
+def test_what_a_server_asks_to_wait_for_is_no_wait_for_a_slot():
+    """The kernel counts such a call as done, and the time until it is sent again as before its sending."""
+    before, after = (
+        mountstats.parse(
+            record(events=" ".join(["7"] * 24 + [delays, "7", "7"]), operations=of)
+        ).mounts[0]
+        for delays, of in (
+            ("7", ("READ: 0 0 0 0 0 0 0 0 0",)),
+            ("27", ("READ: 120 120 0 20000 400000 2100 480 2600 0",)),
+        )
+    )
+    flow = ticks.of_mount(before, after, 1.0)
+
+    assert flow.later_per_second == 20.0
+    assert flow.read_queue_seconds == pytest.approx((2.1 - 20 * 0.1) / 120)
+    assert flow.read_rtt_seconds == pytest.approx(0.48 / 120)
+    assert flow.read_await_seconds == pytest.approx(2.6 / 120)
+
+
+@pytest.mark.parametrize(("later", "is_short"), [(0.0, True), (40.0, False)])
+def test_calls_that_a_server_tells_to_come_back_later_have_their_slots(later, is_short):
+    busy = tick(200.0, on_wire=1.0, waiting=4.0 + 0.1 * later)
+    held = 0.0 if later else 4.0 / 200
+    found = words([busy._replace(read_queue_seconds=held, later_per_second=later)] * 20)
+
+    assert (Word.THROTTLED in {slots for slots, _ in found}) is is_short

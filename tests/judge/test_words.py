@@ -192,6 +192,7 @@ def test_a_saturated_disk_is_told_with_how_flat_it_is():
             "as much was done while none waited: the device or server has become slow",
         ),
         ({"as_long_at": 1900.0}, "they took as long at 1,900 IOPS: the device or server is slow"),
+        ({"later_per_second": 48.04}, "the server answers 'come back later' 48.0 times a second"),
     ],
 )
 def test_a_saturated_disk_is_told_to_be_slow_where_that_was_seen(shown, why):

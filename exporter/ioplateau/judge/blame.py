@@ -224,7 +224,7 @@ def waits_for_slots(
     backlog = client.backlog or 0.0
     if watched.queue_share < number.LEAST_PART and backlog < 1.0:
         return False
-    here = watched.outstanding - watched.rtt_load
+    here = watched.queue_load
     if here < 1.0 or (client.sending or 0.0) >= 0.5 * here:
         return False  # calls that wait to be written to a connection have their slots
     limit = client.slot_limit

@@ -103,12 +103,17 @@ class Case:
         self._tell_pace()
 
     def _tell_pace(self) -> None:
-        """Tell the flow the lowest limit on its bytes. Only a disk's or volume's own: the budget of an NFS
-        client's slots has the same flow, and no limit on bytes.
+        """Tell the flow the lowest limits on its bytes and operations. Only a disk's or volume's own: the budget
+        of an NFS client's slots has the same flow, and no such limits.
         """
         if self.budget.key.kind in (Kind.DISK, Kind.VOLUME):
-            told = [c.limit.value for c in self.claims if c.limit.dimension is Dimension.THROUGHPUT]
-            self.watched.pace = min(told, default=inf)
+            told = [(claim.limit.dimension, claim.limit.value) for claim in self.claims]
+            self.watched.told_bytes = min(
+                [v for d, v in told if d is Dimension.THROUGHPUT], default=inf
+            )
+            self.watched.told_operations = min(
+                [v for d, v in told if d is Dimension.IOPS], default=inf
+            )
 
     @property
     def has_limits_to_beat(self) -> bool:

@@ -11,8 +11,8 @@ class FlowTick(NamedTuple):
     Disks: operations as the kernel counts them (after merging and splitting), `await` of
     requests, `in_flight` at the end of the tick, `busy_ratio` of the tick. NFS: READ and
     WRITE calls of the superblock, payload bytes, `rtt_*` on the wire, `queue_*` on the
-    client; `in_flight` is unknown (None). NIC:
-    bytes only, write = transmitted. None: not known, never 0.
+    client without what the server asked to wait for, `later_per_second` answers 'come back later';
+    `in_flight` is unknown (None). NIC: bytes only, write = transmitted. None: not known, never 0.
     """
 
     elapsed_seconds: float
@@ -31,6 +31,7 @@ class FlowTick(NamedTuple):
     write_rtt_seconds: float | None = None
     read_queue_seconds: float | None = None
     write_queue_seconds: float | None = None
+    later_per_second: float = 0.0
 
     @property
     def operations_per_second(self) -> float:

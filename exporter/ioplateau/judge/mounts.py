@@ -336,8 +336,7 @@ class MountJudge:
         the rates do not: so a limit of their number holds them, and none of a rate.
         """
         recent = self._loads[key]
-        outstanding = sum([watched.outstanding for _, watched in moving])
-        if outstanding - load < number.QUEUE_WAITING:
+        if sum([watched.queue_load for _, watched in moving]) < number.QUEUE_WAITING:
             recent.forget()
             return False
         recent.add(load)
@@ -375,7 +374,7 @@ class MountJudge:
             evidence={
                 "waiting_calls": max(
                     (client.backlog if client is not None else None) or 0.0,
-                    case.drawn.outstanding - case.watched.rtt_load,
+                    case.watched.queue_load,
                 ),
                 "queue_share": case.watched.queue_share,
             },

@@ -89,6 +89,7 @@ OVERWHELMING_WAITING, OVERWHELMING_EXCESS = 8.0, 3.0
 # - fewer than this: nobody waits, so that a rate that stays shows no limit;
 # - of the time at levels within a STEP, what an application must have spent at one for it to be its own;
 # - share of a rate's change below which the time of a request has not changed with it;
+# - share of a request's time that its bytes may need at a told limit, if that time is to be a floor;
 # - the least part of a block for which a disk is busy if requests wait all of it: where Linux 5.7 to 6.9 lose
 #   busy time, they do at arrivals and not at completions, of which there are as many;
 # - of what is outstanding at the looks, the least that must be so between them on a disk that counts as busy all
@@ -103,7 +104,6 @@ SHARE_WAITING = 0.5
 # - share of time in which a flow bound by latency, or by one request at a time that waits, may have nothing
 #   outstanding;
 # - share of a total of time that the kernel's unit may be, before requests are too few for a floor;
-# - share of a request's time that its bytes may need at a told limit, if that time is to be a floor;
 # - share of the time without a queue that an application must have spent at a level of its own;
 # - by which a request's time must rise in a line at a level of the application's own, for a limit to be there;
 # - from which on a rate is quite another, and a request's time and size no longer the same (waits.WaitTimes.as_long);

@@ -179,7 +179,7 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
             evidence["floor"] = "guess"
     share = demand = None
     if ruling.word is THROTTLED:
-        asked = asked_ratio(waiting, operations) if operations > 0 else None
+        asked = asked_ratio(_waiting_now(case, waiting), operations) if operations > 0 else None
         share = _throttled_evidence(case, ruling, evidence, asked)
         if base > 0 and ruling.dimension is not Dimension.SLOTS:
             # Little's law backwards: what the same requests would do at the floor's latency.
@@ -233,15 +233,29 @@ def _throttled_evidence(
         evidence["together_with"] = ", ".join(others)
     elif direction is Direction.TOTAL:
         level = drawn.level_of(dimension)
-        evidence["flat_ratio"] = level.spread
-        evidence["blocks"] = level.count
-        if level.spread < number.OFF_LEVEL and rate == rate_of(drawn, dimension, direction):
-            evidence["level"] = level.mean
+        newest = drawn.values_of(dimension)[-1:] or [level.mean]
+        is_flat = level.spread < number.OFF_LEVEL
+        # One block elsewhere has left a flat level, though two begin the next.
+        if not is_flat or abs(newest[0] - level.mean) <= number.OFF_LEVEL * level.mean:
+            evidence["flat_ratio"] = level.spread
+            evidence["blocks"] = level.count
+            if is_flat and rate == rate_of(drawn, dimension, direction):
+                evidence["level"] = level.mean
     if isinstance(drawn, Pool) and drawn.operations > 0:
         for member in drawn.members:
             if member.rates[0] > 0:
                 evidence[f"share:{member.name}"] = member.rates[0] / drawn.operations
     return rate / ruling.limit if ruling.limit else None
+
+
+def _waiting_now(case: Case, waiting: float) -> float:
+    """Of the requests that waited on average as many as may wait still: of a disk no more than are outstanding
+    as the block ends, beyond those in service.
+    """
+    drawn = case.drawn
+    if case.budget.key.kind is not Kind.DISK or isinstance(drawn, Pool):
+        return waiting
+    return min(waiting, max(0.0, drawn.in_flight - (drawn.outstanding - drawn.waiting)))
 
 
 def asked_ratio(waiting: float, operations_per_second: float) -> float:
@@ -346,9 +360,11 @@ def _unhurried(watched: WatchedFlow) -> Word:
 
 def _saturated_evidence(case: Case) -> Mapping[str, float]:
     """How flat the rate is, if it is: too little to be sure of a limit, but worth a word, as is what shows
-    that it is none.
+    that it is none; or that the server asks to come back later.
     """
     drawn = case.drawn
+    if isinstance(drawn, WatchedFlow) and drawn.later:
+        return {"later_per_second": drawn.later}
     if drawn.queued < 2 * number.LEVEL_LEAST and not _one_waits(drawn):
         return NO_ENTRIES
     for dimension in DIMENSIONS:

@@ -255,14 +255,15 @@ class WatchedFlow(Levels):
         "known",
         "latency",
         "latency_steps",
+        "later",
         "left",
         "near",
         "operations",
         "outstanding",
         "own",
-        "pace",
         "parts",
         "queue",
+        "queue_load",
         "queue_share",
         "queued",
         "rate_steps",
@@ -277,6 +278,8 @@ class WatchedFlow(Levels):
         "stalled_seconds",
         "standing_seconds",
         "still",
+        "told_bytes",
+        "told_operations",
         "waiting",
         "was_idle",
         "watched_seconds",
@@ -303,7 +306,8 @@ class WatchedFlow(Levels):
         self.left = 0.0
         self.beside_queue = False  # others in its lane wait, and it may wait with them
         self.near = False  # some limit of this flow is close, so nothing here is the floor now
-        self.pace = inf  # bytes per second of the least limit that was told of it
+        # Bytes, and operations, per second of the least limits that were told of it.
+        self.told_bytes = self.told_operations = inf
         self.delay = 0.0
         self.rate_steps = self.latency_steps = (
             number.OFF_LEVEL
@@ -332,7 +336,8 @@ class WatchedFlow(Levels):
         self.own = False
         self.risen = 0.0  # latency over this flow's own history, a share
         self.queue = NONE
-        self.queue_share = self.rtt_load = self.rtt_excess = 0.0
+        self.queue_share = self.queue_load = self.rtt_load = self.rtt_excess = 0.0
+        self.later = 0.0  # answers per second by which a server asked to come back later
         self.operations_level: Level | None = None
         self.bytes_level: Level | None = None
         self.latency_level: Level | None = None
@@ -373,7 +378,7 @@ class WatchedFlow(Levels):
         """One block. on_wire: calls of a mount that are sent and not answered as it ends; None: unknown."""
         (
             _, reads, writes, read_bytes, write_bytes, read_await, write_await, _, in_flight,
-            busy_ratio, discards, flushes, read_rtt, write_rtt, read_queue, write_queue,
+            busy_ratio, discards, flushes, read_rtt, write_rtt, read_queue, write_queue, later,
         ) = tick  # fmt: skip
         operations = reads + writes
         before, self.in_flight = self.in_flight, in_flight or 0
@@ -403,6 +408,8 @@ class WatchedFlow(Levels):
         population = reads * (read_await or 0.0) + writes * (write_await or 0.0)
         alone = (
             not self.near
+            and operations < (1 - number.STEP) * self.told_operations
+            and total < (1 - number.STEP) * self.told_bytes
             and population <= (1 + number.QUEUE_EXCESS) * min(1.0, busy)
             and self.in_flight <= 2
         )
@@ -419,7 +426,7 @@ class WatchedFlow(Levels):
             least = number.COUNTED_SECONDS / (rate * dt)
             # Time that a limit takes for so many bytes is none of the device's: a server that reads
             # ahead fills it with one request at a time.
-            is_own = alone and volume < number.LEAST_PART * rate * wait * self.pace
+            is_own = alone and volume < number.SHARE_WAITING * rate * wait * self.told_bytes
             floor, own = self.floors.observe(
                 write, volume / rate, wait, at, is_own, counts, rate * dt
             )
@@ -447,6 +454,7 @@ class WatchedFlow(Levels):
         # What takes longer than a block is outstanding at a look whenever it came, and counted late.
         least = min(began, self._ended) if self.latency < dt else 0
         self._compare_looks(least)
+        self.later = later
         if read_rtt is not None or write_rtt is not None:
             reads_wire, writes_wire = (read_rtt, read_queue), (write_rtt, write_queue)
             self._look_at_wire(at, dt, held, alone, reads_wire, writes_wire)
@@ -549,6 +557,7 @@ class WatchedFlow(Levels):
                 waited += rate * (queue or 0.0)
         self.rtt_load = load
         self.rtt_excess = load / base - 1 if base > 0 else 0.0
+        self.queue_load = waited
         self.queue_share = waited / held if held > 0 else 0.0
 
     def _weigh(self, dt: float, *, stands: bool) -> None:
@@ -558,7 +567,8 @@ class WatchedFlow(Levels):
         if (
             self.risen < number.QUEUE_EXCESS <= excess
             and self.busy_counted >= 1 - number.LITTLE
-            and self.bytes < number.LEAST_PART * self.outstanding * self.pace  # see is_own above
+            and self.bytes
+            < number.SHARE_WAITING * self.outstanding * self.told_bytes  # see is_own above
         ):
             self._doubt_guess()
         queue = NONE
@@ -696,7 +706,8 @@ class WatchedFlow(Levels):
         rate, latency = self.operations, self.latency
         self._before = rate, latency
         if before_rate > 0 and before_latency > 0:
-            step = abs(rate / before_rate - 1)
+            # One operation more or less is no step.
+            step = max(0.0, abs(rate / before_rate - 1) - 1 / max(1.0, rate * dt))
             if step >= number.OFF_LEVEL:  # another demand
                 self.standing_seconds = 0.0
                 return

@@ -10,7 +10,15 @@ from ioplateau.judge.flows import FlowTick
 from ioplateau.measure import diskstats, native
 from ioplateau.measure.diskstats import SECTOR_BYTES, DiskCounters
 from ioplateau.measure.interfaces import InterfaceCounters
-from ioplateau.measure.mountstats import SERVER_READ, SERVER_WRITE, Mount, Operation, data
+from ioplateau.measure.mountstats import (
+    DELAY,
+    LATER_MILLISECONDS,
+    SERVER_READ,
+    SERVER_WRITE,
+    Mount,
+    Operation,
+    data,
+)
 
 READS = ("READ", "READ_PLUS")  # NFSv4.2 may read with either
 WRITES = ("WRITE",)
@@ -79,6 +87,8 @@ def of_mount(before: Mount, after: Mount, elapsed_seconds: float) -> FlowTick | 
         write_bytes = after.bytes[SERVER_WRITE] - before.bytes[SERVER_WRITE]
     else:
         read_bytes, write_bytes = received, sent
+    later, queue = _told_later(before, after), read_queue + write_queue
+    here = max(0.0, 1 - LATER_MILLISECONDS * later / queue) if later and queue else 1.0
     t = elapsed_seconds
     return FlowTick(
         t,
@@ -94,9 +104,21 @@ def of_mount(before: Mount, after: Mount, elapsed_seconds: float) -> FlowTick | 
         *UNKNOWN_ON_MOUNTS,
         read_rtt / reads / 1000 if reads else None,
         write_rtt / writes / 1000 if writes else None,
-        read_queue / reads / 1000 if reads else None,
-        write_queue / writes / 1000 if writes else None,
+        here * read_queue / reads / 1000 if reads else None,
+        here * write_queue / writes / 1000 if writes else None,
+        later / t,
     )
+
+
+def _told_later(before: Mount, after: Mount) -> int:
+    """How often the server answered 'come back later'. The kernel counts the call as done, and the time until
+    it sends it again as spent before that sending: rpc_exit_task(),
+    https://github.com/torvalds/linux/blob/v6.1/net/sunrpc/sched.c
+    """
+    if min(len(before.events), len(after.events)) <= DELAY:
+        return 0
+    was, now = before.events[DELAY], after.events[DELAY]
+    return 0 if now == was else max(0, int(now) - int(was))
 
 
 UNKNOWN_ON_MOUNTS = (None, None, 0.0, 0.0)  # in flight and busy; discards and flushes are none

@@ -85,6 +85,7 @@ def joined(first: FlowTick, second: FlowTick) -> FlowTick:
         _mean(first.write_rtt_seconds, second.write_rtt_seconds, writes),
         _mean(first.read_queue_seconds, second.read_queue_seconds, reads),
         _mean(first.write_queue_seconds, second.write_queue_seconds, writes),
+        rate(first.later_per_second, second.later_per_second),
     )
 
 

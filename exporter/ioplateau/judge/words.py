@@ -219,6 +219,12 @@ def _queue(verdict: Verdict) -> str:
 
 def _saturated(verdict: Verdict, _at: float) -> str:
     proofs = _queue(verdict)
+    later = _number(verdict, "later_per_second")
+    if later:
+        return (
+            f"{proofs}, but at no known limit, and the server answers "
+            f"'come back later' {later:,.1f} times a second"
+        )
     if _number(verdict, "own_level"):
         return (
             f"{proofs}, but at no known limit, and as much was done while none waited: "

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ioplateau.measure import mountstats
 from ioplateau.measure.mountstats import (
     DATA,
+    DELAY,
     SERVER_READ,
     SERVER_WRITE,
     Mount,
@@ -45,9 +46,9 @@ UPKEEP = frozenset(
         "RENEW",
     }
 )
-# Positions in mountstats' events and bytes: include/linux/nfs_iostat.h.
+# Position in mountstats' events, as DELAY is.
 # https://github.com/torvalds/linux/blob/v6.1/include/linux/nfs_iostat.h
-CONGESTION_WAIT, DELAY = 18, 24
+CONGESTION_WAIT = 18
 
 
 class NfsMount(NamedTuple):

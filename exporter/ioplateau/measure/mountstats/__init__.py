@@ -6,6 +6,8 @@ Reading the file never talks to a server and cannot hang on a dead one.
 """
 
 from ioplateau.measure.mountstats.growth import (
+    DELAY,
+    LATER_MILLISECONDS,
     SERVER_READ,
     SERVER_WRITE,
     ClientRates,
@@ -23,6 +25,8 @@ from ioplateau.measure.mountstats.nfstables import DATA, Operation, data, everyt
 
 __all__ = [
     "DATA",
+    "DELAY",
+    "LATER_MILLISECONDS",
     "SERVER_READ",
     "SERVER_WRITE",
     "ClientRates",

@@ -16,6 +16,10 @@ from ioplateau.measure.mountstats.nfsrecords import Mount
 from ioplateau.measure.mountstats.nfstables import DATA, Operation, data, everything
 
 SERVER_READ, SERVER_WRITE = 4, 5  # columns of `bytes:`: payload of READ and WRITE calls
+DELAY = 24  # column of `events:`: answers "come back later" (JUKEBOX, DELAY); include/linux/nfs_iostat.h
+# Milliseconds for which the client waits after such an answer to a read or write, at least: NFS4_POLL_RETRY_MIN,
+# https://github.com/torvalds/linux/blob/v6.1/fs/nfs/nfs4proc.c (with NFSv3 five seconds)
+LATER_MILLISECONDS = 100
 
 
 class OperationRates(NamedTuple):
