@@ -80,6 +80,6 @@ class LocalViews(ViewSource):
         for budget in seen.budgets:
             nearest = budget.nearest
             trail = self._trails.get(budget.key) or deque(maxlen=TRAIL_TICKS)
-            trail.append(nearest.used_ratio if nearest else None)
+            trail.append(nearest.utilization if nearest else None)
             trails[budget.key] = trail
         self._trails = trails

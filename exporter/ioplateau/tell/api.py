@@ -13,7 +13,6 @@ from typing import Any
 
 from ioplateau.history import Episode, Event, Series
 from ioplateau.limits.budgets import Kind
-from ioplateau.measure import diskstats, mountstats
 from ioplateau.state import (
     BudgetConsumers,
     BudgetState,
@@ -23,7 +22,7 @@ from ioplateau.state import (
     NfsMountState,
     State,
 )
-from ioplateau.tell import blindness, consumers, lifting, limits, plain, summary, verdicts
+from ioplateau.tell import blindness, consumers, lifting, limits, plain, summary, verdicts, view
 
 
 def state(found: State, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,43 +154,24 @@ def _consumer(found: Consumer) -> dict[str, Any]:
 
 
 def _disk(disk: DiskState) -> dict[str, Any]:
-    span = disk.window
-    rates = diskstats.rates(span.before, span.after, span.elapsed_seconds) if span else None
-    read, write = (rates.read, rates.write) if rates else (None, None)
-    device = disk.device
+    device, rates = disk.device, view.disk(disk)
     return {
         "device": plain.valid(disk.name),
         "model": plain.valid(device.model) if device and device.model else None,
         "size_bytes": device.size_bytes if device else None,
-        "read_operations_per_second": read and read.operations_per_second,
-        "write_operations_per_second": write and write.operations_per_second,
-        "read_bytes_per_second": read and read.bytes_per_second,
-        "write_bytes_per_second": write and write.bytes_per_second,
-        "read_await_seconds": read and read.await_seconds,
-        "write_await_seconds": write and write.await_seconds,
-        "queue_length": rates and rates.queue_length,
-        "busy_ratio": rates and rates.busy_ratio,
-        "in_flight": rates and rates.in_flight,
+        **{name: getattr(rates, name, None) for name in view.DISK_RATES},
     }
 
 
 def _mount(mount: NfsMountState) -> dict[str, Any]:
-    span = mount.window
-    rates = mountstats.rates(span.before, span.after, span.elapsed_seconds) if span else None
-    data = rates.data if rates else None
+    rates = view.mount(mount)
     return {
         "mount": plain.valid(mount.mount),
         "mount_points": [plain.valid(point) for point in mount.mount_points],
         "server": plain.valid(mount.client.server) if mount.client else None,
         "version": mount.client.version if mount.client else None,
         "connections": len(mount.now.connections),
-        "operations_per_second": rates and rates.operations_per_second,
-        "read_bytes_per_second": rates and rates.read_bytes_per_second,
-        "write_bytes_per_second": rates and rates.write_bytes_per_second,
-        "rtt_seconds": data and data.rtt_seconds,
-        "await_seconds": data and data.execute_seconds,
-        "outstanding": data and data.outstanding_wire,
-        "waiting": data and data.waiting,
+        **{name: getattr(rates, name, None) for name in view.MOUNT_RATES},
     }
 
 

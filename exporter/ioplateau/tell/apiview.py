@@ -127,13 +127,7 @@ def _budget(
 def _limit(answer: Mapping[str, Any]) -> LimitView:
     return checked(
         _claim(answer)._replace(
-            value=answer["effective"],
-            used_ratio=answer["utilization"],
-            peak_ratio=answer["peak_utilization"],
-            credit_ratio=answer["credit_ratio"],
-            exhaustion_seconds=answer["exhaustion_seconds"],
-            throttled_seconds=answer["throttled_seconds"],
-            episodes=answer["episodes"],
+            value=answer["effective"], **{name: answer[name] for name in view.STANDING}
         )
     )
 
@@ -153,35 +147,11 @@ def _claim(answer: Mapping[str, Any]) -> LimitView:
 def _disk(answer: Mapping[str, Any]) -> DiskView | None:
     if answer["queue_length"] is None:
         return None
-    return checked(
-        DiskView(
-            answer["device"],
-            answer["read_operations_per_second"],
-            answer["write_operations_per_second"],
-            answer["read_bytes_per_second"],
-            answer["write_bytes_per_second"],
-            answer["read_await_seconds"],
-            answer["write_await_seconds"],
-            answer["queue_length"],
-            answer["busy_ratio"],
-            answer["in_flight"],
-        )
-    )
+    return checked(DiskView(answer["device"], *(answer[name] for name in view.DISK_RATES)))
 
 
 def _mount(answer: Mapping[str, Any]) -> MountView | None:
     if answer["operations_per_second"] is None:
         return None
-    return checked(
-        MountView(
-            answer["mount"],
-            answer["operations_per_second"],
-            answer["read_bytes_per_second"],
-            answer["write_bytes_per_second"],
-            answer["rtt_seconds"],
-            answer["await_seconds"],
-            answer["outstanding"],
-            answer["waiting"],
-            answer["connections"],
-        )
-    )
+    rates = {name: answer[name] for name in view.MOUNT_RATES}
+    return checked(MountView(answer["mount"], **rates, connections=answer["connections"]))

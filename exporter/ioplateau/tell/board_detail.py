@@ -114,9 +114,9 @@ def _limits(budget: BudgetView, width: int) -> Iterator[Line]:
 
 
 def _limit(limit: LimitView) -> Iterator[str]:
-    yield f"{plain.share(limit.used_ratio)} of {ceiling(limit)}"
-    if limit.peak_ratio is not None:
-        yield f"highest in a minute {plain.share(limit.peak_ratio)}"
+    yield f"{plain.share(limit.utilization)} of {ceiling(limit)}"
+    if limit.peak_utilization is not None:
+        yield f"highest in a minute {plain.share(limit.peak_utilization)}"
     if limit.credit_ratio is not None:
         yield f"burst credit {plain.share(limit.credit_ratio)}"
     if limit.exhaustion_seconds is not None:

@@ -184,7 +184,7 @@ def limit(nearest: LimitView | None) -> str:
 
 
 def _used(budget: BudgetView) -> float | None:
-    return budget.nearest.used_ratio if budget.nearest else None
+    return budget.nearest.utilization if budget.nearest else None
 
 
 def _source(budget: BudgetView) -> str:

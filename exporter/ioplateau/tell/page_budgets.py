@@ -109,7 +109,9 @@ def _limit(limit: LimitView) -> Html:
     ceiling = plain.limit(limit.dimension, limit.direction, limit.value)
     origin = f"{limit.origin}: {limit.source}" if limit.source else limit.origin
     extra = "".join(f", {words}" for words in _extras(limit))
-    return join(f"{plain.share(limit.used_ratio)} of {ceiling} ", el("small", f"({origin}{extra})"))
+    return join(
+        f"{plain.share(limit.utilization)} of {ceiling} ", el("small", f"({origin}{extra})")
+    )
 
 
 def _extras(limit: LimitView) -> Iterator[str]:

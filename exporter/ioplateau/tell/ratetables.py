@@ -67,8 +67,8 @@ _WORDS: dict[Measure, Callable[[Any], str]] = {
     "seconds": plain.seconds,
 }
 DISKS = (
-    RateColumn("r/s", 6, of("reads_per_second")),
-    RateColumn("w/s", 6, of("writes_per_second")),
+    RateColumn("r/s", 6, of("read_operations_per_second")),
+    RateColumn("w/s", 6, of("write_operations_per_second")),
     RateColumn("rMB/s", 6, of("read_bytes_per_second"), "bytes"),
     RateColumn("wMB/s", 6, of("write_bytes_per_second"), "bytes"),
     RateColumn("r_await", 7, of("read_await_seconds"), "seconds"),
@@ -81,8 +81,8 @@ MOUNTS = (
     RateColumn("rMB/s", 6, of("read_bytes_per_second"), "bytes"),
     RateColumn("wMB/s", 6, of("write_bytes_per_second"), "bytes"),
     RateColumn("rtt", 6, of("rtt_seconds"), "seconds"),
-    RateColumn("exe", 6, of("execute_seconds"), "seconds"),
-    RateColumn("on wire", 7, of("on_wire")),
+    RateColumn("exe", 6, of("await_seconds"), "seconds"),
+    RateColumn("on wire", 7, of("outstanding")),
     RateColumn("waiting", 7, of("waiting")),
     RateColumn("conns", 5, of("connections"), "count"),
 )

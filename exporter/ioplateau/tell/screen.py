@@ -101,7 +101,7 @@ def _budget_row(budget: BudgetView) -> tuple[str, ...]:
         return (*words, "", "limit unknown")
     source = nearest.source or nearest.origin
     ceiling = plain.limit(nearest.dimension, nearest.direction, nearest.value)
-    return (*words, plain.share(nearest.used_ratio), f"{ceiling} ({source})")
+    return (*words, plain.share(nearest.utilization), f"{ceiling} ({source})")
 
 
 def _disks(view: View) -> Iterator[Line]:

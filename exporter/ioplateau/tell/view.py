@@ -28,8 +28,8 @@ class LimitView(NamedTuple):
     value: float
     origin: str
     source: str = ""
-    used_ratio: float | None = None
-    peak_ratio: float | None = None
+    utilization: float | None = None
+    peak_utilization: float | None = None
     credit_ratio: float | None = None
     exhaustion_seconds: float | None = None
     throttled_seconds: float = 0.0
@@ -75,15 +75,15 @@ class BudgetView(NamedTuple):
     @property
     def nearest(self) -> LimitView | None:
         """The limit that most of is used; None: no limit is known."""
-        return max(self.limits, key=lambda limit: limit.used_ratio or 0.0, default=None)
+        return max(self.limits, key=lambda limit: limit.utilization or 0.0, default=None)
 
 
 class DiskView(NamedTuple):
     """One disk over the rate window."""
 
     name: str
-    reads_per_second: float
-    writes_per_second: float
+    read_operations_per_second: float
+    write_operations_per_second: float
     read_bytes_per_second: float
     write_bytes_per_second: float
     read_await_seconds: float | None
@@ -94,14 +94,14 @@ class DiskView(NamedTuple):
 
     @property
     def operations_per_second(self) -> float:
-        return self.reads_per_second + self.writes_per_second
+        return self.read_operations_per_second + self.write_operations_per_second
 
     @property
     def flow(self) -> Flow:
         """Reads and writes together; the mean await is weighted by their number."""
         waits = (
-            (self.reads_per_second, self.read_await_seconds),
-            (self.writes_per_second, self.write_await_seconds),
+            (self.read_operations_per_second, self.read_await_seconds),
+            (self.write_operations_per_second, self.write_await_seconds),
         )
         known = [(number, wait) for number, wait in waits if wait is not None and number]
         count = sum(number for number, _ in known)
@@ -118,8 +118,8 @@ class MountView(NamedTuple):
     read_bytes_per_second: float | None
     write_bytes_per_second: float | None
     rtt_seconds: float | None
-    execute_seconds: float | None
-    on_wire: float | None
+    await_seconds: float | None
+    outstanding: float | None  # on the wire
     waiting: float | None
     connections: int
 
@@ -127,8 +127,14 @@ class MountView(NamedTuple):
     def flow(self) -> Flow:
         sides = (self.read_bytes_per_second, self.write_bytes_per_second)
         moved = None if None in sides else sum(side or 0.0 for side in sides)
-        queue = None if self.on_wire is None else self.on_wire + (self.waiting or 0.0)
-        return Flow(self.operations_per_second, moved, self.execute_seconds, queue)
+        queue = None if self.outstanding is None else self.outstanding + (self.waiting or 0.0)
+        return Flow(self.operations_per_second, moved, self.await_seconds, queue)
+
+
+# What /api/v1/state tells under the same names.
+STANDING = LimitView._fields[LimitView._fields.index("utilization") :]
+DISK_RATES = DiskView._fields[1:]  # all but the name, in the answer's order
+MOUNT_RATES = MountView._fields[1:-1]  # its connections are known without rates
 
 
 class View(NamedTuple):
@@ -164,8 +170,8 @@ def of(state: State | None, before: State | None = None, lifts: Lifts = lifting.
     """
     if state is None:
         return View(summary.headline(None), summary.severity(None))
-    disks = {name: found for name, disk in state.disks.items() if (found := _disk(disk))}
-    mounts = {name: seen for name, mount in state.mounts.items() if (seen := _mount(mount))}
+    disks = {name: found for name, one in state.disks.items() if (found := disk(one))}
+    mounts = {name: seen for name, one in state.mounts.items() if (seen := mount(one))}
     memory, identity = state.machine.memory, state.sold.identity
     return View(
         headline=summary.headline(state),
@@ -235,15 +241,8 @@ def _budget(
 
 
 def _limit(state: LimitState) -> LimitView:
-    return _claim(state.limit)._replace(
-        value=state.effective,
-        used_ratio=state.utilization,
-        peak_ratio=state.peak_utilization,
-        credit_ratio=state.credit_ratio,
-        exhaustion_seconds=state.exhaustion_seconds,
-        throttled_seconds=state.throttled_seconds,
-        episodes=state.episodes,
-    )
+    standing = {name: getattr(state, name) for name in STANDING}
+    return _claim(state.limit)._replace(value=state.effective, **standing)
 
 
 def _claim(limit: Limit) -> LimitView:
@@ -265,21 +264,22 @@ def flow(
     # Which I/O counts on a lane of the VM is the judge's to say: the share of a limit in both
     # directions is what it counted.
     drawn = {
-        limit.dimension: limit.used_ratio * limit.value
+        limit.dimension: limit.utilization * limit.value
         for limit in limits
-        if limit.direction is Direction.TOTAL and limit.used_ratio is not None
+        if limit.direction is Direction.TOTAL and limit.utilization is not None
     }
     return Flow(drawn.get(Dimension.IOPS), drawn.get(Dimension.THROUGHPUT))
 
 
-def _disk(disk: DiskState) -> DiskView | None:
-    span = disk.window
+def disk(found: DiskState) -> DiskView | None:
+    """None: no rates yet."""
+    span = found.window
     rates = diskstats.rates(span.before, span.after, span.elapsed_seconds) if span else None
     if rates is None:
         return None
     read, write = rates.read, rates.write
     return DiskView(
-        disk.name,
+        found.name,
         read.operations_per_second,
         write.operations_per_second,
         read.bytes_per_second,
@@ -292,14 +292,15 @@ def _disk(disk: DiskState) -> DiskView | None:
     )
 
 
-def _mount(mount: NfsMountState) -> MountView | None:
-    span = mount.window
+def mount(found: NfsMountState) -> MountView | None:
+    """None: no rates yet."""
+    span = found.window
     rates = mountstats.rates(span.before, span.after, span.elapsed_seconds) if span else None
     if rates is None:
         return None
     data = rates.data
     return MountView(
-        mount.mount,
+        found.mount,
         rates.operations_per_second,
         rates.read_bytes_per_second,
         rates.write_bytes_per_second,
@@ -307,5 +308,5 @@ def _mount(mount: NfsMountState) -> MountView | None:
         data.execute_seconds if data else None,
         data.outstanding_wire if data else None,
         data.waiting if data else None,
-        len(mount.now.connections),
+        len(found.now.connections),
     )
