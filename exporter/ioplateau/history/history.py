@@ -12,6 +12,7 @@ from ioplateau.history.events import Event, What
 from ioplateau.history.records import Block, HistoryPart, InForce
 from ioplateau.history.rings import CELLS, NO_LOCK, Lock, Rings
 from ioplateau.history.series import Series, Steps, series
+from ioplateau.limits import units
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin
 from ioplateau.state import GAP_INTERVALS, BudgetState, State
 
@@ -297,14 +298,13 @@ class History:
         if silent:  # of an earlier run, or of a budget that has just come back
             return
         (kind, name), dimension, direction = place
-        unit = {Dimension.IOPS: "IOPS", Dimension.THROUGHPUT: "MB/s"}.get(dimension, "slots")
-        shown = value / 1e6 if dimension is Dimension.THROUGHPUT else value
+        shown = units.rate(value, dimension, ".0f")
         one_way = "" if direction is Direction.TOTAL else f" of {direction}s"
         # The kind's own word is Azure's.
         what = f"{name} ({lane})" if kind is Kind.VM_UNCACHED else f"{kind} {name}"
         self.note(
             What.LEARNED,
-            f"learned: {what} is held at {shown:,.0f} {unit}{one_way}",
+            f"learned: {what} is held at {shown}{one_way}",
             wall,
             f"{kind} {name}",
         )

@@ -33,10 +33,10 @@ def kibibytes(value: int | None) -> int | None:
     return None if value is None else value * KIB
 
 
-def rate(value: float, dimension: Dimension | None) -> str:
-    """A value of a dimension with its unit: "500 IOPS", "96.0 MB/s", "2 slots"."""
+def rate(value: float, dimension: Dimension | None, digits: str = ".1f") -> str:
+    """A value of a dimension with its unit: "500 IOPS", "96.0 MB/s", "2 slots". digits: of MB/s."""
     if dimension is Dimension.THROUGHPUT:
-        return f"{value / 1e6:,.1f} MB/s"
+        return f"{value / 1e6:,{digits}} MB/s"
     return f"{value:,.0f} {'slots' if dimension is Dimension.SLOTS else 'IOPS'}"
 
 

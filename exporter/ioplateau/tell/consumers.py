@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ioplateau.limits.budgets import Dimension
+from ioplateau.limits.units import rate
 from ioplateau.state import BudgetConsumers, Consumer
 
 
@@ -28,11 +30,11 @@ def _first(consumer: Consumer) -> str:
 
 def one(consumer: Consumer) -> str:
     """As in: postgresql.service (94.1 MB/s, 97 %)."""
-    figures = [f"{consumer.bytes_per_second / 1e6:,.1f} MB/s"]
+    figures = [rate(consumer.bytes_per_second, Dimension.THROUGHPUT)]
     if consumer.by_flusher:
         figures[0] += " dirtied"
     if consumer.operations_per_second is not None:
-        figures.append(f"{consumer.operations_per_second:,.0f} IOPS")
+        figures.append(rate(consumer.operations_per_second, Dimension.IOPS))
     if consumer.share is not None:
         figures.append(f"{consumer.share:.0%}".replace("%", " %"))
     return f"{consumer.label} ({', '.join(figures)})"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ioplateau.limits.budgets import Budget, Dimension, Direction, Kind, Limit
+from ioplateau.limits.budgets import Budget, Direction, Kind, Limit
 from ioplateau.limits.clouds.ask import QuestionError, ask, request_bytes
 from ioplateau.limits.tables import Catalogue
+from ioplateau.limits.units import MB, rate
 from ioplateau.limits.whatif import (
     DEFAULT_REQUESTS,
     HITS,
@@ -21,7 +22,6 @@ from ioplateau.limits.whatif import (
 )
 from ioplateau.tell import cells, plain
 
-MB = 1_000_000
 TITLE = 20  # columns for what a limit is of, the least
 MIBS = "MB are 10^6 bytes; where the documents mean MiB, throughput is up to 4.9 % more."
 CACHE = {
@@ -131,11 +131,7 @@ def _figures(limit: Limit) -> str:
 
 
 def _rate(limit: Limit | Binding, value: float) -> str:
-    if limit.dimension is Dimension.IOPS:
-        return f"{value:,.0f} IOPS"
-    if limit.dimension is Dimension.THROUGHPUT:
-        return f"{value / MB:,.4g} MB/s" if value < 1000 * MB else f"{value / MB:,.0f} MB/s"
-    return f"{value:,.0f} slots"
+    return rate(value, limit.dimension, ".4g" if value < 1000 * MB else ".0f")
 
 
 def _stretches(found: WhatIfAnswer, cache_outcome: str) -> list[str]:
