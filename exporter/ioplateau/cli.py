@@ -449,6 +449,7 @@ def _edition_json() -> dict[str, object]:
 def _what_if(options: argparse.Namespace, settings: Settings) -> int:
     from ioplateau.limits.clouds.ask import QuestionError
     from ioplateau.limits.volumes.ceiling import VolumeError
+    from ioplateau.run import whatif
     from ioplateau.run.owncatalogue import catalogue_with
     from ioplateau.tell import limits, volumes
 
@@ -458,10 +459,10 @@ def _what_if(options: argparse.Namespace, settings: Settings) -> int:
     try:
         if options.volume:
             asked = (options.volume, size, options.nconnect, requests, options.reads or ())
-            about_volume = volumes.whatif(catalogue, *asked)
+            about_volume = whatif.of_volume(catalogue, *asked)
             text, value = volumes.render(about_volume), volumes.as_json(about_volume)
         else:
-            about_disks = limits.whatif(
+            about_disks = whatif.of_disks(
                 catalogue, size, options.disk or (), requests, options.controller
             )
             text, value = limits.render(about_disks), limits.as_json(about_disks)

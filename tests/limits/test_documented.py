@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from ioplateau.run import whatif
 from ioplateau.run.cataloguefiles import CatalogueFiles
-from ioplateau.tell.limits import as_json, whatif
+from ioplateau.tell.limits import as_json
 
 CATALOGUE = CatalogueFiles()
 UNITS = {"MB": 1_000_000, "MiB": 1 << 20}
@@ -21,7 +22,7 @@ with FILE.open(encoding="utf-8", newline="") as text:
 
 def printed(row):
     """The limits of the row's VM or disk, as (dimension, direction): (value, burst)."""
-    answer = as_json(whatif(CATALOGUE, row["vm_size"], [row["disk"]], ["8k"], None))
+    answer = as_json(whatif.of_disks(CATALOGUE, row["vm_size"], [row["disk"]], ["8k"], None))
     part = answer["lanes" if row["what"] == "vm" else "disks"][0]
     return {
         (limit["dimension"], limit["direction"]): (

@@ -13,6 +13,7 @@ import pytest
 from ioplateau.limits.budgets import Kind
 from ioplateau.limits.clouds import registry
 from ioplateau.limits.clouds.identity import Identity
+from ioplateau.run import whatif
 from ioplateau.run.cataloguefiles import CatalogueFiles
 from ioplateau.tell import limits, volumes
 
@@ -52,7 +53,7 @@ def printed(part):
 
 @pytest.mark.parametrize("row", of("vm"), ids=named)
 def test_the_printed_lane_of_a_vm_is_the_documents(row):
-    answer = limits.as_json(limits.whatif(CATALOGUE, row["asked"], ["P30"], ["8k"]))
+    answer = limits.as_json(whatif.of_disks(CATALOGUE, row["asked"], ["P30"], ["8k"]))
     lane = next(part for part in answer["lanes"] if part["title"] == row["lane"])
 
     check(row, printed(lane), 1e6)
@@ -69,14 +70,16 @@ def test_the_network_of_a_vm_is_the_documents(row):
 
 @pytest.mark.parametrize("row", of("disk"), ids=named)
 def test_the_printed_limits_of_a_disk_are_the_documents(row):
-    answer = limits.as_json(limits.whatif(CATALOGUE, "Standard_E192ibs_v6", [row["asked"]], ["8k"]))
+    answer = limits.as_json(
+        whatif.of_disks(CATALOGUE, "Standard_E192ibs_v6", [row["asked"]], ["8k"])
+    )
 
     check(row, printed(answer["disks"][0]), 1e6)
 
 
 @pytest.mark.parametrize("row", of("volume"), ids=named)
 def test_the_printed_ceilings_of_a_volume_are_the_documents(row):
-    answer = volumes.as_json(volumes.whatif(CATALOGUE, [row["asked"]]))
+    answer = volumes.as_json(whatif.of_volume(CATALOGUE, [row["asked"]]))
     found = {}
     for each in answer["ceilings"]:
         if not each["measured"]:

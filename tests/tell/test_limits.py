@@ -13,6 +13,7 @@ from ioplateau.limits.budgets import (
     Limit,
     Origin,
 )
+from ioplateau.run import whatif
 from ioplateau.run.cataloguefiles import CatalogueFiles
 from ioplateau.tell import limits
 
@@ -71,7 +72,7 @@ def test_the_json_of_the_budgets_has_the_same_facts():
 
 
 def test_a_what_if_says_what_binds_first_and_from_which_request_size_on():
-    text = limits.render(limits.whatif(CATALOGUE, "DS1", ["P30"], ["8k"]))
+    text = limits.render(whatif.of_disks(CATALOGUE, "DS1", ["P30"], ["8k"]))
 
     assert text == (
         "Standard_DS1\n"
@@ -92,14 +93,14 @@ def test_a_what_if_says_what_binds_first_and_from_which_request_size_on():
 
 def test_a_long_name_of_a_disk_stays_apart_from_its_figures():
     disks = ["2xhyperdisk-balanced:iops=9000:mibps=250"]
-    text = limits.render(limits.whatif(CATALOGUE, "c4-standard-288", disks))
+    text = limits.render(whatif.of_disks(CATALOGUE, "c4-standard-288", disks))
 
     assert "  2 x hyperdisk-balanced  9,000 IOPS, 262.1 MB/s\n" in text
     assert "  VM remote               320,000 IOPS, 13,107 MB/s\n" in text
 
 
 def test_the_json_of_a_what_if_can_be_read_by_a_program():
-    found = limits.as_json(limits.whatif(CATALOGUE, "Standard_DS13", ["4xP30"], ["8k", "1M"]))
+    found = limits.as_json(whatif.of_disks(CATALOGUE, "Standard_DS13", ["4xP30"], ["8k", "1M"]))
     found = json.loads(json.dumps(found, allow_nan=False))
     small, large = found["cases"]
 
@@ -119,7 +120,7 @@ def test_the_json_of_a_what_if_can_be_read_by_a_program():
 
 def test_a_cached_disk_is_answered_with_hits_and_with_misses():
     text = limits.render(
-        limits.whatif(CATALOGUE, "Standard_D8s_v3", ["P30:ReadOnly", "P30"], ["8k"])
+        whatif.of_disks(CATALOGUE, "Standard_D8s_v3", ["P30:ReadOnly", "P30"], ["8k"])
     )
 
     assert "reads, all answered by the host's cache, first to bind:" in text
@@ -128,7 +129,7 @@ def test_a_cached_disk_is_answered_with_hits_and_with_misses():
 
 
 def test_a_host_cache_of_which_nothing_is_documented_is_what_is_not_known():
-    text = limits.render(limits.whatif(CATALOGUE, "Standard_D8s_v5", ["P30:ReadOnly"], ["8k"]))
+    text = limits.render(whatif.of_disks(CATALOGUE, "Standard_D8s_v5", ["P30:ReadOnly"], ["8k"]))
 
     assert "the host cache, of which no limit is known" in text
     assert "a disk, of which no limit is known" not in text

@@ -6,6 +6,7 @@ import pytest
 
 from ioplateau import cli
 from ioplateau.limits.volumes.ceiling import VolumeError
+from ioplateau.run import whatif
 from ioplateau.run.cataloguefiles import CatalogueFiles
 from ioplateau.tell import volumes
 
@@ -13,7 +14,7 @@ CATALOGUE = CatalogueFiles()
 
 
 def test_a_person_reads_which_ceiling_holds_which_requests():
-    found = volumes.whatif(
+    found = whatif.of_volume(
         CATALOGUE, ["netapp:Ultra:50TiB"], "Standard_D32s_v4", 8, ["64k"], [100, 0]
     )
     text = volumes.render(found)
@@ -28,7 +29,9 @@ def test_a_person_reads_which_ceiling_holds_which_requests():
 
 
 def test_burst_and_memory_have_their_own_columns_and_parts():
-    text = volumes.render(volumes.whatif(CATALOGUE, ["fsx-openzfs:512:2TiB"], request_sizes=["1M"]))
+    text = volumes.render(
+        whatif.of_volume(CATALOGUE, ["fsx-openzfs:512:2TiB"], request_sizes=["1M"])
+    )
 
     assert "reads; reads past the server's memory" in text
     assert "reads; reads from the server's memory" in text
@@ -37,13 +40,13 @@ def test_burst_and_memory_have_their_own_columns_and_parts():
 
 
 def test_a_document_without_a_date_is_said_to_have_none():
-    text = volumes.render(volumes.whatif(CATALOGUE, ["filestore:zonal:2TiB"]))
+    text = volumes.render(whatif.of_volume(CATALOGUE, ["filestore:zonal:2TiB"]))
 
     assert "of a document without a date" in text
 
 
 def test_a_program_reads_the_same_as_json():
-    found = volumes.whatif(CATALOGUE, ["netapp:Premium:4TiB"], "Standard_D8s_v5", 4, ["8k"], [70])
+    found = whatif.of_volume(CATALOGUE, ["netapp:Premium:4TiB"], "Standard_D8s_v5", 4, ["8k"], [70])
     told = json.loads(json.dumps(volumes.as_json(found), allow_nan=False))
 
     assert told["cases"] == [
@@ -67,7 +70,7 @@ def test_a_program_reads_the_same_as_json():
 
 def test_everything_that_is_wrong_is_said_at_once():
     with pytest.raises(VolumeError) as error:
-        volumes.whatif(CATALOGUE, ["netapp:Gold:4TiB", "efs:elastic"], "", 99, ["2M", "x"], [101])
+        whatif.of_volume(CATALOGUE, ["netapp:Gold:4TiB", "efs:elastic"], "", 99, ["2M", "x"], [101])
 
     said = str(error.value)
     for words in ("want Standard", "one at a time", "nconnect 99", "at most 1 MiB", "101", "'x'"):

@@ -6,18 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ioplateau.limits.budgets import Budget, Direction, Kind, Limit
-from ioplateau.limits.clouds.ask import QuestionError, ask, request_bytes
-from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import MB, rate
 from ioplateau.limits.whatif import (
-    DEFAULT_REQUESTS,
     HITS,
     NONE,
     Binding,
     Question,
     WhatIfAnswer,
     WhatIfCase,
-    answer,
     stretches,
 )
 from ioplateau.tell import cells, plain
@@ -29,30 +25,6 @@ CACHE = {
     "misses": "reads that miss the host's cache, and writes through it",
     NONE: "reads and writes",
 }
-
-
-def whatif(
-    catalogue: Catalogue,
-    vm_size: str,
-    disks: Sequence[str],
-    request_sizes: Sequence[str] = (),
-    controller: str | None = None,
-) -> WhatIfAnswer:
-    """What would bind first. Raises ask.QuestionError with all that is wrong, a line each."""
-    wrong: list[str] = []
-    sizes, question = [], None
-    for size in request_sizes:
-        try:
-            sizes.append(request_bytes(size))
-        except QuestionError as error:
-            wrong.append(str(error))
-    try:
-        question = ask(catalogue, vm_size, disks, controller)
-    except QuestionError as error:
-        wrong.insert(0, str(error))
-    if wrong or question is None:
-        raise QuestionError("\n".join(wrong))
-    return answer(question, sizes or DEFAULT_REQUESTS)
 
 
 def render(found: WhatIfAnswer) -> str:

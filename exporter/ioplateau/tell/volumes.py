@@ -5,66 +5,20 @@ Throughput is shown in the unit of the document: some have MB/s (10^6 bytes), so
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from ioplateau.limits.budgets import Dimension
-from ioplateau.limits.clouds import ask_volume
-from ioplateau.limits.clouds.ask import QuestionError, request_bytes
-from ioplateau.limits.tables import Catalogue, catalogue_date
-from ioplateau.limits.volumes.ceiling import VolumeCeiling, VolumeError
+from ioplateau.limits.tables import catalogue_date
+from ioplateau.limits.units import MIB
+from ioplateau.limits.volumes.ceiling import VolumeCeiling
 from ioplateau.limits.volumes.whatif import (
-    DEFAULT_MIXES,
-    DEFAULT_REQUESTS,
-    LARGEST,
     VolumeAnswer,
     VolumeCase,
-    answer,
     stretches,
 )
 from ioplateau.tell import cells
 from ioplateau.tell.limits import size_text, size_words
-
-MIB = 1 << 20
-
-
-def whatif(
-    catalogue: Catalogue,
-    volumes: Sequence[str],
-    vm_size: str = "",
-    nconnect: int | None = None,
-    request_sizes: Sequence[str] = (),
-    read_percents: Sequence[float] = (),
-) -> VolumeAnswer:
-    """What would bind first. Raises VolumeError with all that is wrong, a line each."""
-    wrong: list[str] = []
-    if len(volumes) > 1:
-        wrong.append("several volumes: ask for one at a time")
-    sizes = []
-    for size in request_sizes:
-        try:
-            sizes.append(request_bytes(size))
-        except QuestionError as error:
-            wrong.append(str(error))
-    wrong += [
-        f"request size {size}: an NFS request is at most 1 MiB; the client splits larger ones"
-        for size in sizes
-        if size > LARGEST
-    ]
-    wrong += [
-        f"reads {percent:g}: want 0 to 100 percent"
-        for percent in read_percents
-        if not 0 <= percent <= 100
-    ]
-    question = None
-    try:
-        question = ask_volume.ask(catalogue, volumes[0], vm_size, nconnect)
-    except VolumeError as error:
-        wrong.insert(0, str(error))
-    if wrong or question is None:
-        raise VolumeError("\n".join(wrong))
-    mixes = [percent / 100 for percent in read_percents]
-    return answer(question, sizes or DEFAULT_REQUESTS, mixes or DEFAULT_MIXES)
 
 
 def render(found: VolumeAnswer) -> str:
