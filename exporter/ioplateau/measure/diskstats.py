@@ -99,64 +99,45 @@ class DiskRates(NamedTuple):
 
     before: DiskCounters
     after: DiskCounters
+    grown: Sequence[int]  # of `grown`
     elapsed_seconds: float
 
     @property
     def read(self) -> KindRates:
-        before, after = self.before, self.after
-        return KindRates(
-            after.reads - before.reads,
-            after.read_sectors - before.read_sectors,
-            after.read_merges - before.read_merges,
-            (after.read_milliseconds - before.read_milliseconds) % U32,
-            self.elapsed_seconds,
-        )
+        return self._kind(_READS)
 
     @property
     def write(self) -> KindRates:
-        before, after = self.before, self.after
-        return KindRates(
-            after.writes - before.writes,
-            after.write_sectors - before.write_sectors,
-            after.write_merges - before.write_merges,
-            (after.write_milliseconds - before.write_milliseconds) % U32,
-            self.elapsed_seconds,
-        )
+        return self._kind(_WRITES)
 
     @property
     def discard(self) -> KindRates | None:
         """None: this kernel does not count them."""
-        before, after = self.before, self.after
-        if before.discards is None or after.discards is None:
+        if self.before.discards is None or self.after.discards is None:
             return None
-        return KindRates(
-            after.discards - before.discards,
-            (after.discard_sectors or 0) - (before.discard_sectors or 0),
-            (after.discard_merges or 0) - (before.discard_merges or 0),
-            ((after.discard_milliseconds or 0) - (before.discard_milliseconds or 0)) % U32,
-            self.elapsed_seconds,
-        )
+        return self._kind(_DISCARDS)
 
     @property
     def flush(self) -> KindRates | None:
         """None: this kernel does not count them."""
-        before, after = self.before, self.after
-        if before.flushes is None or after.flushes is None:
+        if self.before.flushes is None or self.after.flushes is None:
             return None
-        milliseconds = ((after.flush_milliseconds or 0) - (before.flush_milliseconds or 0)) % U32
-        return KindRates(after.flushes - before.flushes, 0, 0, milliseconds, self.elapsed_seconds)
+        flushes, milliseconds = self.grown[_FLUSHES : _FLUSHES + 2]
+        return KindRates(flushes, 0, 0, milliseconds, self.elapsed_seconds)
+
+    def _kind(self, first: int) -> KindRates:
+        operations, merges, sectors, milliseconds = self.grown[first : first + 4]
+        return KindRates(operations, sectors, merges, milliseconds, self.elapsed_seconds)
 
     @property
     def queue_length(self) -> float:
         """aqu-sz, flushes included: mean requests outstanding, of those that completed."""
-        grown = (self.after.weighted_milliseconds - self.before.weighted_milliseconds) % U32
-        return grown / self.elapsed_seconds / 1000
+        return self.grown[_WEIGHTED] / self.elapsed_seconds / 1000
 
     @property
     def busy_ratio(self) -> float:
         """%util. Not clamped: the kernel may count a little more than the interval."""
-        grown = (self.after.busy_milliseconds - self.before.busy_milliseconds) % U32
-        return grown / self.elapsed_seconds / 1000
+        return self.grown[_BUSY] / self.elapsed_seconds / 1000
 
     @property
     def in_flight(self) -> int:
@@ -267,7 +248,13 @@ def grown(before: DiskCounters, after: DiskCounters) -> Sequence[int] | None:
 
 
 # Columns of grown().
-_IN_FLIGHT = DiskCounters._fields.index("in_flight") - 2
+_READS, _WRITES, _DISCARDS, _FLUSHES, _IN_FLIGHT, _BUSY, _WEIGHTED = (
+    DiskCounters._fields.index(name) - 2
+    for name in (
+        "reads", "writes", "discards", "flushes",
+        "in_flight", "busy_milliseconds", "weighted_milliseconds",
+    )
+)  # fmt: skip
 _COLUMNS = (2, len(DiskCounters._fields), _IN_FLIGHT + 2)  # of DiskCounters
 _TIMES = tuple(
     place for place, name in enumerate(DiskCounters._fields[2:]) if name.endswith("_milliseconds")
@@ -276,9 +263,9 @@ _TIMES = tuple(
 
 def rates(before: DiskCounters, after: DiskCounters, elapsed_seconds: float) -> DiskRates | None:
     """Rates between two readings by iostat's formulas, or None if the counters began anew."""
-    if elapsed_seconds <= 0 or grown(before, after) is None:
+    if elapsed_seconds <= 0 or (found := grown(before, after)) is None:
         return None
-    return DiskRates(before, after, elapsed_seconds)
+    return DiskRates(before, after, found, elapsed_seconds)
 
 
 def in_flight(counters: DiskCounters) -> int:
