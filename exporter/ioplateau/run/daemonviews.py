@@ -139,28 +139,15 @@ def ask(daemon: DaemonAddress, path: str, seconds: float) -> Any:
     Waits `seconds` for each part of the answer, WHOLE_TIMES as long for all.
     """
     url = daemon.url
-    parts = urlsplit(url)
-    headers = {"Authorization": daemon.authorization} if daemon.authorization else {}
     deadline = Deadline(seconds, WHOLE_TIMES * seconds)
     try:
-        connection = (
-            http.client.HTTPConnection(parts.netloc, timeout=seconds)
-            if daemon.context is None
-            else http.client.HTTPSConnection(parts.netloc, timeout=seconds, context=daemon.context)
-        )
-        try:
-            connection.request("GET", parts.path.rstrip("/") + path, headers=headers)
-            # Whoever holds the port answers: no more is read and waited for than of a daemon.
-            reader = BoundedSocket(connection.sock, deadline.left, MOST_BYTES + HEAD_BYTES)
-            answer = http.client.HTTPResponse(reader, method="GET")  # type: ignore[arg-type]
-            answer.begin()
-            body = answer.read()
-        finally:
-            connection.close()
+        answer, body = _get(daemon, path, seconds, deadline)
         reason = plain.printable(answer.reason)[:200]
         if answer.status == http.client.UNAUTHORIZED:
             wrong = (
-                "does not take this name and password" if headers else "wants a name and a password"
+                "does not take this name and password"
+                if daemon.authorization
+                else "wants a name and a password"
             )
             raise NoDaemonError(f"{url} {wrong}: --url=https://NAME@... --password-file=FILE")
         if answer.status != http.client.OK:
@@ -190,6 +177,28 @@ def ask(daemon: DaemonAddress, path: str, seconds: float) -> Any:
         raise NoDaemonError(f"{url} answers more than {MOST_BYTES:,} bytes") from error
     except (ValueError, RecursionError, http.client.HTTPException) as error:
         raise NoDaemonError(f"{url} answers as no ioplateau: {error!r:.200}") from error
+
+
+def _get(
+    daemon: DaemonAddress, path: str, seconds: float, deadline: Deadline
+) -> tuple[http.client.HTTPResponse, bytes]:
+    """What is answered, with its body, read until the deadline."""
+    parts = urlsplit(daemon.url)
+    headers = {"Authorization": daemon.authorization} if daemon.authorization else {}
+    connection = (
+        http.client.HTTPConnection(parts.netloc, timeout=seconds)
+        if daemon.context is None
+        else http.client.HTTPSConnection(parts.netloc, timeout=seconds, context=daemon.context)
+    )
+    try:
+        connection.request("GET", parts.path.rstrip("/") + path, headers=headers)
+        # Whoever holds the port answers: no more is read and waited for than of a daemon.
+        reader = BoundedSocket(connection.sock, deadline.left, MOST_BYTES + HEAD_BYTES)
+        answer = http.client.HTTPResponse(reader, method="GET")  # type: ignore[arg-type]
+        answer.begin()
+        return answer, answer.read()
+    finally:
+        connection.close()
 
 
 def _number(text: str) -> float:
