@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ioplateau.engine import Engine, EngineSettings
-from ioplateau.limits.budgets import BudgetKey, Dimension, Kind, Verdict, Word
+from ioplateau.limits.budgets import VM, BudgetKey, Dimension, Kind, Verdict, Word
 from ioplateau.limits.claims import ConfiguredLimit
-from ioplateau.limits.topology import VM, Rules
+from ioplateau.limits.topology import Rules
 from ioplateau.run import recording
 
 MACHINES = Path(__file__).resolve().parent.parent / "tests" / "machines"

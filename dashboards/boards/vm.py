@@ -150,9 +150,9 @@ def _against(title: str, what: str, unit: str, dimension: str, limit: str) -> Js
         unit,
         target(
             f"ioplateau_budget_utilization_ratio{where} * {limit}{where}",
-            "{{instance}} {{kind}} {{direction}}",
+            "{{instance}} {{kind}} {{name}} {{direction}}",
         ),
-        target(f"{limit}{where}", "{{instance}} {{kind}} {{direction}} limit"),
+        target(f"{limit}{where}", "{{instance}} {{kind}} {{name}} {{direction}} limit"),
         no_value="no limit of the VM is known",
     )
 

@@ -147,6 +147,14 @@ def test_the_vms_limit_over_its_disks_has_the_words_of_its_cloud(lane):
     assert f"by the VM's limit for {lane} (" in sentence(held, 143.0, lane)
 
 
+def test_an_affected_disk_names_the_disks_whose_common_limit_holds_it():
+    affected = Verdict(SDC, Word.AFFECTED, 0.0, parent=BudgetKey(Kind.VM_UNCACHED, "pd-ssd"))
+
+    assert sentence(affected, 1.0, "remote disks") == (
+        "waits because of the VM's limit for pd-ssd disks"
+    )
+
+
 def test_numbers_carry_their_units():
     assert rate(96e6, Dimension.THROUGHPUT) == "96.0 MB/s"
     assert rate(6400.0, Dimension.IOPS) == "6,400 IOPS"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cloud_machines import AZURE_DMI, GCE_DMI, NITRO_DMI, devices, gce_answer, nvme
-from ioplateau.limits import ownrows
-from ioplateau.limits.budgets import Dimension, Direction, Kind, Origin
+from ioplateau.limits import ownrows, topology
+from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin
 from ioplateau.limits.claims import DiskFact, VmFact
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.ask import ask
@@ -16,6 +16,7 @@ from ioplateau.limits.clouds.gcp import CLOUD
 from ioplateau.limits.clouds.gcp import metadata as gcp
 from ioplateau.limits.clouds.gcp.tables import cap, disk_type, machine_name
 from ioplateau.limits.tables import EMPTY_CATALOGUE, Tables
+from ioplateau.limits.whatif import answer
 from ioplateau.run.cataloguefiles import CatalogueFiles
 
 CATALOGUE = CatalogueFiles()
@@ -154,6 +155,66 @@ def test_of_several_types_the_vm_is_held_to_the_most_that_one_may_do():
     )
 
     assert figures(sold.lanes[Kind.VM_UNCACHED])[READS] == 25_000
+
+
+def two_ssds_beside(boot, machine_type="n2-standard-8"):
+    return machine(
+        machine_type,
+        [("a", boot), ("b", "PERSISTENT-SSD"), ("c", "PERSISTENT-SSD")],
+        sda=disk("a", 10),
+        sdb=disk("b", 100),
+        sdc=disk("c", 100),
+    )
+
+
+def test_beside_another_type_disks_of_one_type_have_their_sum_below_the_vms_limit():
+    found = two_ssds_beside("PERSISTENT-BALANCED")
+    together = 6000 + 30 * 200
+
+    assert figures(found.lanes[Kind.VM_UNCACHED])[READS] == 15_000
+    assert {sku: figures(limits)[READS] for sku, limits in found.by_sku.items()} == {
+        "pd-ssd": together
+    }
+    assert found.by_sku["pd-ssd"][0].source.endswith("; 200 GiB of pd-ssd together")
+    budget = topology.build(
+        dict.fromkeys(found.disks), (), (), topology.Rules(), CATALOGUE, found
+    ).budgets[BudgetKey(Kind.VM_UNCACHED, "pd-ssd")]
+    assert [flow.name for flow in budget.members] == ["sdb", "sdc"]
+    assert budget.lane == "pd-ssd disks"
+
+
+def test_of_one_type_alone_the_vms_limit_is_what_the_disks_have_together():
+    found = two_ssds_beside("PERSISTENT-SSD")
+
+    assert figures(found.lanes[Kind.VM_UNCACHED])[READS] == 6000 + 30 * 210
+    assert found.by_sku == {}
+
+
+def test_disks_of_one_type_have_their_sum_where_nobody_knows_the_machine_types_limit():
+    found = two_ssds_beside("PERSISTENT-SSD", "n4-standard-8")
+
+    assert found.lanes == {}
+    assert figures(found.by_sku["pd-ssd"])[READS] == 6000 + 30 * 210
+
+
+def test_hyperdisks_beside_another_type_have_together_what_the_machine_type_lets_them_do():
+    found = machine(
+        "c4d-standard-8",
+        [("a", "HYPERDISK-ML"), ("b", "HYPERDISK-BALANCED"), ("c", "HYPERDISK-BALANCED")],
+        sda=disk("a", 100),
+        sdb=disk("b", 100),
+        sdc=disk("c", 100),
+    )
+
+    assert figures(found.by_sku["hyperdisk-balanced"]) == {IOPS: 50_000, BYTES: 800 * MIB}
+
+
+def test_what_if_counts_what_disks_of_one_type_have_together():
+    question = ask(CATALOGUE, "n2-standard-8", ["pd-balanced:size=10", "2xpd-ssd:size=100"])
+    (case,) = answer(question, (MIB,)).cases
+
+    assert case.bytes_per_second == pytest.approx((140 + 0.28 * 10 + 240 + 0.48 * 200) * MIB)
+    assert [bound.title for bound in case.bindings] == ["pd-balanced", "VM pd-ssd"]
 
 
 @pytest.mark.parametrize("beside", ["PERSISTENT-BALANCED", "HYPERDISK-THROUGHPUT"])

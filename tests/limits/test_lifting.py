@@ -112,6 +112,18 @@ def test_a_gp3_at_3000_iops_on_an_m5_large_is_lifted_to_what_the_instance_has():
     )
 
 
+def test_a_second_disk_of_a_type_beside_another_is_held_by_what_its_type_has():
+    disks = [DiskIdentity(sku="pd-ssd", size_gib=100), DiskIdentity(sku="pd-balanced", size_gib=10)]
+
+    found = lifted(machine("gcp", "n2-standard-8", disks), Kind.DISK, "sdb")
+
+    second = step(found, "second disk")
+    assert (second.gives, second.next) == (
+        12_000,
+        Next(Kind.VM_UNCACHED, Dimension.IOPS, 12_000, "pd-ssd disks"),
+    )
+
+
 def volume(*before, version="3", slots=2, **use):
     fact = VolumeFact(
         mount="/data",

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ioplateau.limits import units
-from ioplateau.limits.budgets import ALL_DISKS, Dimension, Direction, Kind, Origin, Verdict, Word
+from ioplateau.limits.budgets import (
+    ALL_DISKS,
+    BudgetKey,
+    Dimension,
+    Direction,
+    Kind,
+    Origin,
+    Verdict,
+    Word,
+    lane_words,
+)
 from ioplateau.limits.units import rate
 
 OWNERS: Mapping[Kind, str] = {
@@ -53,9 +63,11 @@ def pressure(ratio: float | None) -> str:
     return f"; against it: {told}" if ratio < LITTLE_PRESSURE else f": {told}"
 
 
-def owner(kind: Kind, lane: str) -> str:
-    """Whose limit holds a budget of this kind. lane: Budget.lane."""
-    return f"the VM's limit for {lane}" if kind is Kind.VM_UNCACHED else OWNERS[kind]
+def owner(key: BudgetKey, lane: str) -> str:
+    """Whose limit this budget's is. lane: Budget.lane of it, or of a disk below it."""
+    if key.kind is Kind.VM_UNCACHED:
+        return f"the VM's limit for {lane_words(key, lane)}"
+    return OWNERS[key.kind]
 
 
 def duration(seconds: float) -> str:
@@ -110,7 +122,7 @@ def _contradicted(verdict: Verdict, level: float) -> str:
 
 
 def _by(verdict: Verdict, lane: str) -> str:
-    whose = owner(verdict.key.kind, lane)
+    whose = owner(verdict.key, lane)
     if verdict.origin is Origin.LEARNED:
         culprit = str(verdict.evidence.get("culprit", ""))
         if verdict.key.kind is Kind.DISK and culprit == "disk or VM":
@@ -278,7 +290,7 @@ def _affected(verdict: Verdict, lane: str) -> str:
     if parent is None:
         return "waits for a limit above it"
     whose = "" if parent.kind.startswith("vm_") else f" ({parent.name})"
-    return f"waits because of {owner(parent.kind, lane)}{whose}"
+    return f"waits because of {owner(parent, lane)}{whose}"
 
 
 def _latency_bound(verdict: Verdict, _at: float) -> str:

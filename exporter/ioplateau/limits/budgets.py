@@ -83,8 +83,15 @@ class BudgetKey(NamedTuple):
     name: str
 
 
+# The name of what the whole VM has; a limit of its disks of one SKU has the SKU's.
+VM = "vm"
 # What the VM's limit over its disks counts together, where no cloud has a word for it.
 ALL_DISKS = "all disks"
+
+
+def lane_words(key: BudgetKey, lane: str) -> str:
+    """Which disks a limit of the VM over disks counts together. lane: those of the whole VM's."""
+    return lane if key.name == VM else f"{key.name} disks"
 
 
 class Burst(NamedTuple):

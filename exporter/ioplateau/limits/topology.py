@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ioplateau.limits.budgets import (
+    VM,
     Budget,
     BudgetKey,
     Dimension,
@@ -18,6 +19,7 @@ from ioplateau.limits.budgets import (
     Kind,
     Limit,
     Origin,
+    lane_words,
 )
 from ioplateau.limits.claims import (
     ConfiguredLimit,
@@ -46,7 +48,6 @@ from ioplateau.limits.units import GIB
 from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.sysblock import BlockDevice
 
-VM = "vm"
 LANES = {
     Kind.VM_UNCACHED: "uncached",
     Kind.VM_CACHED: "cached",
@@ -171,7 +172,10 @@ class _Builder:
             (flow,),
             limits,
             rejected,
-            parents=tuple(BudgetKey(kind, VM) for kind in _lanes_of(draws)),
+            parents=(
+                *(BudgetKey(kind, VM) for kind in _lanes_of(draws)),
+                *(BudgetKey(Kind.VM_UNCACHED, sku) for sku in self._sku_of(name)),
+            ),
             info=_device_info(device) if sold is None else _sold_info(sold, device),
             skips_reads=frozenset(
                 {flow} if Kind.DISK not in (counts.read_hit or counts.read) else ()
@@ -186,6 +190,11 @@ class _Builder:
         if sold is not None:
             return sold.draws
         return REMOTE if is_remote_disk(name, self._whole.get(name)) else OWN
+
+    def _sku_of(self, name: str) -> tuple[str, ...]:
+        """The SKU of a disk that shares a limit with the others of it."""
+        sold = self._sold.disks.get(name)
+        return () if sold is None else tuple({sold.identity.sku} & self._sold.by_sku.keys())
 
     def lanes(self, interfaces: Sequence[str]) -> Iterable[Budget]:
         bottom = {name: self._draws(name) for name in self._whole if not self._members[name]}
@@ -210,6 +219,10 @@ class _Builder:
                     f"{rule.source}: no {what} draws on the VM's {word} lane now; "
                     "it applies when one does"
                 )
+        for sku, sold in self._sold.by_sku.items():
+            members = _flows(name for name in bottom if sku in self._sku_of(name))
+            if members:
+                yield self._lane(Kind.VM_UNCACHED, members, {}, sold, sku)
 
     def _lane(
         self,
@@ -217,11 +230,13 @@ class _Builder:
         members: tuple[FlowKey, ...],
         drawn: Mapping[str, Draws],
         claims: Iterable[Limit],
+        sku: str = "",
     ) -> Budget:
         limits, rejected = settle(claims)
         size = self._sold.identity.vm_size
+        key = BudgetKey(kind, sku or VM)
         return Budget(
-            BudgetKey(kind, VM),
+            key,
             members,
             limits,
             rejected,
@@ -234,7 +249,7 @@ class _Builder:
             skips_writes=frozenset(
                 FlowKey("disk", name) for name, draws in drawn.items() if kind not in draws.write
             ),
-            lane=self._lane_words,
+            lane=lane_words(key, self._lane_words),
         )
 
     def volumes(self, mounts: Sequence[NfsFlow]) -> Iterable[Budget]:

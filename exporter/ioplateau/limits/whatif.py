@@ -11,14 +11,13 @@ https://learn.microsoft.com/azure/virtual-machines/disks-performance
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from ioplateau.limits.budgets import ALL_DISKS, BudgetKey, Dimension, Direction, Kind, Limit
+from ioplateau.limits.budgets import ALL_DISKS, VM, BudgetKey, Dimension, Direction, Kind, Limit
 from ioplateau.limits.claims import counted
 from ioplateau.limits.stretches import same
 
-VM = "vm"
 NONE, HITS, MISSES = "none", "hits", "misses"
 
 
@@ -32,22 +31,31 @@ class WhatIfDisk:
     miss: tuple[Kind, ...]  # what a read counts on; with a cache, one that misses it
     hit: tuple[Kind, ...] = ()  # one that the host's cache answers; empty: no cache
     operation_bytes: int | None = None
+    sku: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A machine and what is asked of it."""
+    """A machine and what is asked of it. by_sku: Sold.by_sku."""
 
     vm_size: str
     lanes: dict[Kind, tuple[Limit, ...]]
     disks: tuple[WhatIfDisk, ...]
     notices: tuple[str, ...] = ()
     lane: str = ALL_DISKS  # Budget.lane
+    by_sku: Mapping[str, tuple[Limit, ...]] = field(default_factory=dict)
 
     def title(self, kind: Kind) -> str:
         """Of a lane of the VM."""
         is_lane = kind is Kind.VM_UNCACHED
         return f"VM {self.lane.removesuffix(' disks')}" if is_lane else LANE_TITLES[kind]
+
+    def shared(self) -> Iterable[tuple[BudgetKey, str, tuple[Limit, ...]]]:
+        """What several disks draw on, each with its title and limits."""
+        for kind, limits in self.lanes.items():
+            yield BudgetKey(kind, VM), self.title(kind), limits
+        for sku, limits in self.by_sku.items():
+            yield BudgetKey(Kind.VM_UNCACHED, sku), f"VM {sku}", limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +126,7 @@ def answer(question: Question, request_bytes: Sequence[int] = DEFAULT_REQUESTS) 
 
 
 def _can_burst(question: Question) -> bool:
-    limits = [limit for lane in question.lanes.values() for limit in lane]
+    limits = [limit for _, _, shared in question.shared() for limit in shared]
     limits += [limit for disk in question.disks for limit in disk.limits]
     return any(limit.burst is not None for limit in limits)
 
@@ -190,13 +198,14 @@ def _rooms(
 ) -> list[_Room]:
     # The VM's lanes first: where a lane and the disks fill together, the lane is what to tell.
     rooms: list[_Room] = []
-    for kind, limits in question.lanes.items():
+    for key, title, limits in question.shared():
         takers = {
-            disk.name: 1.0 for disk in question.disks if kind in _counts_on(disk, cache_outcome)
+            disk.name: 1.0
+            for disk in question.disks
+            if key.kind in _counts_on(disk, cache_outcome) and key.name in (VM, disk.sku)
         }
         if takers:
-            key = BudgetKey(kind, VM)
-            rooms += _of(key, question.title(kind), limits, takers, size, burst, mebibytes)
+            rooms += _of(key, title, limits, takers, size, burst, mebibytes)
     for disk in question.disks:
         if Kind.DISK in _counts_on(disk, cache_outcome):
             unit = disk.operation_bytes

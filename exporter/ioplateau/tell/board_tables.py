@@ -10,7 +10,7 @@ from enum import StrEnum
 from operator import attrgetter as of
 from typing import Any, NamedTuple
 
-from ioplateau.limits.budgets import ALL_DISKS, Direction, Kind, Word
+from ioplateau.limits.budgets import ALL_DISKS, VM, Direction, Kind, Word
 from ioplateau.tell import cells, plain, ratetables, summary
 from ioplateau.tell.ratetables import RateColumn
 from ioplateau.tell.summary import Severity
@@ -83,7 +83,7 @@ class BoardTable(StrEnum):
 def label(budget: BudgetView) -> str:
     """What a budget is called in one cell."""
     if budget.kind is Kind.VM_UNCACHED and budget.lane not in ("", ALL_DISKS):
-        return f"{budget.name} {budget.lane.partition(' ')[0]}"
+        return f"{VM} {budget.lane.partition(' ')[0]}"
     return budget.name + SHORT_KINDS[budget.kind]
 
 

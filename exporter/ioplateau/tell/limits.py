@@ -30,7 +30,7 @@ CACHE = {
 def render(found: WhatIfAnswer) -> str:
     """The answer as text, for a terminal."""
     question = found.question
-    titles = [(question.title(kind), limits) for kind, limits in question.lanes.items()]
+    titles = [(title, limits) for _, title, limits in question.shared()]
     titles += [
         (f"{count} x {title}" if count > 1 else title, limits)
         for title, count, limits in _kinds(found)
@@ -57,8 +57,8 @@ def as_json(found: WhatIfAnswer) -> dict[str, Any]:
     return {
         "vm_size": question.vm_size,
         "lanes": [
-            {"kind": str(kind), "title": question.title(kind), "limits": [*map(limit_json, limits)]}
-            for kind, limits in question.lanes.items()
+            {"kind": str(key.kind), "title": title, "limits": [*map(limit_json, limits)]}
+            for key, title, limits in question.shared()
         ],
         "disks": [
             {"name": disk.name, "title": disk.title, "limits": [*map(limit_json, disk.limits)]}
@@ -80,7 +80,8 @@ def as_json(found: WhatIfAnswer) -> dict[str, Any]:
 
 def _is_directed(question: Question) -> bool:
     """Whether reads have limits of their own: those are what the answer is about."""
-    every = [*question.lanes.values(), *(disk.limits for disk in question.disks)]
+    every = [limits for _, _, limits in question.shared()]
+    every += [disk.limits for disk in question.disks]
     return any(limit.direction is Direction.READ for limits in every for limit in limits)
 
 

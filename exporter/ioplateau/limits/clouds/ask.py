@@ -127,7 +127,7 @@ def _question(supposed: Supposed) -> Question:
         kind: limits for kind, limits in sold.lanes.items() if kind is not Kind.VM_NETWORK
     }
     disks = tuple(map(disk_of, sold.disks, sold.disks.values()))
-    return Question(name, lanes, disks, notices, discover.lane_of(sold.identity))
+    return Question(name, lanes, disks, notices, discover.lane_of(sold.identity), sold.by_sku)
 
 
 def disk_of(name: str, disk: SoldDisk) -> WhatIfDisk:
@@ -143,4 +143,5 @@ def disk_of(name: str, disk: SoldDisk) -> WhatIfDisk:
         miss=disk.draws.read,
         hit=disk.draws.read_hit,
         operation_bytes=disk.operation_bytes,
+        sku=sku,
     )

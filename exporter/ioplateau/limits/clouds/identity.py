@@ -75,7 +75,8 @@ class SoldDisk(NamedTuple):
 
 class Sold(NamedTuple):
     """What the whole machine was sold with, by lane of the VM and by disk. is_known_size: False: a VM
-    size was told, and it is in no table.
+    size was told, and it is in no table. by_sku: what all disks of one SKU have together, where no
+    lane says it.
     """
 
     identity: Identity
@@ -83,3 +84,4 @@ class Sold(NamedTuple):
     disks: Mapping[str, SoldDisk] = NO_ENTRIES
     reasons: tuple[str, ...] = ()
     is_known_size: bool = True
+    by_sku: Mapping[str, tuple[Limit, ...]] = NO_ENTRIES

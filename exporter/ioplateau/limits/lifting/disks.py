@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ioplateau.limits import whatif
-from ioplateau.limits.budgets import BudgetKey, Dimension, Kind, Limit
+from ioplateau.limits.budgets import BudgetKey, Dimension, Kind, Limit, lane_words
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.ask import disk_of
 from ioplateau.limits.clouds.identity import Sold
@@ -85,7 +85,7 @@ def _given(
 ) -> tuple[float, Next | None] | None:
     """Operations/s that these disks get together, and what holds them; None: no limit known."""
     asked = tuple(disk_of(name, sold.disks[name]) for name in disks if name in sold.disks)
-    question = Question(sold.identity.vm_size, dict(sold.lanes), asked)
+    question = Question(sold.identity.vm_size, dict(sold.lanes), asked, by_sku=sold.by_sku)
     cache_outcome = (HITS if is_cached else MISSES) if any(disk.hit for disk in asked) else NONE
     case = whatif.case(question, size, cache_outcome, burst=is_burst)
     if case.operations_per_second is None or not case.bindings:
@@ -95,7 +95,7 @@ def _given(
     value = first.value * first.count
     then = Next(first.budget.kind, first.dimension, value)
     if then.kind is Kind.VM_UNCACHED:
-        then = then._replace(lane=discover.lane_of(sold.identity))
+        then = then._replace(lane=lane_words(first.budget, discover.lane_of(sold.identity)))
     return case.operations_per_second, then
 
 

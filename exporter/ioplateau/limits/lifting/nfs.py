@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ioplateau.limits.budgets import Budget, BudgetKey, Dimension, Direction, Kind, Limit
+from ioplateau.limits.budgets import VM, Budget, BudgetKey, Dimension, Direction, Kind, Limit
 from ioplateau.limits.claims import Target, VolumeFact, selects
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.lifting.disks import LEAST_GAIN
 from ioplateau.limits.lifting.step import Next, Situation, Step
-from ioplateau.limits.topology import NFS40_MOST_SLOTS, VM
+from ioplateau.limits.topology import NFS40_MOST_SLOTS
 
 # 16 is the kernel's most, NFS_MAX_CONNECTIONS:
 # https://github.com/torvalds/linux/blob/v6.1/fs/nfs/fs_context.c

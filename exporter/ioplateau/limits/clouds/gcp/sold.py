@@ -9,7 +9,7 @@ is in MiB/s.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ioplateau.limits.budgets import Dimension, Direction, Kind, Limit
 from ioplateau.limits.ceilings import NOTHING, Ceiling, limits_of
@@ -71,9 +71,11 @@ def sold(identity: Identity, catalogue: Catalogue) -> Sold:
             f"{local} local SSDs: what more than {DOCUMENTED_LOCAL} do together is documented nowhere "
             "that was found, it may be less than their sum"
         )
-    lanes, more = _lanes(identity.vm_size, by_type, types, catalogue)
+    lanes, more = _lanes(identity.vm_size, by_type, types, catalogue, is_mixed=is_mixed)
     reasons.extend(more)
-    return Sold(identity, lanes, disks, tuple(dict.fromkeys(reasons)), is_known)
+    is_said = bool(lanes) and not is_mixed
+    by_sku = {} if is_said else _by_sku(identity.vm_size, by_type, types, catalogue)
+    return Sold(identity, lanes, disks, tuple(dict.fromkeys(reasons)), is_known, by_sku)
 
 
 def in_no_table(vm_size: str) -> str:
@@ -216,8 +218,10 @@ def _lanes(
     by_type: Mapping[str, list[DiskIdentity]],
     types: Mapping[str, DiskType | None],
     catalogue: Catalogue,
+    *,
+    is_mixed: bool,
 ) -> tuple[dict[Kind, tuple[Limit, ...]], tuple[str, ...]]:
-    """What all remote disks share. Of several types: the most that one of them may do."""
+    """What all remote disks share. Of several types: the most that the machine type lets one do."""
     remote = {
         sku: kind
         for sku, kind in types.items()
@@ -232,7 +236,7 @@ def _lanes(
     parts = [
         limit
         for sku, figure in caps.items()
-        for limit in _shared(machine, sku, figure, remote[sku], by_type[sku])
+        for limit in _shared(machine, sku, figure, remote[sku], () if is_mixed else by_type[sku])
     ]
     largest: dict[tuple[Dimension, Direction], Limit] = {}
     for limit in parts:
@@ -243,6 +247,21 @@ def _lanes(
         words = f"{machine}: what persistent disks and Hyperdisks share there was found nowhere"
         return {}, (*reasons, words)
     return ({Kind.VM_UNCACHED: tuple(largest.values())} if largest else {}), reasons
+
+
+def _by_sku(
+    machine: str,
+    by_type: Mapping[str, list[DiskIdentity]],
+    types: Mapping[str, DiskType | None],
+    catalogue: Catalogue,
+) -> dict[str, tuple[Limit, ...]]:
+    """What the remote disks of each type that has several share."""
+    found = {
+        sku: tuple(_shared(machine, sku, _cap_of(catalogue, machine, sku), kind, by_type[sku]))
+        for sku, kind in types.items()
+        if kind is not None and sum(1 for disk in by_type[sku] if disk.role != LOCAL) > 1
+    }
+    return {sku: limits for sku, limits in found.items() if limits}
 
 
 def unknown(machine: str, sku: str) -> str:
@@ -264,16 +283,17 @@ def _cap_of(catalogue: Catalogue, machine: str, sku: str) -> Cap | None:
 
 
 def _shared(
-    machine: str, sku: str, figure: Cap, kind: DiskType, alike: list[DiskIdentity]
+    machine: str, sku: str, figure: Cap | None, kind: DiskType, alike: Sequence[DiskIdentity]
 ) -> Iterable[Limit]:
-    source = f"{machine}, {sku}, {figure.source}"
+    sources = [] if figure is None else [f"{machine}, {sku}, {figure.source}"]
     total = _total_gib(alike)
     by_size: dict[Direction, Ceiling] = {}
     if len(alike) > 1 and total is not None and not kind.is_provisioned:
         # Several disks of one type draw on one sum, which is not each disk's own limit.
         by_size = dict(_by_size(kind, total))
-        source = f"{source}; {total:g} GiB of {sku} together"
-    for direction, ceiling in _ways(figure):
+        sources.append(f"{total:g} GiB of {sku} together")
+    source = "; ".join(sources)
+    for direction, ceiling in by_size.items() if figure is None else _ways(figure):
         yield from limits_of(
             _least(ceiling, by_size.get(direction, NOTHING)), source, direction=direction
         )
