@@ -65,7 +65,7 @@ def test_a_p30_at_5000_iops_is_lifted_by_the_next_tier_by_bursting_and_by_a_seco
     larger = step(found, "P40")
     assert (larger.gives, larger.next) == (7500, Next(Kind.DISK, Dimension.IOPS, 7500))
     bursting = step(found, "on-demand")
-    assert (bursting.gives, bursting.next.kind) == (20_000, Kind.VM_UNCACHED)  # the VM's own burst
+    assert (bursting.gives, bursting.next.kind) == (12_800, Kind.VM_UNCACHED)
     assert step(found, "second disk").gives == 10_000
     assert (
         "P40 (2,048 GiB, or as performance tier) in place of P30 for sdb: 7,500 IOPS"
@@ -79,6 +79,15 @@ def test_on_demand_bursting_is_offered_by_the_size_of_a_disk_and_not_by_its_tier
     found = lifted(machine("azure", "Standard_D8s_v5", [raised]), Kind.DISK, "sdb")
 
     assert not [each for each in found if "on-demand" in each.action]
+
+
+@pytest.mark.parametrize(("vm_size", "megabytes"), [("D8s_v5", [290]), ("D2s_v5", [])])
+def test_on_demand_bursting_gives_what_the_vm_does_without_credit_of_its_own(vm_size, megabytes):
+    situation = machine("azure", f"Standard_{vm_size}", [P30], request_bytes=MIB)
+
+    found = lifted(situation, Kind.DISK, "sdb", Dimension.THROUGHPUT)
+
+    assert [each.gives / MB for each in found if "on-demand" in each.action] == megabytes
 
 
 def test_a_ds4_at_256_megabytes_is_lifted_by_the_first_size_that_has_more():

@@ -47,7 +47,7 @@ def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
         added = tuple(name for name in choice.identity.disks if name not in situation.sold.disks)
         is_cached = choice.is_cached or key.kind is Kind.VM_CACHED
         asked = (*disks, *added)
-        given = _given(sold, asked, size, is_cached=is_cached, is_burst=choice.is_burst)
+        given = _given(sold, asked, size, is_cached=is_cached)
         if given is None:
             continue
         gives = _in(limit.dimension, given[0], size)
@@ -81,13 +81,12 @@ def _given(
     size: int,
     *,
     is_cached: bool,
-    is_burst: bool = False,
 ) -> tuple[float, Next | None] | None:
     """Operations/s that these disks get together, and what holds them; None: no limit known."""
     asked = tuple(disk_of(name, sold.disks[name]) for name in disks if name in sold.disks)
     question = Question(sold.identity.vm_size, dict(sold.lanes), asked, by_sku=sold.by_sku)
     cache_outcome = (HITS if is_cached else MISSES) if any(disk.hit for disk in asked) else NONE
-    case = whatif.case(question, size, cache_outcome, burst=is_burst)
+    case = whatif.case(question, size, cache_outcome)
     if case.operations_per_second is None or not case.bindings:
         return None
     # The lane where a lane and the disks bind together: it would hold the next step as well.

@@ -57,7 +57,6 @@ class Choice(NamedTuple):
 
     action: str
     identity: Identity
-    is_burst: bool = False  # what it may do while it bursts
     is_cached: bool = False  # it helps reads that the host's cache answers
 
 

@@ -50,7 +50,7 @@ def _of_disk(identity: Identity, name: str, catalogue: Catalogue) -> Iterable[Ch
     if managed.may_burst_on_demand(disk, tier) and not disk.on_demand_burst:
         words = f"on-demand bursting of {name} (billed)"
         bursting = _with(identity, name, disk._replace(on_demand_burst=True))
-        yield Choice(words, bursting, is_burst=True)
+        yield Choice(words, bursting)
     is_cached = disk.caching.lower() not in ("", "none")
     if not is_cached and not managed.is_too_large_to_cache(disk, tier):
         words = f"host caching ReadOnly for {name}, for reads that the cache holds"
