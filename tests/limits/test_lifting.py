@@ -34,7 +34,9 @@ MB, MIB = 1_000_000, 1 << 20
 def machine(cloud, vm_size, disks, request_bytes=4096):
     """A VM with these disks, sdb, sdc, ..., asked for requests of this size."""
     named = {f"sd{letter}": disk for letter, disk in zip("bcdefg", disks, strict=False)}
-    named = {name: disk._replace(device=name, role="data") for name, disk in named.items()}
+    named = {
+        name: disk._replace(device=name, role=disk.role or "data") for name, disk in named.items()
+    }
     sold = discover.sold(Identity(cloud, vm_size, disks=named), CATALOGUE)
     devices = dict.fromkeys(named)
     built = topology.build(devices, (), (), Rules(), CATALOGUE, sold)
@@ -119,6 +121,29 @@ def test_a_gp3_at_3000_iops_on_an_m5_large_is_lifted_to_what_the_instance_has():
         3600,
         Next(Kind.VM_UNCACHED, Dimension.IOPS, 3600, "EBS volumes"),
     )
+
+
+def seconds(cloud, vm_size, *disks):
+    found = lifted(machine(cloud, vm_size, disks), Kind.DISK, "sdb")
+    return [each for each in found if "second disk" in each.action]
+
+
+@pytest.mark.parametrize(
+    ("cloud", "vm_size", "disk"),
+    [
+        ("azure", "Standard_L8s_v3", DiskIdentity(role="local", size_gib=1788)),
+        ("azure", "Standard_D8ds_v5", DiskIdentity(role="temporary", size_gib=300)),
+        ("azure", "Standard_D8ds_v5", P10._replace(role="os")),
+        ("gcp", "n2-standard-8", DiskIdentity(role="local", sku="local-ssd-nvme", size_gib=375)),
+    ],
+)
+def test_there_is_no_second_one_of_a_disk_that_a_vm_has_as_it_is(cloud, vm_size, disk):
+    assert seconds(cloud, vm_size, disk) == []
+
+
+def test_a_second_disk_is_offered_up_to_the_most_data_disks_that_a_size_takes():
+    assert len(seconds("azure", "Standard_D2s_v5", *[P10] * 3)) == 1
+    assert seconds("azure", "Standard_D2s_v5", *[P10] * 4) == []
 
 
 def test_a_second_disk_of_a_type_beside_another_is_held_by_what_its_type_has():

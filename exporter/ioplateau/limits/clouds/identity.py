@@ -76,7 +76,7 @@ class SoldDisk(NamedTuple):
 class Sold(NamedTuple):
     """What the whole machine was sold with, by lane of the VM and by disk. is_known_size: False: a VM
     size was told, and it is in no table. by_sku: what all disks of one SKU have together, where no
-    lane says it.
+    lane says it. most_data_disks: that the VM size takes; None: not known.
     """
 
     identity: Identity
@@ -85,3 +85,4 @@ class Sold(NamedTuple):
     reasons: tuple[str, ...] = ()
     is_known_size: bool = True
     by_sku: Mapping[str, tuple[Limit, ...]] = NO_ENTRIES
+    most_data_disks: int | None = None

@@ -8,7 +8,7 @@ from ioplateau.limits import whatif
 from ioplateau.limits.budgets import BudgetKey, Dimension, Kind, Limit, lane_words
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.ask import disk_of
-from ioplateau.limits.clouds.identity import Sold
+from ioplateau.limits.clouds.identity import DATA, Sold
 from ioplateau.limits.lifting.step import Choice, Next, Situation, Step
 from ioplateau.limits.whatif import HITS, MISSES, NONE, Question
 
@@ -40,7 +40,7 @@ def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
     now = _given(situation.sold, disks, size, is_cached=key.kind is Kind.VM_CACHED)
     present = limit.value if now is None else _in(limit.dimension, now[0], size)
     choices = [*cloud.choices(situation.sold.identity, disks, key.kind, situation.catalogue)]
-    if key.kind is Kind.DISK:
+    if key.kind is Kind.DISK and _has_room(situation.sold, disks[0]):
         choices.append(_striped(situation.sold, disks[0]))
     for choice in choices:
         sold = cloud.sold(choice.identity, situation.catalogue)
@@ -65,6 +65,17 @@ def of_group(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Ste
             then = Next(Kind.DISK, other.dimension, other.value)
             action = f"a higher limit for the control group {key.name}"
             yield Step(action, other.value, limit.dimension, then, other.source)
+
+
+def _has_room(sold: Sold, name: str) -> bool:
+    """Whether the VM can have a second disk like this one. An OS disk, and what a VM size brings with
+    it, it has as they are.
+    """
+    identity = sold.identity
+    present = (*identity.disks.values(), *identity.unplaced)
+    count = sum(1 for disk in present if disk.role == DATA)
+    most = sold.most_data_disks
+    return identity.disks[name].role == DATA and (most is None or count < most)
 
 
 def _striped(sold: Sold, name: str) -> Choice:

@@ -49,7 +49,8 @@ def sold(identity: Identity, catalogue: Catalogue) -> Sold:
     for name, disk in identity.disks.items():
         disks[name], more = sold_disk(disk, size, catalogue)
         reasons.extend((*disks[name].notes, *more))
-    return Sold(identity, lanes, disks, tuple(reasons), is_known)
+    most = None if size is None else size.max_data_disks
+    return Sold(identity, lanes, disks, tuple(reasons), is_known, most_data_disks=most)
 
 
 def lane_limits(size: VmSize) -> dict[Kind, tuple[Limit, ...]]:
