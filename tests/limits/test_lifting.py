@@ -182,6 +182,64 @@ def test_a_premium_volume_of_4_tib_is_lifted_by_its_level_and_by_its_quota():
         assert one.next == Next(Kind.VOLUME, Dimension.THROUGHPUT, 512 * MIB)
 
 
+def offered(fact, direction=Direction.TOTAL, dimension=Dimension.THROUGHPUT):
+    """What lifts a limit of a volume that was sold so: each action with what it gives."""
+    rules = Rules(volumes=(fact._replace(mount="/data", source="limits.toml"),))
+    flow = NfsFlow("/data", "10.0.0.4:/vol", "/data")
+    budgets = topology.build({}, (flow,), (), rules, CATALOGUE).budgets
+    key = BudgetKey(Kind.VOLUME, "/data")
+    (limit,) = [
+        each
+        for each in budgets[key].limits
+        if (each.dimension, each.direction) == (dimension, direction)
+    ]
+    found = steps(Situation(budgets, rules=rules, catalogue=CATALOGUE), key, limit)
+    return {each.action: each.gives for each in found}
+
+
+TIB = 1024
+
+
+@pytest.mark.parametrize(
+    ("fact", "quota"),
+    [
+        (VolumeFact(service_level="Ultra", quota_gib=2 * TIB), ["4,096"]),
+        # A regular volume does not become a large one.
+        (VolumeFact(service_level="Standard", quota_gib=60 * TIB), ["102,400"]),
+        (VolumeFact(service_level="Standard", quota_gib=100 * TIB), []),
+        (VolumeFact(service_level="Standard", quota_gib=100 * TIB, large=True), ["204,800"]),
+        (VolumeFact(service="azure_files", quota_gib=80 * TIB), ["102,400"]),
+        (VolumeFact(service="azure_files", service_level="v2", quota_gib=80_000), ["160,000"]),
+    ],
+)
+def test_no_more_quota_is_offered_than_a_volume_of_its_kind_can_have(fact, quota):
+    found = [action for action in offered(fact) if "quota" in action]
+
+    assert found == [f"a quota of {gib} GiB" for gib in quota]
+
+
+@pytest.mark.parametrize(
+    ("tier", "tib", "quota"),
+    [("zonal", 2, 4), ("enterprise", 9, 10), ("enterprise", 10, None), ("regional", 6, 9.75)],
+)
+def test_a_filestore_instance_grows_within_the_capacities_of_its_tier(tier, tib, quota):
+    fact = VolumeFact(service="filestore", service_level=tier, quota_gib=tib * TIB)
+
+    assert [*offered(fact, Direction.READ)] == (
+        [] if quota is None else [f"a quota of {quota * TIB:,.0f} GiB"]
+    )
+
+
+def test_efs_has_no_quota_to_buy_but_another_throughput_mode_as_far_as_a_client_is_let():
+    bursting = VolumeFact(service="efs", service_level="bursting", quota_gib=TIB)
+    elastic = VolumeFact(service="efs", service_level="elastic")
+
+    assert offered(bursting, Direction.READ) == {
+        "throughput mode elastic in place of bursting": 1500 * MIB,
+    }
+    assert offered(elastic, Direction.READ) == {}
+
+
 def test_of_several_rules_the_last_says_what_the_volume_was_sold_as():
     pattern = VolumeFact(mount="/*", bytes_per_second=100 * MIB, source="c volume[0]")
     situation = volume(pattern, VolumeFact(mount="/d*", service_level="none", source="c volume[1]"))

@@ -12,7 +12,7 @@ from ioplateau.limits.budgets import ALL_DISKS
 from ioplateau.limits.claims import DiskFact, Target, VmFact, VolumeFact, selects, unmatched
 from ioplateau.limits.clouds import registry
 from ioplateau.limits.clouds.identity import DATA, REMOTE, DiskIdentity, Identity, Sold, SoldDisk
-from ioplateau.limits.clouds.protocol import Cloud, VolumeLimits
+from ioplateau.limits.clouds.protocol import Cloud, LargerVolume, VolumeLimits
 from ioplateau.limits.clouds.provisioned import as_said
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import GIB
@@ -232,6 +232,15 @@ def service_levels(service: str) -> tuple[str, ...]:
     """The levels of an NFS service, the slowest first."""
     name = service or registry.DEFAULT_SERVICE
     return next((c.services[name] for c in registry.every() if name in c.services), ())
+
+
+def larger(fact: VolumeFact, catalogue: Catalogue) -> Iterable[LargerVolume]:
+    """What may be bought for an NFS volume at its service level."""
+    service = fact.service or registry.DEFAULT_SERVICE
+    for cloud in registry.every():
+        if service in cloud.services:
+            return cloud.larger(fact, catalogue)
+    return ()
 
 
 def volume_limits(fact: VolumeFact, catalogue: Catalogue) -> VolumeLimits:

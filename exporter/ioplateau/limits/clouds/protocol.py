@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Attachment = tuple[str, int]  # role and LUN
 VolumeLimits = tuple[tuple[Limit, ...], tuple[str, ...]]  # and what is wrong with the fact
+LargerVolume = tuple[str, VolumeFact]  # what is bought, in words, and the volume after it
 
 
 class Supposed(NamedTuple):
@@ -98,6 +99,10 @@ class Cloud(Protocol):
     def volume_limits(self, fact: VolumeFact, catalogue: Catalogue) -> VolumeLimits:  # noqa: ARG002
         """What an NFS volume of one of `services` may do."""
         return (), ()
+
+    def larger(self, fact: VolumeFact, catalogue: Catalogue) -> Iterable[LargerVolume]:  # noqa: ARG002
+        """What may be bought for an NFS volume of one of `services` beside another level."""
+        return ()
 
     def ordered(self, order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
         """A volume of one of `orders` with its ceilings. Raises VolumeError."""

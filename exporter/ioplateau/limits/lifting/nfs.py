@@ -9,6 +9,7 @@ from ioplateau.limits.claims import Target, VolumeFact, selects
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.lifting.disks import LEAST_GAIN
 from ioplateau.limits.lifting.step import Next, Situation, Step
+from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.topology import NFS40_MOST_SLOTS
 
 # 16 is the kernel's most, NFS_MAX_CONNECTIONS:
@@ -31,28 +32,30 @@ def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
 
 
 def _volume(situation: Situation, budget: Budget, limit: Limit) -> Iterable[Step]:
-    """A higher service level, or a larger quota, of what the volume was sold as."""
+    """A higher service level, or more quota, of what the volume was sold as."""
     mounts = situation.mounts or (budget.key.name,)
     target = Target(mounts=mounts, volume=budget.info.get("volume", ""))
     facts = [each for each in situation.rules.volumes if selects(each, target)]
     if not facts:
         return
-    for action, changed in _offers(facts[-1]):
+    for action, changed in _offers(facts[-1], situation.catalogue):
         limits, _ = discover.volume_limits(changed, situation.catalogue)
-        for other in limits:
-            same = (other.dimension, other.direction) == (limit.dimension, limit.direction)
-            if same and other.value >= limit.value * LEAST_GAIN:
-                yield _held(situation, action, other, Kind.VOLUME)
+        alike = [other for other in limits if other.dimension is limit.dimension]
+        for new in [other for other in alike if other.direction is limit.direction]:
+            # What reads and writes have together holds each of them.
+            both = [other for other in alike if other.direction is Direction.TOTAL]
+            least = min([new, *both], key=lambda other: other.value)
+            if least.value >= limit.value * LEAST_GAIN:
+                held = new._replace(value=least.value, source=least.source)
+                yield _held(situation, action, held, Kind.VOLUME)
 
 
-def _offers(fact: VolumeFact) -> Iterable[tuple[str, VolumeFact]]:
+def _offers(fact: VolumeFact, catalogue: Catalogue) -> Iterable[tuple[str, VolumeFact]]:
     levels = discover.service_levels(fact.service)
     level = (fact.service_level or "").capitalize()
     for other in levels[levels.index(level) + 1 :] if level in levels else ():
         yield f"service level {other} in place of {level}", fact._replace(service_level=other)
-    if fact.quota_gib and fact.bytes_per_second is None:
-        doubled = 2 * fact.quota_gib
-        yield f"a quota of {doubled:,.0f} GiB", fact._replace(quota_gib=doubled)
+    yield from discover.larger(fact, catalogue)
 
 
 def _connections(situation: Situation, budget: Budget, limit: Limit) -> Iterable[Step]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ioplateau.limits.budgets import Kind
 from ioplateau.limits.claims import VolumeFact
 from ioplateau.limits.clouds.identity import Identity, Sold
-from ioplateau.limits.clouds.protocol import Cloud, Supposed, VolumeLimits
+from ioplateau.limits.clouds.protocol import Cloud, LargerVolume, Supposed, VolumeLimits
 from ioplateau.limits.tables import Catalogue
 from ioplateau.measure.sysblock import BlockDevice
 
@@ -90,6 +90,11 @@ class Aws(Cloud):
         from ioplateau.limits.volumes.enforced import volume_limits
 
         return volume_limits(fact, ORDERS, catalogue)
+
+    def larger(self, fact: VolumeFact, catalogue: Catalogue) -> Iterable[LargerVolume]:  # noqa: ARG002
+        from ioplateau.limits.clouds.aws.orders import larger_volume
+
+        return larger_volume(fact)
 
     def ordered(self, order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
         from ioplateau.limits.clouds.aws.orders import ORDERS

@@ -6,7 +6,10 @@ Figures come from the catalogue.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ioplateau.limits.budgets import Dimension, Kind
+from ioplateau.limits.claims import VolumeFact
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import MIB
 from ioplateau.limits.volumes.ceiling import (
@@ -18,6 +21,7 @@ from ioplateau.limits.volumes.ceiling import (
     VolumeError,
     VolumeOrder,
 )
+from ioplateau.limits.volumes.larger import larger
 
 EFS, OPENZFS, ONTAP = "efs", "fsx_openzfs", "fsx_ontap"
 FLOW = "connections"  # one flow of an EC2 instance is limited, whatever is at its end
@@ -217,6 +221,17 @@ def _flow(catalogue: Catalogue) -> tuple[VolumeCeiling, ...]:
         *figures.ceiling(FLOW, "connection/mbit_s", kind=Kind.NFS_CONNECTION, write=0.0),
         *figures.ceiling(FLOW, "connection/mbit_s", kind=Kind.NFS_CONNECTION, read=0.0),
     )
+
+
+def larger_volume(fact: VolumeFact) -> Iterable[tuple[str, VolumeFact]]:
+    """More storage; of EFS, which has no quota, another throughput mode."""
+    if fact.service != EFS:
+        return larger(fact, None)
+    level = (fact.service_level or "").lower()
+    if level not in ("bursting", "provisioned"):
+        return ()
+    elastic = fact._replace(service_level="elastic", bytes_per_second=None)
+    return ((f"throughput mode elastic in place of {level}", elastic),)
 
 
 ORDERS = {"efs": efs, "fsx-openzfs": openzfs, "fsx-ontap": ontap}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ioplateau.limits.budgets import Kind
 from ioplateau.limits.claims import VolumeFact
 from ioplateau.limits.clouds.identity import Identity, Sold
-from ioplateau.limits.clouds.protocol import Attachment, Cloud, Supposed, VolumeLimits
+from ioplateau.limits.clouds.protocol import Attachment, Cloud, LargerVolume, Supposed, VolumeLimits
 from ioplateau.limits.tables import Catalogue
 from ioplateau.measure.sysblock import BlockDevice
 
@@ -93,6 +93,11 @@ class Azure(Cloud):
         from ioplateau.limits.clouds.azure import volumes
 
         return volumes.volume_limits(fact, catalogue)
+
+    def larger(self, fact: VolumeFact, catalogue: Catalogue) -> Iterable[LargerVolume]:
+        from ioplateau.limits.clouds.azure import volumes
+
+        return volumes.larger_volume(fact, catalogue)
 
     def ordered(self, order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
         from ioplateau.limits.clouds.azure.orders import ORDERS

@@ -9,6 +9,7 @@ https://learn.microsoft.com/azure/storage/files/storage-files-scale-targets
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from ioplateau.limits.budgets import Limit, Origin
 from ioplateau.limits.ceilings import Ceiling, limits_of, with_credit
@@ -16,6 +17,8 @@ from ioplateau.limits.claims import VolumeFact
 from ioplateau.limits.clouds.azure.tables import fact
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import MIB
+from ioplateau.limits.volumes.ceiling import Figures
+from ioplateau.limits.volumes.larger import larger
 
 GIB_PER_TIB = 1024
 # azure-netapp-files-resource-limits.md: more than this no regular and no large volume does.
@@ -27,6 +30,8 @@ FILES_BURST_SECONDS = 3600
 # The most a share may be sold, and in throughput one with provisioned performance:
 # data/limits/file_services.csv.
 FILES_IOPS, FILES_V2_MIBPS = 102_400, 10_340
+# The largest share billed by its size: it has the 10,340 MiB/s that no share has more of.
+FILES_V1_GIB = 100 * GIB_PER_TIB
 
 
 def volume_limits(
@@ -64,6 +69,17 @@ def _netapp(volume: VolumeFact, catalogue: Catalogue) -> tuple[tuple[Limit, ...]
     return (*stated, *_volume(Ceiling(None, min(mibps * MIB, most)), source)), ()
 
 
+def larger_volume(volume: VolumeFact, catalogue: Catalogue) -> Iterable[tuple[str, VolumeFact]]:
+    """More quota, up to what a volume of this kind can have."""
+    if volume.service == "azure_files":
+        v2 = Figures(catalogue, "azure_files", "v2").value("share/size_max_gib")
+        return larger(volume, v2 if _is_v2(volume) else FILES_V1_GIB)
+    figures = Figures(catalogue, "azure_netapp_files")
+    large = is_large(volume.quota_gib, said=volume.large)
+    tib = figures.value(f"{'large volume' if large else 'volume'}/volume_size_max_tib")
+    return larger(volume, None if tib is None else tib * GIB_PER_TIB)
+
+
 def is_large(quota_gib: float | None, *, said: bool) -> bool:
     """Whether a NetApp volume is a large one: called so, or of a quota that no regular one has."""
     return said or (quota_gib is not None and quota_gib > REGULAR_VOLUME_GIB)
@@ -85,13 +101,19 @@ def _files(volume: VolumeFact) -> tuple[tuple[Limit, ...], tuple[str, ...]]:
     gib = volume.quota_gib if volume.quota_gib is not None and volume.quota_gib > 0 else None
     if gib is None and not is_provisioned:
         return (), (f"{volume.source}: Azure Files without a quota: limit unknown",)
-    if gib is None or is_provisioned or "v2" in (volume.service_level or "").lower():
+    if gib is None or _is_v2(volume):
         ceiling, source = files_v2(gib, volume.iops, volume.bytes_per_second), "v2"
     else:
         ceiling, source = files_v1(gib), "v1"
     size = "" if gib is None else f", {gib:g} GiB"
     origin = Origin.CONFIGURED if is_provisioned else Origin.CATALOGUE
     return _volume(ceiling, f"Azure Files SSD {source}{size}, file_services", origin), ()
+
+
+def _is_v2(volume: VolumeFact) -> bool:
+    """Whether a share has provisioned performance: called so, or told with it."""
+    is_provisioned = volume.iops is not None or volume.bytes_per_second is not None
+    return is_provisioned or "v2" in (volume.service_level or "").lower()
 
 
 def files_v1(gib: float) -> Ceiling:

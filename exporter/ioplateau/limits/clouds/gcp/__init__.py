@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ioplateau.limits.claims import VolumeFact
 from ioplateau.limits.clouds.identity import Identity, Sold
-from ioplateau.limits.clouds.protocol import Cloud, Supposed, VolumeLimits
+from ioplateau.limits.clouds.protocol import Cloud, LargerVolume, Supposed, VolumeLimits
 from ioplateau.limits.tables import Catalogue
 from ioplateau.measure.sysblock import BlockDevice
 
@@ -81,6 +81,11 @@ class Gcp(Cloud):
         from ioplateau.limits.volumes.enforced import volume_limits
 
         return volume_limits(fact, ORDERS, catalogue)
+
+    def larger(self, fact: VolumeFact, catalogue: Catalogue) -> Iterable[LargerVolume]:
+        from ioplateau.limits.clouds.gcp.orders import larger_volume
+
+        return larger_volume(fact, catalogue)
 
     def ordered(self, order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
         from ioplateau.limits.clouds.gcp.orders import ORDERS

@@ -5,7 +5,10 @@ https://docs.cloud.google.com/filestore/docs/performance. Figures come from the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ioplateau.limits.budgets import Dimension, Kind
+from ioplateau.limits.claims import VolumeFact
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.volumes.ceiling import (
     GIB_PER_TIB,
@@ -15,6 +18,7 @@ from ioplateau.limits.volumes.ceiling import (
     VolumeError,
     VolumeOrder,
 )
+from ioplateau.limits.volumes.larger import larger
 
 FILESTORE = "filestore"
 TIERS = ("basic-hdd", "basic-ssd", "zonal", "regional", "enterprise")
@@ -53,6 +57,14 @@ def filestore(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
 def _row(tier: str, tib: float) -> str:
     is_larger = tib > 10 if tier == "basic-hdd" else tib >= 10
     return LARGER.get(tier, tier) if is_larger else tier
+
+
+def larger_volume(fact: VolumeFact, catalogue: Catalogue) -> Iterable[tuple[str, VolumeFact]]:
+    """More capacity, within the range of an instance of this tier and capacity."""
+    tier = (fact.service_level or "").lower().replace("_", "-")
+    figures = Figures(catalogue, FILESTORE, _row(tier, (fact.quota_gib or 0.0) / GIB_PER_TIB))
+    tib = figures.value("instance/size_max_tib")
+    return larger(fact, None if tib is None else tib * GIB_PER_TIB)
 
 
 def _operations(
