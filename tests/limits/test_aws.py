@@ -157,6 +157,68 @@ def test_more_than_a_volume_type_can_be_set_to_is_believed_and_said():
 
 
 @pytest.mark.parametrize(
+    ("disk", "note"),
+    [
+        (
+            DiskIdentity(sku="gp3", size_gib=10, iops=16_000),
+            "16,000 IOPS is more than gp3 of 10 GiB can be set to (5,000)",
+        ),
+        (DiskIdentity(sku="gp3", size_gib=4, iops=3000, bytes_per_second=125 * MIB), ""),
+        (
+            DiskIdentity(sku="gp3", size_gib=500, iops=3000, bytes_per_second=2000 * MIB),
+            "2,097,152,000 bytes per second is more than gp3 of 500 GiB with 3,000 IOPS can be set to (786,432,000)",
+        ),
+        (
+            DiskIdentity(sku="io2", size_gib=4, iops=64_000),
+            "64,000 IOPS is more than io2 of 4 GiB can be set to (4,000)",
+        ),
+        (
+            DiskIdentity(sku="io1", size_gib=100, iops=50_000),
+            "50,000 IOPS is more than io1 of 100 GiB can be set to (5,000)",
+        ),
+        (DiskIdentity(sku="io1", size_gib=2000, iops=64_000), ""),
+    ],
+)
+def test_more_than_a_volume_of_its_size_and_operations_can_be_set_to_is_said(disk, note):
+    sold, _ = aws_limits.sold_disk(disk._replace(device="sdf", configured="c"), CATALOGUE)
+
+    assert sold.notes == ((f"sdf: {note}: believed",) if note else ())
+    assert sold.limits[0].value == disk.iops
+
+
+def test_of_a_volume_that_its_size_decides_it_is_only_said_that_it_cannot_be_set():
+    disk = DiskIdentity(device="sdf", sku="gp2", size_gib=500, iops=5000, configured="c")
+
+    assert aws_limits.sold_disk(disk, CATALOGUE)[0].notes == (
+        "sdf: gp2 cannot be provisioned, its size decides: believed",
+    )
+
+
+def on_xen(configured=""):
+    disk = DiskIdentity(
+        device="xvdf", sku="io1", size_gib=2000, iops=64_000, configured=configured, told_by="EC2"
+    )
+    return aws_limits.sold_disk(disk, CATALOGUE, instance(CATALOGUE, "m4.16xlarge"))[0]
+
+
+def test_a_volume_with_provisioned_iops_does_less_on_an_instance_that_is_not_nitro():
+    sold = on_xen()
+
+    assert [limit.value for limit in sold.limits] == [32_000, 500 * MIB]
+    assert sold.limits[0].source == "io1 of 2000 GiB on m4.16xlarge, EC2"
+    assert sold.notes == (
+        "xvdf: m4.16xlarge is no Nitro instance, io1 does 32,000 IOPS and 500 MiB/s at most there",
+    )
+
+
+def test_what_the_configuration_states_of_a_volume_holds_on_an_instance_that_is_not_nitro_too():
+    sold = on_xen("c disk[0]")
+
+    assert [limit.value for limit in sold.limits] == [64_000, 500 * MIB]
+    assert sold.notes[0].endswith("at most there: more is believed")
+
+
+@pytest.mark.parametrize(
     ("name", "gib", "iops", "mib"),
     [
         ("gp2", 10, 100, 128),

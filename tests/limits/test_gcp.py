@@ -403,6 +403,14 @@ def test_more_than_a_disk_can_be_set_to_is_believed_and_said():
     )
 
 
+def test_more_throughput_than_the_operations_of_a_disk_allow_is_said():
+    (notice,) = ask(
+        CATALOGUE, "c4d-standard-8", ["hyperdisk-balanced:size=100:iops=3000:mibps=1000"]
+    ).notices
+
+    assert "more than hyperdisk-balanced with 3,000 IOPS can be set to (786,432,000)" in notice
+
+
 @pytest.mark.parametrize(
     ("name", "series", "vcpus"),
     [

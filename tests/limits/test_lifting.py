@@ -123,6 +123,15 @@ def test_a_gp3_at_3000_iops_on_an_m5_large_is_lifted_to_what_the_instance_has():
     )
 
 
+@pytest.mark.parametrize(
+    ("gib", "step_of"), [(8, "4,000 IOPS and 1,000 MiB/s"), (500, "80,000 IOPS and 2,000 MiB/s")]
+)
+def test_a_gp3_is_offered_no_more_throughput_than_its_operations_allow(gib, step_of):
+    situation = machine("aws", "m5.24xlarge", [DiskIdentity(sku="gp3", size_gib=gib)])
+
+    assert step_of in step(lifted(situation, Kind.DISK, "sdb"), "provisioned").action
+
+
 def seconds(cloud, vm_size, *disks):
     found = lifted(machine(cloud, vm_size, disks), Kind.DISK, "sdb")
     return [each for each in found if "second disk" in each.action]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ioplateau.limits.budgets import Kind
+from ioplateau.limits.clouds.aws.sold import provisionable
 from ioplateau.limits.clouds.aws.tables import Instance, instances, volume_type
 from ioplateau.limits.clouds.identity import Identity
 from ioplateau.limits.lifting.step import Choice
@@ -35,14 +36,11 @@ def _of_volume(identity: Identity, name: str, catalogue: Catalogue) -> Iterable[
     kind = volume_type(catalogue, disk.sku) if disk.sku == "gp3" else None
     if kind is None:
         return
-    most_iops, most_mibps = kind.number("iops_max"), kind.number("mibps_max")
-    if most_iops is None or most_mibps is None:
+    iops, data, *_ = provisionable(kind, disk.size_gib)
+    if iops is None or data is None:
         return
-    per_gib = kind.number("iops_per_gib_max")
-    if per_gib and disk.size_gib:
-        most_iops = min(most_iops, max(per_gib * disk.size_gib, 3000))
-    words = f"gp3 {name} provisioned with {most_iops:,.0f} IOPS and {most_mibps:,.0f} MiB/s"
-    most = disk._replace(iops=most_iops, bytes_per_second=most_mibps * MIB, configured="")
+    words = f"gp3 {name} provisioned with {iops:,.0f} IOPS and {data / MIB:,.0f} MiB/s"
+    most = disk._replace(iops=iops, bytes_per_second=data, configured="")
     yield Choice(words, identity._replace(disks={**identity.disks, name: most}))
 
 

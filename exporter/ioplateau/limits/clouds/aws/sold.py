@@ -40,6 +40,10 @@ GIB_PER_TIB = 1024
 GP2_BUCKET = 5_400_000
 GP2_BURST = 3000
 PROVISIONED = {"io1", "io2", "io2_block_express"}
+# Included in every gp3 volume.
+GP3 = Ceiling(3000.0, 125.0 * MIB)
+# What a volume with provisioned IOPS does on instances that are not Nitro: aws_ebs_volumes.csv, notes.
+XEN = Ceiling(32_000.0, 500.0 * MIB)
 
 
 def sold(identity: Identity, catalogue: Catalogue) -> Sold:
@@ -51,7 +55,7 @@ def sold(identity: Identity, catalogue: Catalogue) -> Sold:
         reasons.append(f"instance type {identity.vm_size!r} is in no table: its limits are unknown")
     disks = {}
     for name, disk in identity.disks.items():
-        disks[name], more = sold_disk(disk, catalogue)
+        disks[name], more = sold_disk(disk, catalogue, kind)
         reasons.extend((*disks[name].notes, *more))
     lanes = {} if kind is None else lane_limits(kind)
     return Sold(identity, lanes, disks, tuple(reasons), is_known)
@@ -76,8 +80,10 @@ def lane_limits(instance: Instance) -> dict[Kind, tuple[Limit, ...]]:
     return {lane: limits for lane, limits in lanes.items() if limits}
 
 
-def sold_disk(disk: DiskIdentity, catalogue: Catalogue) -> tuple[SoldDisk, tuple[str, ...]]:
-    """A volume with its limits, and what could not be told of it."""
+def sold_disk(
+    disk: DiskIdentity, catalogue: Catalogue, on: Instance | None = None
+) -> tuple[SoldDisk, tuple[str, ...]]:
+    """A volume with its limits on this instance, and what could not be told of it."""
     draws = draws_of(disk)
     info = {
         "role": disk.role,
@@ -97,14 +103,16 @@ def sold_disk(disk: DiskIdentity, catalogue: Catalogue) -> tuple[SoldDisk, tuple
         return SoldDisk(disk, draws, info=info), (f"{what}: {words}",)
     ceiling = volume_ceiling(kind.name, disk.size_gib, disk.iops, disk.bytes_per_second)
     size = "" if disk.size_gib is None else f" of {disk.size_gib:g} GiB"
+    is_set = kind.name in (*PROVISIONED, "gp3")
+    notes = _excess(what, disk, kind) if is_set else unprovisionable(what, disk, kind.name)
+    if on is not None and on.hypervisor == "xen" and kind.name in PROVISIONED:
+        ceiling, size = _on_xen(ceiling, disk), f"{size} on {on.name}"
+        notes = (*notes, *_above_xen(what, disk, kind, on))
     of_type = limits_of(ceiling, f"{kind.name}{size}, {kind.source} {kind.date}")
     # One figure of these decides the other, which is then as much said.
     said = disk._replace(iops=ceiling.iops, bytes_per_second=ceiling.bytes_per_second)
     told = said if kind.name in PROVISIONED else disk
     limits = as_said(told, f"{kind.name}{size}, {disk.told_by}", of_type)
-    notes = _excess(what, disk, kind)
-    if kind.name not in (*PROVISIONED, "gp3"):
-        notes = (*notes, *unprovisionable(what, disk, kind.name))
     reasons: tuple[str, ...] = ()
     if not limits:
         reasons = (f"{what}: {kind.name} {_lacking(kind.name)}: its limits are unknown",)
@@ -119,18 +127,61 @@ def _lacking(name: str) -> str:
     return "is magnetic, of which only approximate figures are documented"
 
 
+def _on_xen(ceiling: Ceiling, disk: DiskIdentity) -> Ceiling:
+    """What a volume with provisioned IOPS does there; what the configuration states of it holds."""
+    stated = Ceiling(disk.iops, disk.bytes_per_second) if disk.configured else NOTHING
+    return Ceiling(
+        stated.iops or _least(ceiling.iops, XEN.iops),
+        stated.bytes_per_second or _least(ceiling.bytes_per_second, XEN.bytes_per_second),
+    )
+
+
+def _least(known: float | None, *most: float | None) -> float | None:
+    return None if known is None else min([known, *(each for each in most if each is not None)])
+
+
+def provisionable(kind: VolumeType, size_gib: float | None, iops: float | None = None) -> Ceiling:
+    """The most that a volume of this type and size can be set to. Throughput goes with the operations
+    provisioned; without `iops`, with the most of them.
+    """
+    included = GP3 if kind.name == "gp3" else Ceiling(kind.number("iops_min"))
+    per_gib, per_iops = kind.number("iops_per_gib_max"), kind.number("mibps_per_iops")
+    most, mibps = kind.number("iops_max"), kind.number("mibps_max")
+    if most is not None and per_gib is not None and size_gib is not None:
+        most = min(most, max(per_gib * size_gib, included.iops or 0.0))
+    data = None if mibps is None else mibps * MIB
+    provisioned = _least(most, iops)
+    if data is not None and per_iops is not None and provisioned is not None:
+        data = min(data, max(per_iops * provisioned * MIB, included.bytes_per_second or 0.0))
+    return Ceiling(most, data)
+
+
 def _excess(what: str, disk: DiskIdentity, kind: VolumeType) -> tuple[str, ...]:
-    """A note for each provisioned figure that no volume of this type can have."""
-    mib = kind.number("mibps_max")
+    """A note for each provisioned figure that no volume of this type and size can have."""
+    iops = GP3.iops if disk.iops is None and kind.name == "gp3" else disk.iops
+    most = provisionable(kind, disk.size_gib, iops)
+    size = "" if disk.size_gib is None else f" of {disk.size_gib:g} GiB"
+    couples = iops is not None and kind.number("mibps_per_iops") is not None
+    of_iops = f"{size} with {iops:,.0f} IOPS" if couples else size
     pairs = (
-        ("IOPS", disk.iops, kind.number("iops_max")),
-        ("bytes per second", disk.bytes_per_second, None if mib is None else mib * MIB),
+        ("IOPS", disk.iops, most.iops, size),
+        ("bytes per second", disk.bytes_per_second, most.bytes_per_second, of_iops),
     )
     return tuple(
-        f"{what}: {wanted:,.0f} {unit} is more than {kind.name} can be set to ({most:,.0f}): believed"
-        for unit, wanted, most in pairs
-        if wanted is not None and most is not None and wanted > most
+        f"{what}: {wanted:,.0f} {unit} is more than {kind.name}{of} can be set to ({ceiling:,.0f}): believed"
+        for unit, wanted, ceiling, of in pairs
+        if wanted is not None and ceiling is not None and wanted > ceiling
     )
+
+
+def _above_xen(what: str, disk: DiskIdentity, kind: VolumeType, on: Instance) -> tuple[str, ...]:
+    """A note if more was provisioned than a volume does on an instance that is not Nitro."""
+    most_iops, most_data = XEN.iops or 0.0, XEN.bytes_per_second or 0.0
+    if (disk.iops or 0.0) <= most_iops and (disk.bytes_per_second or 0.0) <= most_data:
+        return ()
+    words = f"{kind.name} does {most_iops:,.0f} IOPS and {most_data / MIB:,.0f} MiB/s at most there"
+    believed = ": more is believed" if disk.configured else ""
+    return (f"{what}: {on.name} is no Nitro instance, {words}{believed}",)
 
 
 def volume_ceiling(
@@ -141,8 +192,8 @@ def volume_ceiling(
 ) -> Ceiling:
     """What a volume of this type, size and provisioning may do; empty: it cannot be told."""
     if name == "gp3":
-        # Included in every gp3 volume; more is provisioned and told by nobody but its owner.
-        return Ceiling(iops or 3000.0, bytes_per_second or 125.0 * MIB)
+        # More is provisioned and told by nobody but its owner.
+        return Ceiling(iops or GP3.iops, bytes_per_second or GP3.bytes_per_second)
     if name in PROVISIONED:
         return _provisioned(name, iops, bytes_per_second)
     formula = _BY_SIZE.get(name)

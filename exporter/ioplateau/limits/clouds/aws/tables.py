@@ -25,6 +25,7 @@ class Instance(NamedTuple):
     source: str
     date: str
     note: str
+    hypervisor: str = ""  # nitro, xen; empty: not known
 
 
 class VolumeType(NamedTuple):
@@ -73,6 +74,7 @@ def _instance(row: Mapping[str, Any]) -> Instance:
         source=row.get("source", ""),
         date=row.get("source_date", ""),
         note=row.get("api_note", ""),
+        hypervisor=row.get("hypervisor", ""),
     )
 
 

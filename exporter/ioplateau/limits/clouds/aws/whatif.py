@@ -16,7 +16,7 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
     notices: list[str] = []
     disks = {}
     for name, disk in identity.disks.items():
-        disks[name], reasons = aws.sold_disk(disk, catalogue)
+        disks[name], reasons = aws.sold_disk(disk, catalogue, kind)
         if disk.caching:
             reasons += (f"{disk.sku}: an EBS volume has no host cache to set",)
         notices += disks[name].notes

@@ -183,15 +183,18 @@ def _excess(disk: DiskIdentity, kind: DiskType, what: str) -> Iterable[str]:
     per_gib = kind.number("max_iops_per_gib")
     if most is not None and per_gib is not None and disk.size_gib is not None:
         most = min(most, per_gib * disk.size_gib)
-    mibps = kind.number("max_mibps")
+    mibps, per_iops = kind.number("max_mibps"), kind.number("max_mibps_per_iops")
+    of_iops = ""
+    if mibps is not None and per_iops is not None and disk.iops is not None:
+        mibps, of_iops = min(mibps, per_iops * disk.iops), f" with {disk.iops:,.0f} IOPS"
     pairs = (
-        ("IOPS", disk.iops, most),
-        ("bytes per second", disk.bytes_per_second, None if mibps is None else mibps * MIB),
+        ("IOPS", disk.iops, most, ""),
+        ("bytes per second", disk.bytes_per_second, mebibytes(mibps), of_iops),
     )
-    for unit, figure, ceiling in pairs:
+    for unit, figure, ceiling, of in pairs:
         if figure is not None and ceiling is not None and figure > ceiling:
             yield (
-                f"{what}: {figure:,.0f} {unit} is more than {kind.name} can be set to "
+                f"{what}: {figure:,.0f} {unit} is more than {kind.name}{of} can be set to "
                 f"({ceiling:,.0f}): believed"
             )
 
