@@ -31,7 +31,7 @@ from ioplateau.limits.clouds.azure import CLOUD, managed, volumes
 from ioplateau.limits.clouds.azure import metadata as azure
 from ioplateau.limits.clouds.azure import sold as azure_limits
 from ioplateau.limits.clouds.azure.tables import disk_tier, vm_size
-from ioplateau.limits.clouds.identity import DiskIdentity
+from ioplateau.limits.clouds.identity import DiskIdentity, Identity
 from ioplateau.run.cataloguefiles import CatalogueFiles
 
 CATALOGUE = CatalogueFiles()
@@ -211,6 +211,36 @@ def test_a_disk_whose_controller_sysfs_does_not_name_is_told_by_lun_and_size_if_
 
     assert one.disks["sdc"].name == "a"
     assert two.disks == {}
+
+
+@pytest.mark.parametrize("sku", ["Premium_LRS", "UltraSSD_LRS"])
+def test_a_shared_disk_has_no_burst_and_no_host_cache_and_is_said_to_be_shared(sku):
+    shared = data_disk("0", sku=sku, size="128", caching="ReadOnly", isSharedDisk="true")
+    identity = identify(azure_answer(shared), sdc=scsi(SCSI1, 0, 128))
+    found = discover.sold(identity, CATALOGUE)
+
+    assert all(limit.burst is None for limit in found.disks["sdc"].limits)
+    assert Kind.VM_CACHED not in found.disks["sdc"].draws.read
+    assert [words for words in found.reasons if words.startswith("sdc: shared with other VMs")]
+
+
+def test_a_disk_of_one_vm_is_not_said_to_be_shared():
+    answer = azure_answer(data_disk("0"), data_disk("1", isSharedDisk="false"))
+    identity = identify(answer, sdc=scsi(SCSI1, 0), sdd=scsi(SCSI1, 1))
+
+    assert not any(disk.is_shared for disk in identity.disks.values())
+    assert discover.sold(identity, CATALOGUE).reasons == ()
+
+
+def test_a_shared_disk_is_offered_neither_bursting_nor_a_host_cache():
+    p40 = DiskIdentity("sdc", "data", sku="Premium_LRS", size_gib=2048, is_shared=True)
+    identity = Identity("azure", "Standard_D8s_v5", disks={"sdc": p40})
+    actions = [each.action for each in CLOUD.choices(identity, ["sdc"], Kind.DISK, CATALOGUE)]
+    _, reasons = told_of(p40._replace(on_demand_burst=True))
+
+    assert actions
+    assert not [action for action in actions if "bursting" in action or "caching" in action]
+    assert reasons == ("sdc: a shared disk does not burst: on-demand bursting is without effect",)
 
 
 def test_an_ephemeral_os_disk_draws_on_the_cached_lane_only():

@@ -109,10 +109,14 @@ def asker(call, clock=None, ask=imds, **settings):
     return VolumeTypes(VolumeQuestions(**settings), clock or HandClock(1000.0), ask=ask, call=call)
 
 
-def sold(document):
+def machine(document):
     block = devices(nvme1n1=nvme(aws.EBS_MODEL, serial=ID.replace("-", ""), gib=500))
     identity = discover.identify("aws", {volumes.VOLUMES: document}, block, NITRO_DMI)
-    return discover.sold(identity, CatalogueFiles()).disks["nvme1n1"]
+    return discover.sold(identity, CatalogueFiles())
+
+
+def sold(document):
+    return machine(document).disks["nvme1n1"]
 
 
 def figures(disk):
@@ -146,6 +150,16 @@ def test_the_apis_answer_gives_an_io2_volume_block_expresss_throughput():
         Dimension.IOPS: (10_000, Origin.REPORTED),
         Dimension.THROUGHPUT: (2560 * MIB, Origin.REPORTED),
     }
+
+
+@pytest.mark.parametrize("others", [(), ("i-0def",)])
+def test_a_volume_that_several_instances_have_is_said_to_be_shared(others):
+    devices = dict.fromkeys(("i-0abc", *others), "/dev/sdf")
+    told = {ID: volumes.EbsVolume("io2", 10_000.0, None, devices)}
+    reasons = machine(volumes.document(told, "x")).reasons
+
+    assert bool(reasons) is bool(others)
+    assert all(words.startswith("nvme1n1: shared with other VMs") for words in reasons)
 
 
 def test_what_follows_from_a_volumes_size_is_the_catalogues_word():

@@ -152,7 +152,12 @@ def sold(identity: Identity, catalogue: Catalogue) -> Sold:
         else disk
         for name, disk in found.disks.items()
     }
-    return found._replace(disks=disks)
+    shared = tuple(
+        f"{name}: shared with other VMs: they draw on its limit too, and what they do is not seen here"
+        for name, disk in disks.items()
+        if disk.identity.is_shared
+    )
+    return found._replace(disks=disks, reasons=(*found.reasons, *shared))
 
 
 def _by_its_cloud(identity: Identity, catalogue: Catalogue) -> Sold:

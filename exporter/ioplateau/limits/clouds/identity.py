@@ -30,6 +30,7 @@ class DiskIdentity(NamedTuple):
     is_ephemeral: bool = False  # an OS disk that lives on the VM's own cache or local disk
     on_demand_burst: bool = False
     performance_plus: bool = False
+    is_shared: bool = False  # other VMs have it too; False also where nobody tells
     configured: str = ""  # rule that gave iops and bytes_per_second; empty: the provider did
     told_by: str = ""  # who told what it was sold as, where that was not the metadata service
 

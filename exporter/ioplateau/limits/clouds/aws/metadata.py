@@ -129,6 +129,8 @@ def _with_type(
         iops=found.iops if is_set else None,
         bytes_per_second=None if mibps is None else mibps * MIB,
         told_by=sold.source,
+        # Multi-Attach of io1 and io2: one limit for all that have it.
+        is_shared=len(found.devices) > 1,
     )
 
 

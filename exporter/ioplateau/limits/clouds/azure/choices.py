@@ -52,7 +52,7 @@ def _of_disk(identity: Identity, name: str, catalogue: Catalogue) -> Iterable[Ch
         bursting = _with(identity, name, disk._replace(on_demand_burst=True))
         yield Choice(words, bursting)
     is_cached = disk.caching.lower() not in ("", "none")
-    if not is_cached and not managed.is_too_large_to_cache(disk, tier):
+    if not is_cached and not managed.has_no_cache(disk, tier):
         words = f"host caching ReadOnly for {name}, for reads that the cache holds"
         cached = _with(identity, name, disk._replace(caching="ReadOnly"))
         yield Choice(words, cached, is_cached=True)

@@ -56,6 +56,14 @@ def is_too_large_to_cache(disk: DiskIdentity, tier: DiskTier | None) -> bool:
     return tier is not None and (tier.size_gib or 0.0) > UNCACHEABLE_GIB
 
 
+def has_no_cache(disk: DiskIdentity, tier: DiskTier | None) -> bool:
+    """Whether Azure gives this disk no host cache: by its SKU or size, or as several VMs have it.
+
+    https://learn.microsoft.com/azure/virtual-machines/disks-shared
+    """
+    return is_uncacheable(disk.sku) or disk.is_shared or is_too_large_to_cache(disk, tier)
+
+
 def find_tier(disk: DiskIdentity, catalogue: Catalogue) -> DiskTier | None:
     """The tier a disk has: the one named, or the one of its SKU and size."""
     name = disk.tier or disk.sku
@@ -125,7 +133,9 @@ def _contradictions(
         yield f"{what}: {disk.tier!r} is no tier of the table: taken as {tier.tier}"
     if own is not None and not _can_be_raised(own.tier, tier.tier):
         yield f"{what}: its size makes it {own.tier}, which cannot be set to {tier.tier}"
-    if disk.on_demand_burst and not may_burst_on_demand(disk, tier):
+    if disk.on_demand_burst and disk.is_shared:
+        yield f"{what}: a shared disk does not burst: on-demand bursting is without effect"
+    elif disk.on_demand_burst and not may_burst_on_demand(disk, tier):
         of = f"{disk.size_gib:g} GiB" if tier.on_demand else tier.tier
         yield (
             f"{what}: on-demand bursting is of Premium SSDs above {ON_DEMAND_ABOVE_GIB} GiB, "
@@ -136,9 +146,11 @@ def _contradictions(
 
 
 def may_burst_on_demand(disk: DiskIdentity, tier: DiskTier) -> bool:
-    """Whether Azure lets a disk of this size and tier; a tier that it was raised to does not."""
+    """Whether Azure lets a disk of this size and tier that one VM has; a tier that it was raised to
+    does not.
+    """
     is_small = disk.size_gib is not None and disk.size_gib <= ON_DEMAND_ABOVE_GIB
-    return bool(tier.on_demand) and not is_small
+    return bool(tier.on_demand) and not is_small and not disk.is_shared
 
 
 def _can_be_raised(own: str, to: str) -> bool:
@@ -173,6 +185,10 @@ def _of_tier(disk: DiskIdentity, tier: DiskTier, size: VmSize | None) -> tuple[L
     raised = " (performance tier)" if disk.tier and disk.size_gib is not None else ""
     source = f"{tier.tier}{raised} {tier.sku}, azure_disks {tier.generation}"
     ceiling = tier.base
+    if disk.is_shared and tier.sku.startswith("Premium"):
+        # disks-shared.md: a Premium SSD of several VMs does not burst.
+        # https://learn.microsoft.com/azure/virtual-machines/disks-shared
+        ceiling = Ceiling(ceiling.iops, ceiling.bytes_per_second)
     if disk.performance_plus and tier.performance_plus:
         ceiling, source = tier.performance_plus, f"{source}, performance plus"
     if disk.on_demand_burst and may_burst_on_demand(disk, tier):

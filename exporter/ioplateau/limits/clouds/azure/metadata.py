@@ -139,6 +139,7 @@ def _disk(disk: Mapping[str, Any], what: str, reasons: list[str]) -> DiskIdentit
         # Where nothing was provisioned no value is told, or 0.
         iops=iops or None,
         bytes_per_second=data or None,
+        is_shared=lenientjson.boolean(disk.get("isshareddisk")) is True,
     )
 
 

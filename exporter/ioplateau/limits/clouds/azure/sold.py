@@ -16,7 +16,7 @@ from ioplateau.limits.ceilings import NOTHING, Ceiling, limits_of
 from ioplateau.limits.clouds.azure.managed import (
     MB_OR_MIB,
     find_tier,
-    is_too_large_to_cache,
+    has_no_cache,
     is_uncacheable,
     managed,
 )
@@ -131,8 +131,7 @@ def draws_of(
         # On the host's cache or temporary storage: no remote disk behind it.
         return Draws((Kind.VM_CACHED,), (Kind.VM_CACHED,))
     far = (_lane(disk.sku, has_ultra_lane=has_ultra_lane), Kind.DISK)
-    has_cache = not is_uncacheable(disk.sku) and not is_too_large_to_cache(disk, tier)
-    caching = disk.caching.lower() if has_cache else "none"
+    caching = "none" if has_no_cache(disk, tier) else disk.caching.lower()
     through = (Kind.VM_CACHED, *far)
     if caching == "readonly":
         return Draws(through, through, read_hit=(Kind.VM_CACHED,))
