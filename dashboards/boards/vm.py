@@ -213,7 +213,8 @@ def _network() -> Json:
         "Network",
         timeseries(
             "Network throughput",
-            "Received upwards, sent downwards. Clouds limit what is sent; NFS writes are sent.",
+            "Received upwards, sent downwards. Clouds limit what is sent, EC2 also what is received; NFS "
+            "writes are sent.",
             "Bps",
             target(
                 f"ioplateau_interface_receive_bytes_per_second{{{HERE}}}",
@@ -235,7 +236,7 @@ def _network() -> Json:
                 "{{instance}} sent",
             ),
             target(
-                f'ioplateau_budget_limit_bytes_per_second{{{HERE},kind="vm_network"}}',
+                f'ioplateau_budget_limit_bytes_per_second{{{HERE},kind="vm_network",direction!="read"}}',
                 "{{instance}} network {{direction}} limit",
             ),
         ),

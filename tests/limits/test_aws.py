@@ -133,6 +133,16 @@ def test_an_instance_is_limited_in_decimal_megabits_with_half_an_hour_of_burst()
     assert data.burst.bucket == (4750e6 - 650e6) / 8 * 1800
 
 
+def test_the_network_of_an_instance_is_limited_both_ways_at_what_is_called_its_baseline():
+    network = aws_limits.lane_limits(instance(CATALOGUE, "m5.large"))[Kind.VM_NETWORK]
+
+    assert figures(network) == {
+        (Dimension.THROUGHPUT, Direction.READ): 750e6 / 8,
+        (Dimension.THROUGHPUT, Direction.WRITE): 750e6 / 8,
+    }
+    assert all(limit.source.startswith("m5.large: its baseline, ") for limit in network)
+
+
 def test_an_instance_of_which_only_the_maximum_is_documented_says_so():
     kind = instance(CATALOGUE, "m5.large")._replace(baseline_known=False)
     limits = aws_limits.lane_limits(kind)[Kind.VM_UNCACHED]

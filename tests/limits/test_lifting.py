@@ -167,7 +167,7 @@ def test_a_second_disk_of_a_type_beside_another_is_held_by_what_its_type_has():
     )
 
 
-def volume(*before, version="3", slots=2, **use):
+def volume(*before, version="3", slots=2, cloud="azure", vm_size="Standard_D2s_v3", **use):
     fact = VolumeFact(
         mount="/data",
         service="azure_netapp_files",
@@ -177,7 +177,7 @@ def volume(*before, version="3", slots=2, **use):
     )
     rules = Rules(volumes=(*before, fact))
     flow = NfsFlow("/data", "10.0.0.4:/vol", "/data", version=version, slots=slots)
-    sold = discover.sold(Identity("azure", "Standard_D2s_v3"), CATALOGUE)
+    sold = discover.sold(Identity(cloud, vm_size), CATALOGUE)
     built = topology.build({}, (flow,), ("eth0",), rules, CATALOGUE, sold)
     return Situation(built.budgets, sold, rules, CATALOGUE, 65_536.0, **use)
 
@@ -266,6 +266,21 @@ def test_a_volume_that_is_written_is_held_by_the_vms_network_next():
     found = lifted(volume(write_ratio=1.0), Kind.VOLUME, "/data", Dimension.THROUGHPUT)
 
     assert step(found, "Ultra").next == Next(Kind.VM_NETWORK, Dimension.THROUGHPUT, 125 * MB)
+
+
+@pytest.mark.parametrize(
+    ("write_ratio", "gives"), [(1.0, 93.75), (0.0, 93.75), (0.5, 187.5), (0.2, 93.75 / 0.8)]
+)
+def test_on_ec2_the_network_holds_the_larger_of_what_is_read_and_what_is_written(
+    write_ratio, gives
+):
+    found = lifted(
+        volume(cloud="aws", vm_size="m5.large", write_ratio=write_ratio),
+        *(Kind.VOLUME, "/data", Dimension.THROUGHPUT),
+    )
+
+    assert step(found, "Ultra").gives == pytest.approx(gives * MB)
+    assert step(found, "Ultra").next.kind is Kind.VM_NETWORK
 
 
 def test_one_connection_is_lifted_by_nconnect_up_to_the_volumes_limit():

@@ -179,17 +179,10 @@ def _network(
             Kind.VM_NETWORK,
             limit.dimension,
             limit.value,
-            *ways[direction],
+            *ways[limit.direction],
             source=limit.source,
         )
         for limit in limits
-        for direction in _directions(limit.direction, both=cloud.limits_what_is_received)
         if limit.dimension is Dimension.THROUGHPUT
     ]
     return name, tuple(network)
-
-
-def _directions(direction: Direction, *, both: bool) -> tuple[Direction, ...]:
-    if both and direction is Direction.WRITE:
-        return Direction.READ, Direction.WRITE
-    return (direction,)

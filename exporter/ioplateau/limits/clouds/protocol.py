@@ -52,8 +52,6 @@ class Cloud(Protocol):
     orders: tuple[str, ...] = ()
     # Which disks the VM's limit over its disks (Kind.VM_UNCACHED) counts together.
     lane: str = ALL_DISKS
-    # Whether what a VM receives is limited like what it sends.
-    limits_what_is_received: bool = False
 
     def forms(self) -> tuple[Form, ...]:
         """What its tables in data/limits look like."""

@@ -105,12 +105,20 @@ def _held(
         budget = situation.budgets.get(key)
         for limit in () if budget is None else budget.limits:
             allowed = _as(limit, new.dimension, size)
-            if allowed is not None and limit.direction is Direction.WRITE:
-                share = 1.0 if new.direction is Direction.WRITE else situation.write_ratio
+            if allowed is not None and limit.direction is not Direction.TOTAL:
+                is_alike = new.direction is limit.direction
+                share = 1.0 if is_alike else _share(situation, limit.direction)
                 allowed = allowed / share if share else None
             if allowed is not None and allowed < value:
                 first, value = Next(key.kind, limit.dimension, limit.value), allowed
     return Step(action, value, new.dimension, first, new.source)
+
+
+def _share(situation: Situation, direction: Direction) -> float | None:
+    """Of the bytes, what is read or written; None: not known."""
+    if situation.write_ratio is None or direction is Direction.WRITE:
+        return situation.write_ratio
+    return 1.0 - situation.write_ratio
 
 
 def _as(limit: Limit, dimension: Dimension, size: float | None) -> float | None:

@@ -36,7 +36,6 @@ class Aws(Cloud):
     services: Mapping[str, tuple[str, ...]] = dict.fromkeys(("efs", "fsx_openzfs", "fsx_ontap"), ())
     lane = "EBS volumes"
     orders = ("efs", "fsx-openzfs", "fsx-ontap")
-    limits_what_is_received = True
 
     def forms(self) -> tuple[Form, ...]:
         from ioplateau.limits.clouds.aws import forms

@@ -67,15 +67,22 @@ def draws_of(disk: DiskIdentity) -> Draws:
 
 
 def lane_limits(instance: Instance) -> dict[Kind, tuple[Limit, ...]]:
-    """What all EBS volumes of an instance share, and its network."""
+    """What all EBS volumes of an instance share, and what its network carries each way.
+
+    https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-network-bandwidth.html
+    """
     source = f"{instance.name}, {instance.source} {instance.date}"
     if instance.base and not instance.baseline_known:
         source = f"{source}: the maximum, its baseline is documented nowhere"
     network = Ceiling(bytes_per_second=instance.network_bytes_per_second)
+    # Smaller types may do more for minutes, up to a figure that is in none of our tables.
+    baseline = f"{instance.name}: its baseline, {instance.source} {instance.date}"
     lanes = {
         Kind.VM_UNCACHED: limits_of(instance.base, source),
-        # A baseline: what an instance may do for minutes above it, nobody documents.
-        Kind.VM_NETWORK: limits_of(network, source, direction=Direction.WRITE),
+        Kind.VM_NETWORK: (
+            *limits_of(network, baseline, direction=Direction.READ),
+            *limits_of(network, baseline, direction=Direction.WRITE),
+        ),
     }
     return {lane: limits for lane, limits in lanes.items() if limits}
 
