@@ -251,7 +251,7 @@ def test_a_question_the_service_does_not_take_is_not_asked_again():
     assert "status 400" in fetcher.reasons()["azure/instance"]
 
 
-def test_what_does_not_exist_is_absent_and_looked_for_again_later():
+def test_what_does_not_exist_is_absent_with_its_reason_and_looked_for_again_later():
     with serving(ec2_imds, answers={}) as service:
         fetcher = Fetcher(aws.wanted()[:1], base=service.base)
         fetch(fetcher, 0.0)
@@ -259,8 +259,12 @@ def test_what_does_not_exist_is_absent_and_looked_for_again_later():
         service.answers.update(EC2)
         fetch(fetcher, 300.0)
 
-    assert (absent, reasons) == ({}, {})
+    assert absent == {}
+    assert reasons == {
+        "aws/instance-type": "status 404 for /latest/meta-data/instance-type: the service has no such document"
+    }
     assert fetcher.known() == {"aws/instance-type": "m5.large"}
+    assert fetcher.reasons() == {}
 
 
 def test_a_document_that_is_gone_for_good_is_forgotten_with_all_it_listed():

@@ -221,7 +221,8 @@ class Fetcher:
             case 404 if not self._asks_token:
                 self._forget(entry)
                 entry.due = now + self.settings.refresh_seconds
-                entry.why, entry.failures, entry.gone_since = "", 0, None
+                entry.why = f"{what}: the service has no such document"
+                entry.failures, entry.gone_since = 0, None
             case 400 | 405:
                 entry.is_refused = True
                 entry.why = f"{what}: the service does not take this question, not asked again"
