@@ -489,13 +489,21 @@ def test_more_than_a_disk_can_be_set_to_is_believed_but_doubted():
     assert reasons == ()
 
 
-@pytest.mark.parametrize(("sku", "gib"), [("Mystery_LRS", 128), ("", 128), ("Premium_LRS", None)])
-def test_an_unknown_sku_stays_unknown_with_a_reason(sku, gib):
+@pytest.mark.parametrize(
+    ("sku", "gib", "words"),
+    [
+        ("Mystery_LRS", 128, "Mystery_LRS of 128 GiB is in no table"),
+        ("", 128, "nobody tells its SKU"),
+        ("", None, "nobody tells its SKU"),
+        ("Premium_LRS", None, "Premium_LRS without a size"),
+    ],
+)
+def test_an_unknown_sku_stays_unknown_with_a_reason(sku, gib, words):
     disk = DiskIdentity(device="sdc", role="data", sku=sku, size_gib=gib)
     sold, reasons = azure_limits.sold_disk(disk, None, CATALOGUE)
 
     assert sold.limits == ()
-    assert "limits unknown" in reasons[0]
+    assert reasons == (f"sdc: {words}: limits unknown",)
 
 
 def test_a_local_disk_has_its_share_of_the_documented_sum_by_direction():

@@ -96,12 +96,14 @@ def managed(
 
 
 def _in_no_table(disk: DiskIdentity) -> str:
-    sku = disk.sku or "no SKU"
+    sku = disk.sku
     if disk.tier:
         return f"{disk.tier!r} is no tier of the table"
+    if not sku:
+        return "nobody tells its SKU"
     if disk.size_gib is not None:
         return f"{sku} of {disk.size_gib:g} GiB is in no table"
-    if not disk.sku or disk.sku.lower() in map(str.lower, SKUS):
+    if sku.lower() in map(str.lower, SKUS):
         return f"{sku} without a size"
     return f"{sku!r} is no tier and no SKU of the table, as P30 and Premium_LRS are"
 
