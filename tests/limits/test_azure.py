@@ -478,13 +478,26 @@ def test_the_most_a_provisioned_disk_can_be_set_to_follows_the_documented_formul
     assert (found.iops, found.bytes_per_second) == most
 
 
-def test_more_than_a_disk_can_be_set_to_is_believed_but_doubted():
-    disk = DiskIdentity(
-        device="sdc", role="data", sku="UltraSSD_LRS", size_gib=16, iops=50_000, configured="c"
+@pytest.mark.parametrize("sku", ["UltraSSD_LRS", "PremiumV2_LRS"])
+@pytest.mark.parametrize(
+    ("key", "other"), [("iops", "bytes_per_second"), ("bytes_per_second", "iops")]
+)
+def test_of_a_provisioned_disk_the_figure_that_is_not_told_is_asked_for(sku, key, other):
+    disk = DiskIdentity(device="sdc", role="data", sku=sku, size_gib=512, configured="c")
+    sold, reasons = azure_limits.sold_disk(disk._replace(**{key: 5000.0}), None, CATALOGUE)
+
+    assert [limit.value for limit in sold.limits] == [5000]
+    assert reasons == (
+        f"sdc: {sku} is provisioned with {other} too, and nobody tells how much: say [[disk]] {other}",
     )
+
+
+def test_more_than_a_disk_can_be_set_to_is_believed_but_doubted():
+    ultra = DiskIdentity(device="sdc", role="data", sku="UltraSSD_LRS", size_gib=16, configured="c")
+    disk = ultra._replace(iops=50_000, bytes_per_second=100e6)
     sold, reasons = azure_limits.sold_disk(disk, None, CATALOGUE)
 
-    assert figures(sold.limits) == {IOPS: 50_000}
+    assert figures(sold.limits) == {IOPS: 50_000, BYTES: 100e6}
     assert "is more than UltraSSD_LRS of 16 GiB can be set to (16,000)" in sold.notes[0]
     assert reasons == ()
 

@@ -321,6 +321,29 @@ def test_throughput_that_was_not_said_is_told_as_assumed():
     assert many.disks[0].limits[1].value == 2400 * (1 << 20)
 
 
+@pytest.mark.parametrize(
+    ("disk", "notice", "figures"),
+    [
+        ("PremiumV2:size=1024:iops=5000", "PremiumV2_LRS with 5,000 IOPS: throughput taken as", 2),
+        (
+            "PremiumV2:iops=5000",
+            "PremiumV2_LRS: PremiumV2_LRS is provisioned with bytes_per_second",
+            1,
+        ),
+        (
+            "PremiumV2:size=64:mbps=600",
+            "PremiumV2_LRS: PremiumV2_LRS is provisioned with iops too",
+            1,
+        ),
+    ],
+)
+def test_one_figure_of_a_provisioned_disk_is_answer_enough_with_a_word(disk, notice, figures):
+    found = ask(CATALOGUE, "Standard_D8s_v5", [disk])
+
+    assert len(found.disks[0].limits) == figures
+    assert next(words for words in found.notices if "PremiumV2" in words).startswith(notice)
+
+
 def test_what_binds_first_changes_where_throughput_takes_over():
     first, then = stretches(ask(CATALOGUE, "Standard_DS14", ["P30"]), NONE)
 

@@ -81,7 +81,7 @@ def managed(
     said = as_said(disk, "azure/instance: provisioned")
     if is_uncacheable(disk.sku):
         if said:
-            return said, _excess(disk, tier), ()
+            return said, _excess(disk, tier), _missing(what, disk)
         words = f"{disk.sku} is provisioned, and nobody tells with what"
         return (), (), (f"{what}: {words}: say [[disk]] iops and bytes_per_second",)
     if tier is None:
@@ -93,6 +93,16 @@ def managed(
     limits = as_said(disk, "azure/instance: provisioned", _of_tier(disk, tier, size))
     notes = unprovisionable(what, disk, tier.tier)
     return limits, notes, tuple(_contradictions(what, disk, tier, own))
+
+
+def _missing(what: str, disk: DiskIdentity) -> tuple[str, ...]:
+    """A word where only one of the two figures of a provisioned disk is told."""
+    figures = (("iops", disk.iops), ("bytes_per_second", disk.bytes_per_second))
+    return tuple(
+        f"{what}: {disk.sku} is provisioned with {key} too, and nobody tells how much: say [[disk]] {key}"
+        for key, figure in figures
+        if figure is None
+    )
 
 
 def _in_no_table(disk: DiskIdentity) -> str:

@@ -28,8 +28,12 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
         found, reasons = azure.sold_disk(disk, size, catalogue)
         if not found.limits:
             found, reasons = _most(catalogue, disk, found, reasons, notices)
-        elif managed.is_uncacheable(disk.sku) and disk.bytes_per_second is None:
-            found = _most_throughput(catalogue, disk, found, notices)
+        elif managed.is_uncacheable(disk.sku):
+            most = _most_throughput(catalogue, disk, notices)
+            found = found._replace(limits=(*found.limits, *most))
+            # One figure is answer enough, if it is said that the other is missing.
+            notices += () if most else reasons
+            reasons = ()
         disks[name] = found
         notices += found.notes
         wrong += reasons
@@ -66,19 +70,18 @@ def _most(
 
 
 def _most_throughput(
-    catalogue: Catalogue, disk: DiskIdentity, sold: SoldDisk, notices: list[str]
-) -> SoldDisk:
-    """Of operations alone: with the most throughput that so many can be set to."""
-    if disk.size_gib is None:
-        return sold
+    catalogue: Catalogue, disk: DiskIdentity, notices: list[str]
+) -> tuple[Limit, ...]:
+    """Of operations alone: the most throughput that so many can be set to; empty: not known."""
+    if disk.size_gib is None or disk.bytes_per_second is not None:
+        return ()
     tier = disk_tier(catalogue, disk.sku, disk.size_gib)
     most = None if tier is None else managed.provisionable(tier, disk.size_gib, disk.iops)
     if most is None or tier is None or most.bytes_per_second is None:
-        return sold
+        return ()
     notices.append(f"{tier.sku} with {disk.iops:,.0f} IOPS: throughput taken as the most it can be")
     source = f"{tier.sku}: the most, azure_disks {tier.generation}"
-    more = limits_of(Ceiling(bytes_per_second=most.bytes_per_second), source)
-    return sold._replace(limits=(*sold.limits, *more))
+    return limits_of(Ceiling(bytes_per_second=most.bytes_per_second), source)
 
 
 def _doubts(size: VmSize, disks: Sequence[DiskIdentity], catalogue: Catalogue) -> list[str]:
