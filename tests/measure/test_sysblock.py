@@ -116,6 +116,56 @@ def test_a_scsi_disk_on_hyper_v_with_its_address_controller_and_page_80(machine)
     assert disk.counts_io is True
 
 
+def described(code_set, kind, name, length=None):
+    """A designation descriptor as SPC-4 lays it out. kind: PIV, association and designator type."""
+    return bytes([code_set, kind, 0, len(name) if length is None else length]) + name
+
+
+NAA = described(1, 0x03, bytes.fromhex("6002248012345678"))
+DRIVE = described(2, 0x00, b"drive-scsi1")
+
+
+@pytest.mark.parametrize(
+    ("descriptors", "serial"),
+    [
+        (DRIVE, "drive-scsi1"),  # QEMU's, of a disk without a serial number
+        (NAA + DRIVE, "drive-scsi1"),
+        (described(0x62, 0x80, b"drive-scsi1"), "drive-scsi1"),  # with a protocol identifier
+        (NAA, ""),
+        (described(2, 0x01, b"QEMU    drive-scsi1"), ""),  # T10 vendor id
+        (described(2, 0x10, b"port-1"), ""),  # of the port
+        (described(1, 0x00, b"\x00\x01"), ""),  # binary
+        (described(2, 0x00, b"drive-", length=11), ""),  # cut off
+        (b"", ""),
+        (b"\x02", ""),
+    ],
+)
+def test_a_scsi_disk_without_page_80_has_its_vendors_name_of_page_83(machine, descriptors, serial):
+    page = b"\x00\x83" + len(descriptors).to_bytes(2, "big") + descriptors
+    machine.add(f"{SCSI}/block/sda")
+    machine.write(f"{SCSI}/vpd_pg83", page)
+    (machine.sys / SCSI / "block" / "sda" / "device").symlink_to("../../../1:0:0:3")
+
+    assert machine.device("sda").serial == serial
+
+
+def test_what_stands_behind_page_83_is_none_of_it(machine):
+    machine.add(f"{SCSI}/block/sda")
+    machine.write(f"{SCSI}/vpd_pg83", b"\x00\x83\x00\x00" + DRIVE)
+    (machine.sys / SCSI / "block" / "sda" / "device").symlink_to("../../../1:0:0:3")
+
+    assert machine.device("sda").serial == ""
+
+
+def test_a_serial_number_comes_before_the_vendors_name(machine):
+    machine.add(f"{SCSI}/block/sda")
+    machine.write(f"{SCSI}/vpd_pg80", b"\x00\x80\x00\x02S1")
+    machine.write(f"{SCSI}/vpd_pg83", b"\x00\x83\x00\x0f" + DRIVE)
+    (machine.sys / SCSI / "block" / "sda" / "device").symlink_to("../../../1:0:0:3")
+
+    assert machine.device("sda").serial == "S1"
+
+
 def test_an_nvme_namespace(machine):
     place = "devices/pci0000:00/0000:00:04.0/nvme/nvme0/nvme0n2"
     machine.add(place, nsid="2\n", wwid="nvme.1d0f-766f\n", diskseq="12\n")

@@ -27,6 +27,10 @@ ATTRIBUTES = (
 SERIAL = "serial"
 # Unit serial number, as the SCSI disk gave it when it was found; binary.
 PAGE_80 = "device/vpd_pg80"
+# Device identification, binary. QEMU puts a disk's id ("drive-scsi1") there if it was given no serial
+# number, and has no page 80 then.
+# https://github.com/qemu/qemu/blob/v8.0.0/hw/scsi/scsi-disk.c
+PAGE_83 = "device/vpd_pg83"
 # Each with the entry of the disk's directory that it is, or lies in.
 _ENTRY_OF = {path: path.partition("/")[0] for path in ATTRIBUTES}
 _ASKED = frozenset({*_ENTRY_OF.values(), SERIAL, "slaves", "holders"})
@@ -134,7 +138,9 @@ def _attributes(
     if "device" in entries:
         found["device"] = _link(host, place + "/device")
         # A page of four bytes of header, then the number in ASCII.
-        found[PAGE_80] = _text(host, f"{place}/{PAGE_80}", skip=4)
+        found[PAGE_80] = _printed(_raw(host, f"{place}/{PAGE_80}")[4:])
+        if not found[PAGE_80]:
+            found[PAGE_83] = _printed(_vendors_name(_raw(host, f"{place}/{PAGE_83}")))
     if SERIAL in entries:
         diskseq = found.get("diskseq")
         same = diskseq and diskseq == last.get("diskseq")
@@ -142,12 +148,37 @@ def _attributes(
     return {path: text for path, text in found.items() if text}
 
 
-def _text(host: Host, path: str, skip: int = 0) -> str:
+def _text(host: Host, path: str) -> str:
+    return _printed(_raw(host, path))
+
+
+def _raw(host: Host, path: str) -> bytes:
     try:
-        raw = host.read_once(path)[skip:]
+        return host.read_once(path)
     except OSError:
-        return ""
+        return b""
+
+
+def _printed(raw: bytes) -> str:
     return raw.decode("utf-8", "replace").strip("\0 \t\n")
+
+
+def _vendors_name(page: bytes) -> bytes:
+    """The first vendor specific designator in ASCII of page 83; empty: it has none.
+
+    SPC-4, 7.8.6: a header of four bytes, then designation descriptors of four bytes and a name.
+    """
+    at = 4
+    whole = page[: at + int.from_bytes(page[2:4], "big")]
+    while at + 4 <= len(whole):
+        code_set, association_and_type, length = whole[at], whole[at + 1], whole[at + 3]
+        name = whole[at + 4 : at + 4 + length]
+        is_ascii = code_set & 0x0F == 2
+        # Of the logical unit, not of its port or target; type 0: vendor specific.
+        if is_ascii and association_and_type & 0x3F == 0 and len(name) == length:
+            return name
+        at += 4 + length
+    return b""
 
 
 def _link(host: Host, path: str) -> str:
@@ -196,7 +227,10 @@ def _device(name: str, static: Static) -> BlockDevice:
         md_level=said.get("md/level", ""),
         model=said.get("device/model", ""),
         vendor=said.get("device/vendor", ""),
-        serial=said.get("device/serial") or said.get(SERIAL) or said.get(PAGE_80, ""),
+        serial=said.get("device/serial")
+        or said.get(SERIAL)
+        or said.get(PAGE_80)
+        or said.get(PAGE_83, ""),
         wwid=said.get("wwid") or said.get("device/wwid", ""),
         diskseq=_times(said.get("diskseq")),
         scsi_address=_scsi_address(said.get("device", "")),
