@@ -224,6 +224,21 @@ def test_a_shared_disk_has_no_burst_and_no_host_cache_and_is_said_to_be_shared(s
     assert [words for words in found.reasons if words.startswith("sdc: shared with other VMs")]
 
 
+def test_the_limit_that_disks_with_write_accelerator_share_is_said_once():
+    answer = azure_answer(
+        data_disk("0", "a", writeAcceleratorEnabled="true"),
+        data_disk("1", "b", writeAcceleratorEnabled=True),
+        data_disk("2", "c"),
+        vm_size="Standard_M32ts",
+    )
+    block = {"sdc": scsi(SCSI1, 0), "sdd": scsi(SCSI1, 1), "sde": scsi(SCSI1, 2)}
+    (words,) = discover.sold(identify(answer, **block), CATALOGUE).reasons
+
+    assert words.startswith(
+        "sdc, sdd: writes of up to 64 KiB share the VM's limit of Write Accelerator"
+    )
+
+
 def test_a_disk_of_one_vm_is_not_said_to_be_shared():
     answer = azure_answer(data_disk("0"), data_disk("1", isSharedDisk="false"))
     identity = identify(answer, sdc=scsi(SCSI1, 0), sdd=scsi(SCSI1, 1))

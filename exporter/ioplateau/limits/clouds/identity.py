@@ -31,6 +31,7 @@ class DiskIdentity(NamedTuple):
     on_demand_burst: bool = False
     performance_plus: bool = False
     is_shared: bool = False  # other VMs have it too; False also where nobody tells
+    is_write_accelerated: bool = False  # Azure's Write Accelerator takes its small writes
     configured: str = ""  # rule that gave iops and bytes_per_second; empty: the provider did
     told_by: str = ""  # who told what it was sold as, where that was not the metadata service
 

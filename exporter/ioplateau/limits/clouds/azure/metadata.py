@@ -140,6 +140,7 @@ def _disk(disk: Mapping[str, Any], what: str, reasons: list[str]) -> DiskIdentit
         iops=iops or None,
         bytes_per_second=data or None,
         is_shared=lenientjson.boolean(disk.get("isshareddisk")) is True,
+        is_write_accelerated=lenientjson.boolean(disk.get("writeacceleratorenabled")) is True,
     )
 
 

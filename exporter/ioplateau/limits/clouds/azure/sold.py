@@ -33,6 +33,10 @@ from ioplateau.limits.clouds.identity import (
 )
 from ioplateau.limits.tables import Catalogue
 
+WRITE_ACCELERATOR = (
+    "https://learn.microsoft.com/azure/virtual-machines/how-to-enable-write-accelerator"
+)
+
 
 def sold(identity: Identity, catalogue: Catalogue) -> Sold:
     """The limits of every lane and disk of this VM."""
@@ -45,6 +49,7 @@ def sold(identity: Identity, catalogue: Catalogue) -> Sold:
     if size is not None:
         lanes = lane_limits(size)
         reasons.extend(filter(None, [too_many(size, identity.disks.values()), undocumented(size)]))
+    reasons.extend(filter(None, [_accelerated(identity.disks.values())]))
     disks = {}
     for name, disk in identity.disks.items():
         disks[name], more = sold_disk(disk, size, catalogue)
@@ -196,6 +201,13 @@ def too_many(size: VmSize, disks: Iterable[DiskIdentity]) -> str:
     if size.max_data_disks is None or count <= size.max_data_disks:
         return ""
     return f"{size.name} takes {size.max_data_disks} data disks, not {count}"
+
+
+def _accelerated(disks: Iterable[DiskIdentity]) -> str:
+    """A word of the limit that all disks with Write Accelerator share, which no table of ours has."""
+    names = ", ".join(disk.device for disk in disks if disk.is_write_accelerated)
+    words = "writes of up to 64 KiB share the VM's limit of Write Accelerator, which is in Microsoft's table"
+    return f"{names}: {words}: {WRITE_ACCELERATOR}" if names else ""
 
 
 def undocumented(size: VmSize) -> str:
