@@ -162,3 +162,54 @@ def test_what_is_counted_of_disks_that_come_and_go_is_bounded(is_of_a_vm):
 
     assert len(memory.meters) <= 2000
     assert len(memory.flows) <= 2000
+
+
+def test_what_holds_below_what_was_sold_is_used_up():
+    line = Books(PLAIN).reads(600.0, held(600.0, Origin.LEARNED), seconds=5)
+
+    assert line.utilization == pytest.approx(1.0)
+    assert line.peak_utilization == pytest.approx(1.0)
+
+
+def test_a_burst_that_nobody_counts_is_over_where_it_is_held_a_little_above_its_base():
+    limit = PLAIN._replace(value=500.0, burst=Burst(3500.0, None))
+    line = Books(limit).reads(515.0, held(515.0, Origin.LEARNED))
+
+    assert line.held_ratio == pytest.approx(1.03)
+
+
+def test_a_limit_that_has_no_credit_any_more_has_no_bucket_either():
+    books = Books(CREDIT)
+    books.reads(500.0, seconds=5)
+    books.budget = Budget(SDA, (FLOW,), (CREDIT._replace(burst=None),))
+    books.come()
+    books.reads(500.0, seconds=20)
+    line = books.reads(500.0)
+
+    assert line.utilization == pytest.approx(1.0)
+    assert not books.book.memory().credits
+
+
+def test_of_what_was_counted_of_disks_that_are_gone_the_newest_is_kept():
+    book = Accounts()
+    for number in range(500):
+        flow = FlowKey("disk", f"sd{number}")
+        key = BudgetKey(Kind.DISK, flow.name)
+        budget, verdict = Budget(key, (flow,), (PLAIN,)), held(1000.0, key=key, flow=flow)
+        book.keep_only({key: budget})
+        book.tick(1.0, [verdict], 1.0)
+        book.book(budget, float(number), 1.0, {flow: FlowTick(1.0, 1000.0)}, verdict, 15.0)
+    memory = book.memory()
+
+    assert BudgetKey(Kind.DISK, "sd498") in {each.key for each in memory.meters}
+    assert BudgetKey(Kind.DISK, "sd498") in {each.key for each in memory.flows}
+
+
+def test_what_was_learned_in_the_last_run_waits_for_a_disk_that_is_there_late():
+    before = Books()
+    before.reads(800.0, held(800.0, Origin.LEARNED))
+    book = after_a_restart(before, 5.0)
+    book.keep_only({})
+
+    assert book.awaited == {"sda"}
+    assert Books(book=book).reads(100.0).limit.value == 800.0

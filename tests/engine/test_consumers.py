@@ -292,3 +292,88 @@ def test_all_that_lies_on_a_disk_is_found():
     assert devices.numbers == {"8:16", "8:17", "253:0"}
     assert devices.names == {"sdb", "sdb1", "dm-0", "dm-1", "vg-data"}
     assert devices.own == {"8:16"}
+
+
+SDC, LANE = FlowKey("disk", "sdc"), BudgetKey(Kind.VM_UNCACHED, "vm")
+TWO_DISKS = {
+    SDB: DEVICES[SDB],
+    SDC: Devices(frozenset({"8:32"}), frozenset({"sdc"}), frozenset({"8:32"})),
+}
+
+
+def of_the_vm(blob):
+    consumers = Consumers()
+    assert consumers.take(10.0, blob) == ()
+    budgets = {LANE: Budget(LANE, (SDB, SDC))}
+    return consumers.by_budget(11.0, budgets, lambda: TWO_DISKS.get, b"")[LANE]
+
+
+def test_of_a_limit_over_several_disks_a_group_draws_with_all_of_them():
+    groups = grouped(
+        ("/one", "8:16", 5_000_000, 0, 50, 0),
+        ("/both", "8:16", 4_000_000, 0, 40, 0),
+        ("/both", "8:32", 3_000_000, 0, 30, 0),
+        total=9_000_000,
+    )
+    groups["device_bytes"]["8:32"] = 3_000_000
+
+    found = of_the_vm(look(groups=groups))
+
+    assert [(g.label, g.bytes_per_second, g.operations_per_second) for g in found.groups] == [
+        ("/both", 3_500_000, 35),
+        ("/one", 2_500_000, 25),
+    ]
+
+
+def test_the_flusher_of_a_limit_over_several_disks_is_what_it_does_on_all_of_them():
+    groups = grouped(
+        ("/", "8:16", 0, 6_000_000, 0, 60),
+        ("/", "8:32", 0, 1_000_000, 0, 10),
+        ("/other", "8:32", 3_000_000, 0, 30, 0),
+        total=6_000_000,
+    )
+    groups["device_bytes"]["8:32"] = 4_000_000
+    dirty = process(7, 0, ["8:17"]) | {"write_bytes": 7_000_000}
+
+    first, *_ = of_the_vm(look([dirty], groups)).groups
+
+    assert (first.label, first.by_flusher) == ("db.service", True)
+
+
+def test_what_processes_of_no_known_group_wrote_past_the_page_cache_is_not_the_flushers():
+    groups = grouped(("/", "8:16", 0, 10_000_000, 0, 100), total=10_000_000)
+    direct = process(7, 0, ["8:17"], group="") | {"write_bytes": 10_000_000}
+
+    (group,) = found(look([direct], groups))[DISK].groups
+
+    assert (group.label, group.by_flusher) == ("the root control group", False)
+
+
+def test_what_a_group_wrote_past_the_page_cache_is_not_the_flushers():
+    groups = grouped(
+        ("/", "8:16", 0, 6_000_000, 0, 60),
+        ("/direct", "8:16", 0, 3_000_000, 0, 30),
+        total=9_000_000,
+    )
+    blob = look(
+        [
+            process(7, 0, ["8:17"], group="/dirty") | {"write_bytes": 6_000_000},
+            process(8, 0, ["8:17"], group="/direct") | {"write_bytes": 3_000_000},
+        ],
+        groups,
+    )
+
+    shown = [(g.name, g.by_flusher, g.share) for g in found(blob)[DISK].groups]
+
+    assert shown == [("/dirty", True, 1.0), ("/direct", False, pytest.approx(1 / 3))]
+
+
+def test_a_group_that_the_flusher_writes_for_is_named_once():
+    groups = grouped(
+        ("/", "8:16", 0, 8_000_000, 0, 80),
+        ("/db", "8:16", 0, 1_000_000, 0, 10),
+        total=9_000_000,
+    )
+    blob = look([process(7, 0, ["8:17"], group="/db") | {"write_bytes": 9_000_000}], groups)
+
+    assert [g.name for g in found(blob)[DISK].groups] == ["/db"]

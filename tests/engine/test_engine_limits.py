@@ -324,3 +324,29 @@ def test_a_group_keeps_its_name_when_it_has_a_limit_on_another_disk_too():
     assert names == [{"/batch"}] * 10 + [{"/batch", "/batch 7:0"}] * 10 + [{"/batch 7:0"}] * 2
     assert verdict.word is Word.THROTTLED
     assert verdict.since <= 5
+
+
+@pytest.mark.parametrize(
+    ("told", "first"), [({"bytes_per_second": 500 * 4096.0}, "/large"), ({"iops": 500.0}, "/many")]
+)
+def test_who_takes_most_of_what_is_limited_is_named_first(told, first):
+    engine = Engine(EngineSettings(rules=Rules([ConfiguredLimit(disk="sda", **told)])))
+    keys = ("group", "device", "read_bytes", "write_bytes", "reads", "writes")
+    busiest = [("/large", "8:0", 20_000_000, 0, 20, 0), ("/many", "8:0", 2_000_000, 0, 580, 0)]
+    groups = {
+        "seconds": 2.0,
+        "seen": 2,
+        "busiest": [dict(zip(keys, each, strict=True)) for each in busiest],
+        "device_bytes": {"8:0": 22_000_000},
+        "device_requests": {"8:0": 600},
+    }
+    for at in range(30):
+        line = f"8 0 sda {at * 500} 0 {at * 4000} {at * 64000} 0 0 0 0 64 {at * 1000} {at * 64000} "
+        said = snapshot(at)._replace(
+            texts={DISKSTATS: f"{line}0 0 0 0 0 0\n".encode()},
+            blobs={"consumers": {"groups": groups, "processes": None, "refused": ""}},
+        )
+        state = engine.observe(said)
+
+    assert state.budgets[SDA].verdict.word is Word.THROTTLED
+    assert state.consumers[SDA].groups[0].name == first

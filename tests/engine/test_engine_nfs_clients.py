@@ -173,3 +173,39 @@ def test_without_a_mount_table_the_counters_tell_superblocks_of_one_name_apart(r
     state = Machine(None).tick(mounted("/a", reads=reads[0]), mounted("/b", reads=reads[1]))
 
     assert set(state.mounts) == {"/a", "/b"}
+
+
+def test_a_client_that_falls_behind_the_first_is_parted_like_one_that_runs_ahead():
+    machine = Machine()
+    machine.tick(record("/a", 100), record("/b", 100))
+    for second in range(1, 5):
+        state = machine.tick(record("/a", 100 + 400 * second), record("/b", 100))
+
+    assert sends(state) == [100, 1700]
+
+
+def test_a_record_before_the_one_that_the_mount_table_tells_of_is_the_same_superblock():
+    """Calls that were made while the kernel wrote the records are counted in the later one alone."""
+    machine = Machine(entry("/b", "0:41"))
+    state = machine.tick(mounted("/a", reads=1000), mounted("/b", reads=1003))
+
+    assert len(state.mounts) == 1
+
+
+def test_superblocks_that_were_taken_for_one_are_two_when_the_mount_table_tells():
+    machine = Machine(None)
+    machine.tick(mounted("/a", reads=1000), mounted("/b", reads=1000))
+    machine.static = Static(mountinfo=entry("/a", "0:40") + entry("/b", "0:41"))
+    state = machine.tick(mounted("/a", reads=1010), mounted("/b", reads=1500))
+
+    assert set(state.mounts) == {"/a", "/b"}
+
+
+def test_another_version_at_the_same_mount_point_is_another_client():
+    machine = Machine(entry("/a", "0:40", version="4.1"))
+    machine.tick(mounted("/a", sends=100, ports=(0,)))
+    machine.tick(mounted("/a", sends=200, ports=(0,)))
+    machine.static = Static(mountinfo=entry("/a", "0:41", version="4.2"))
+    state = machine.tick(mounted("/a", sends=9_000_000, ports=(0,), version="4.2", age=1))
+
+    assert state.clients[ClientKey("fs", "4.2", "tcp")].window is None

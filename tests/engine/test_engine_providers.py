@@ -174,3 +174,21 @@ def test_a_volume_that_counts_itself_exceeded_is_booked_though_nobody_told_its_l
     assert line.throttled_seconds >= 15.0
     assert (line.limit.dimension, line.limit.origin) == (Dimension.IOPS, Origin.REPORTED)
     assert not engine.memory()["accounts"]["learned"]
+
+
+def test_each_of_the_four_limits_that_a_volume_counts_is_told_as_itself():
+    heard = Providers()
+    heard.take_volumes(1.0, {"nvme1n1": volume()}, gap=False)
+    later = volume(
+        volume_iops_exceeded_microseconds=100_000,
+        volume_throughput_exceeded_microseconds=200_000,
+        instance_iops_exceeded_microseconds=300_000,
+        instance_throughput_exceeded_microseconds=400_000,
+    )
+    heard.take_volumes(2.0, {"nvme1n1": later}, gap=False)
+
+    assert heard.exceeded == {
+        "nvme1n1": EbsWitness(
+            volume_iops=0.1, volume_throughput=0.2, instance_iops=0.3, instance_throughput=0.4
+        )
+    }

@@ -24,3 +24,65 @@ def test_the_shortest_round_trip_is_that_of_any_connection():
 def test_without_a_socket_that_tells_it_no_round_trip_is_known():
     assert witness().shortest_trip_seconds is None
     assert witness(None).shortest_trip_seconds is None
+
+
+def tick_of(before, after, *sockets):
+    pair = ReadingPair(NfsConnections.of(before), NfsConnections.of(after), 1.0)
+    return ClientReading(pair.after, pair, None, sockets)
+
+
+def of_client(reading, heard=None):
+    return (heard or Witnesses()).witness({"/mnt/a": reading}, {}, Providers()).clients["/mnt/a"]
+
+
+def test_calls_that_wait_for_a_slot_are_told_by_those_sent_also_while_nothing_is_answered():
+    before = states.connection(sends=1000, receives=1000, backlog_sum=0)
+    after = states.connection(sends=1010, receives=1000, backlog_sum=50)
+
+    assert of_client(tick_of(before, after)).backlog == 5.0
+
+
+def test_answers_that_nobody_awaited_disturb_as_connections_made_anew_do():
+    before = states.connection(connects=1, bad_xids=0)
+    after = states.connection(connects=1, bad_xids=3)
+
+    assert of_client(tick_of(before, after)).disturbances == 4
+
+
+def test_no_less_than_nothing_is_on_the_wire():
+    """A server's own calls (callbacks of v4.0) and torn readings: more was received than sent."""
+    one = states.connection(sends=1000, receives=1003)
+
+    assert of_client(tick_of(one, one)).on_wire == 0
+
+
+def test_a_connection_made_anew_was_not_held_back_for_less_than_no_time():
+    heard = Witnesses()
+    heard.take_sockets(1.0, [states.socket(sender_limited_microseconds=9_000_000)])
+    anew = states.socket(sender_limited_microseconds=0)
+    heard.take_sockets(2.0, [anew])
+    one = states.connection()
+
+    assert of_client(tick_of(one, one, anew), heard).sender_limited_ratio == 0.0
+
+
+def test_two_readings_of_one_moment_say_nothing_of_a_share():
+    heard = Witnesses()
+    heard.take_sockets(1.0, [states.socket()])
+    heard.take_sockets(1.0, [states.socket()])
+    one = states.connection()
+
+    assert of_client(tick_of(one, one, states.socket()), heard).sender_limited_ratio is None
+
+
+def test_a_connection_that_was_away_for_a_reading_is_not_held_back_as_it_was_before():
+    heard, limited = Witnesses(), 0
+    for second in range(3):
+        limited = second * 900_000
+        heard.take_sockets(float(second), [states.socket(sender_limited_microseconds=limited)])
+    heard.take_sockets(3.0, [])
+    back = states.socket(sender_limited_microseconds=limited)
+    heard.take_sockets(4.0, [back])
+    one = states.connection()
+
+    assert of_client(tick_of(one, one, back), heard).sender_limited_ratio is None

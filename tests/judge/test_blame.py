@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from ioplateau.judge import parameters as number
 from ioplateau.judge.blame import (
     Culprit,
     is_apart,
@@ -270,3 +271,18 @@ def test_a_send_buffer_that_is_full_is_the_connections_fault():
     assert is_connection_bound(held)
     assert not is_connection_bound(ClientWitness(1))
     assert not is_connection_bound(None)
+
+
+def test_calls_that_neither_read_nor_write_take_slots_as_well():
+    client = ClientWitness(1, slot_limit=128, backlog=0.5, on_wire=120)
+
+    assert waits_for_slots(calls(200.0, 0.010, 0.030), client, 2.0)
+
+
+@pytest.mark.parametrize(("backlog", "is_short"), [(5.0, True), (0.5, False)])
+def test_where_many_wait_for_a_slot_the_wire_may_be_less_at_ease(backlog, is_short):
+    watched = calls(200.0, 0.010, 0.030)
+    watched.rtt_excess = 1.5 * number.QUEUE_EXCESS
+    client = ClientWitness(1, slot_limit=2, backlog=backlog)
+
+    assert waits_for_slots(watched, client, 2.0) is is_short

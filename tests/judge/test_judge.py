@@ -1093,3 +1093,34 @@ def test_one_worker_at_a_small_limit_is_held_after_a_pause_as_before():
 
     assert {*said[-50:]} == {Word.THROTTLED}
     assert Word.THROTTLED not in said[:10]
+
+
+def test_another_disk_of_the_same_name_begins_anew():
+    judge = Judge()
+    before = judged(judge, *CALM, *[tick()] * 6)
+    judge.forget([DISK])
+    after = judge.observe(112.0, 1.0, dict(BUDGETS), {DISK: tick()})[SDA]
+
+    assert before.word is Word.THROTTLED
+    assert after.since == 112.0
+
+
+def test_below_the_vms_known_limit_what_holds_one_disk_is_the_disks():
+    known = LIMIT._replace(value=10_000.0)
+    budgets = {SDA: Budget(SDA, (DISK,), parents=(VM,)), VM: Budget(VM, (DISK,), (known,))}
+    judge = Judge()
+    for number, each in enumerate([*CALM, *[tick()] * 30]):
+        verdict = judge.observe(100.0 + number, 1.0, budgets, {DISK: each})[SDA]
+
+    assert verdict.word is Word.THROTTLED
+    assert verdict.evidence["culprit"] == "disk"
+
+
+def test_a_second_in_which_nothing_of_what_is_outstanding_is_done_ends_no_learned_limit():
+    budgets = {SDA: Budget(SDA, (DISK,))}
+    judge = Judge()
+    hang = FlowTick(1.0, in_flight=16, busy_ratio=1.0)
+    for number, each in enumerate([*CALM, *[tick()] * 30, hang]):
+        verdict = judge.observe(100.0 + number, 1.0, budgets, {DISK: each})[SDA]
+
+    assert verdict.word is Word.THROTTLED

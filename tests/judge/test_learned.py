@@ -637,3 +637,21 @@ def test_seconds_at_a_level_that_another_limit_explains_are_not_booked_later():
     plateau = told([*CALM, *held(rate=450.0, count=12)], allowed_from=len(CALM) + 11, seconds=5.0)
 
     assert plateau.against(Dimension.IOPS, 520.0)["elsewhere_seconds"] <= 5.0
+
+
+def test_all_that_speaks_for_and_against_a_level_survives_a_restart():
+    before = told([*CALM, *held(count=20), *held(rate=300.0, count=20), *CALM, *held(count=20)])
+    again = Plateau()
+    again.restore(read(SavedPlateau, json.loads(json.dumps(write(before.memory()))), "plateau"))
+
+    assert before.memory().stands[Dimension.IOPS]
+    assert again.memory() == before.memory()
+
+
+def test_a_limit_of_bytes_is_none_once_more_was_done_while_nobody_waited():
+    plateau = told([*CALM, *held(count=30)], size=1048576.0)
+    before = [each.value for each in plateau.ceilings[Dimension.THROUGHPUT]]
+    told([(100.0 + n % 3, 0.002) for n in range(12)], plateau, size=16 * 1048576.0)
+
+    assert before == [pytest.approx(500.0 * 1048576, rel=0.01)]
+    assert plateau.ceilings[Dimension.THROUGHPUT] == []

@@ -309,3 +309,15 @@ def test_a_rate_that_falls_to_a_limit_is_held_from_its_second_second_on():
     before = OVERWHELMING._replace(level=Level(3500.0, 0.003, 9))
 
     assert after(*[(3500.0, before)] * 9, (500.0, before), (500.0, OVERWHELMING)).on
+
+
+def test_long_blocks_are_not_smoothed_beyond_what_was_done():
+    assert after(*[(400.0, FREE)] * 6, seconds=10.0).smooth == pytest.approx(400.0)
+
+
+def test_a_share_of_missed_reads_that_wanders_makes_up_no_limit():
+    """A host's cache misses a steady share of what it is asked."""
+    rates = [460.0, 330.0, 420.0, 470.0] * 30
+    hidden = Signs(Queue.DEEP, hidden=200.0)
+
+    assert not any(after(*[(rate, hidden) for rate in rates[:n]]).on for n in range(1, 121))

@@ -129,3 +129,20 @@ def test_flows_suffer_for_as_long_as_their_budget_is_throttled():
     clock.observe(2.0, [verdict])
 
     assert clock.seconds == {(SDA, VM, Dimension.IOPS): 3.0}
+
+
+def test_a_stripe_that_its_member_holds_is_not_at_a_limit_of_its_own():
+    verdict = Verdict(
+        BudgetKey(Kind.STRIPE, "md0"), Word.THROTTLED, 0.0, dimension=Dimension.IOPS,
+        direction=Direction.TOTAL, parent=BudgetKey(Kind.DISK, "sda"),
+    )  # fmt: skip
+
+    assert not is_throttled_at(verdict, Dimension.IOPS, Direction.TOTAL)
+
+
+def test_of_a_running_sum_no_crumbs_are_left():
+    meter = Meter(3.0)
+    for place, share in enumerate([1.1, 0.7, 0.3, *[0.0] * 3]):
+        meter.observe(float(place), 1.0, share, throttled=False)
+
+    assert meter.utilization == 0.0

@@ -327,3 +327,15 @@ def test_an_unknown_volume_or_instance_type_is_named():
         ),
         "instance type 'zz9.huge' is in no table: its limits are unknown",
     }
+
+
+# general-purpose.html, gp2: 128 MiB/s up to 170 GiB; 250 MiB/s from 334 GiB on, between them by credit.
+@pytest.mark.parametrize(
+    ("gib", "mibps", "burst"),
+    [(170, 128, None), (171, 128, 250), (333, 128, 250), (334, 250, None)],
+)
+def test_the_throughput_of_gp2_changes_where_the_documents_say(gib, mibps, burst):
+    ceiling = aws_limits.volume_ceiling("gp2", gib)
+
+    assert ceiling.bytes_per_second == mibps * MIB
+    assert ceiling.burst_bytes_per_second == (None if burst is None else burst * MIB)

@@ -847,3 +847,61 @@ def test_a_share_is_sold_no_more_than_the_most_and_stated_figures_need_no_quota(
     assert {limit.origin for limit in limits} == {
         Origin.CONFIGURED if is_stated else Origin.CATALOGUE
     }
+
+
+def test_another_sku_in_the_configuration_has_another_tier_than_metadata_told():
+    answer = azure_answer(data_disk("0", size="1024"))
+    found = devices(sdc=scsi(SCSI1, 0))
+    rules = [DiskFact(disk="sd*", tier="P40"), DiskFact(disk="sdc", sku="StandardSSD_LRS")]
+    facts = discover.Facts(disks=rules)
+    identity = discover.identify("azure", {"azure/instance": answer}, found, AZURE_DMI, facts)
+    limits = discover.sold(identity, CATALOGUE).disks["sdc"].limits
+
+    assert identity.disks["sdc"].tier == ""
+    assert figures(limits)[IOPS] == 500
+
+
+def test_a_size_that_is_configured_keeps_the_controller_that_was_found():
+    found = devices(nvme0n1=nvme(REMOTE, 1, 30))
+    facts = discover.Facts(VmFact("Standard_E96bds_v5"))
+
+    assert discover.identify("azure", {}, found, AZURE_DMI, facts).controller == "NVMe"
+
+
+def test_a_sku_that_is_said_once_more_ends_what_a_rule_before_had_provisioned():
+    facts = discover.Facts(
+        disks=[
+            DiskFact(disk="sd*", sku="PremiumV2_LRS", iops=9000.0, source="c disk[0]"),
+            DiskFact(disk="sdc", sku="PremiumV2_LRS", source="c disk[1]"),
+        ]
+    )
+    identity = discover.identify("azure", {}, devices(sdc=scsi(SCSI1, 0)), AZURE_DMI, facts)
+
+    assert identity.disks["sdc"].iops is None
+
+
+def test_a_standard_disk_does_no_more_than_its_vm_size_lets_it():
+    size = vm_size(CATALOGUE, "Standard_A1_v2", "")
+    large = DiskIdentity(device="sdc", role="data", sku="Standard_LRS", size_gib=16_384)
+    limits = azure_limits.sold_disk(large, size, CATALOGUE)[0].limits
+    small = size._replace(standard_disk_iops=5000.0)
+    own = azure_limits.sold_disk(large, small, CATALOGUE)[0].limits
+
+    assert figures(limits)[IOPS] == 500
+    assert figures(own)[IOPS] == 2000  # disks-types.md: an S70
+
+
+# disk-bursting.md: "Premium SSD managed disks larger than 512 GiB".
+def test_a_disk_of_512_gib_bursts_on_demand_at_no_tier():
+    disk = DiskIdentity(device="sdc", sku="Premium_LRS", tier="P30", size_gib=512)
+    tier = managed.find_tier(disk, CATALOGUE)
+
+    assert not managed.may_burst_on_demand(disk, tier)
+    assert managed.may_burst_on_demand(disk._replace(size_gib=513), tier)
+
+
+def test_an_ephemeral_os_disk_has_no_more_local_disks_than_there_are():
+    disk = DiskIdentity(device="sda", role="os", size_gib=900, is_ephemeral=True)
+    limits, _ = told_of(disk, "Standard_D2ds_v6")
+
+    assert figures(limits.limits)[Dimension.IOPS, Direction.READ] == 37_500

@@ -186,3 +186,10 @@ def test_requests_of_whole_units_count_exactly(units):
     sizes = [count * (256 << 10) for count in units]
 
     assert limits.least_counted(len(sizes), sum(sizes), 256 << 10) == sum(units)
+
+
+def test_a_rule_for_the_vm_chooses_no_disk_and_no_volume():
+    rule = ConfiguredLimit(vm="uncached", iops=12_800)
+
+    assert not limits.selects(rule, Target(disks=("sda",)))
+    assert not limits.selects(rule, Target(mounts=("/data",), volume="fs:/vol"))

@@ -267,3 +267,59 @@ def test_whatever_happens_the_level_stays_between_empty_and_full(ticks, is_known
         assert 0 <= bucket.least <= bucket.most <= bucket.capacity
         assert 0 <= bucket.level <= bucket.capacity
         assert model.is_sound(bucket)
+
+
+def seconds_of(bucket, rate, count, *, is_held):
+    """The bucket after so many seconds at this rate, and what was said."""
+    said = []
+    for _ in range(count):
+        bucket, words = model.observe(bucket, rate, 1.0, is_held=is_held)
+        said += [words] if words else []
+    return bucket, said
+
+
+def test_what_is_held_far_below_its_base_says_nothing_of_credit():
+    bucket, said = seconds_of(full(), 250.0, 60, is_held=True)
+
+    assert said == []
+    assert bucket.ratio == 1.0
+
+
+def test_an_enforced_base_some_percent_above_the_documented_one_is_no_burst():
+    empty = full()._replace(level=0.0, least=0.0, most=0.0)
+    bucket, said = seconds_of(empty, 520.0, 600, is_held=False)
+
+    assert said == []
+    assert bucket.ratio == 0.0
+
+
+def test_single_seconds_at_the_base_are_no_contradiction_however_many():
+    bucket, said = full(), []
+    for _ in range(20):
+        bucket, first = seconds_of(bucket, 500.0, 1, is_held=True)
+        bucket, more = seconds_of(bucket, 600.0, 60, is_held=False)
+        said += [*first, *more]
+
+    assert said == []
+
+
+def test_a_bucket_of_which_it_is_not_known_how_full_it_was_keeps_its_size():
+    spent, _ = seconds_of(model.filled(limit()), 3500.0, 20, is_held=False)
+    bucket, (words,) = seconds_of(spent, 500.0, 6, is_held=True)
+
+    assert "set to empty" in words
+    assert bucket.capacity == bucket.told
+
+
+def test_a_full_bucket_that_is_held_at_its_base_has_a_size_nevertheless():
+    bucket, (words,) = seconds_of(full(), 500.0, 6, is_held=True)
+
+    assert "set to empty" in words
+    assert model.is_sound(bucket)
+
+
+def test_no_more_credit_is_given_than_there_can_be():
+    bucket = full()._replace(level=0.0, least=0.0, most=2000.0)
+    bucket, _ = seconds_of(bucket, 800.0, 5, is_held=False)
+
+    assert bucket.level <= bucket.most

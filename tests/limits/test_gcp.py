@@ -15,6 +15,7 @@ from ioplateau.limits.clouds.ask import ask
 from ioplateau.limits.clouds.gcp import CLOUD
 from ioplateau.limits.clouds.gcp import metadata as gcp
 from ioplateau.limits.clouds.gcp.tables import cap, disk_type, machine_name
+from ioplateau.limits.clouds.identity import DiskIdentity, Identity
 from ioplateau.limits.tables import EMPTY_CATALOGUE, Tables
 from ioplateau.limits.whatif import answer
 from ioplateau.run.cataloguefiles import CatalogueFiles
@@ -528,3 +529,26 @@ def test_json_of_the_disks_is_as_the_service_writes_it():
         "mode": "READ_WRITE",
         "type": "PERSISTENT-BALANCED",
     }
+
+
+def test_a_local_ssd_beside_disks_of_one_type_makes_no_mixture():
+    ssd = DiskIdentity(device="sdb", role="data", sku="pd-ssd", size_gib=4000)
+    local = DiskIdentity(device="nvme0n1", role="local", sku="local-ssd", size_gib=375)
+    alone, beside = (
+        discover.sold(Identity("gcp", "n2-standard-4", disks=disks), CATALOGUE).disks["sdb"]
+        for disks in ({"sdb": ssd}, {"sdb": ssd, "nvme0n1": local})
+    )
+
+    assert figures(alone.limits)[READS] > 15_000  # what the machine type lets all of them do
+    assert beside.limits == alone.limits
+
+
+def test_where_one_type_of_disk_is_in_no_table_the_vms_limit_is_unknown():
+    disks = {
+        "sdb": DiskIdentity(device="sdb", role="data", sku="pd-ssd", size_gib=4000),
+        "sdc": DiskIdentity(device="sdc", role="data", sku="hyperdisk-extreme", iops=9e4),
+    }
+    sold = discover.sold(Identity("gcp", "n2-standard-4", disks=disks), CATALOGUE)
+
+    assert any("hyperdisk-extreme" in reason for reason in sold.reasons)
+    assert Kind.VM_UNCACHED not in sold.lanes

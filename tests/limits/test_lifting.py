@@ -363,3 +363,24 @@ def test_a_performance_tier_is_offered_where_azure_allows_it():
     ssd = DiskIdentity(sku="StandardSSD_LRS", tier="E50", size_gib=4096, caching="None")
     for each in lifted(machine("azure", "Standard_D64s_v5", [ssd]), Kind.DISK, "sdb"):
         assert "performance tier" not in each.action
+
+
+def test_what_is_held_in_its_writes_is_held_by_the_vms_network_whatever_the_mix():
+    situation = volume(nfs=NfsUse(connections=1))
+    learned = Limit(Dimension.THROUGHPUT, Direction.WRITE, 100 * MB, Origin.LEARNED)
+
+    found = steps(situation, BudgetKey(Kind.NFS_CONNECTION, "/data"), learned)
+
+    four = step(found, "nconnect=4")
+    assert (four.gives, four.next.kind) == (125 * MB, Kind.VM_NETWORK)
+
+
+def test_more_connections_are_more_than_there_are_and_end_where_they_give_no_more():
+    learned = Limit(Dimension.THROUGHPUT, Direction.TOTAL, 100 * MB, Origin.LEARNED)
+    found = [
+        steps(volume(nfs=NfsUse(connections=now)), BudgetKey(Kind.NFS_CONNECTION, "/data"), limit)
+        for now, limit in ((1, learned), (4, learned), (16, learned))
+    ]
+    actions = [[each.action.split(" ")[0] for each in some] for some in found]
+
+    assert actions == [["nconnect=4"], ["nconnect=8", "nconnect=16"], []]

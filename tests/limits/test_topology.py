@@ -4,6 +4,8 @@ import pytest
 
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind, Origin
 from ioplateau.limits.claims import ConfiguredLimit
+from ioplateau.limits.clouds import discover
+from ioplateau.limits.clouds.identity import DiskIdentity, Identity
 from ioplateau.limits.tables import Tables
 from ioplateau.limits.topology import GroupFlow, NfsFlow, Rules, build
 from ioplateau.measure.snapshot import Static
@@ -230,3 +232,44 @@ def test_the_network_lane_leaves_out_the_loopback_interface():
     )
 
     assert found[BudgetKey(Kind.VM_NETWORK, "vm")].members == (FlowKey("nic", "eth0"),)
+
+
+def test_two_disks_of_an_array_that_gives_both_its_serial_are_no_paths_of_one():
+    disks = {name: {"serial": "SER1", "wwid": f"naa.{name}"} for name in ("sda", "sdb")}
+    stripe = {"slaves": [*disks], "dm/name": "vg-data"}
+    found = budgets(machine(**disks, **{"dm-0": stripe}), limit(serial="SER1"))
+
+    assert [key.name for key, budget in found.items() if budget.limits] == ["sda", "sdb"]
+
+
+def test_a_stacked_device_of_any_kind_is_no_part_of_the_sum():
+    """bcache names its disk among its slaves (bcache_device_link() in drivers/md/bcache/super.c)."""
+    found = budgets(machine(sda={}, bcache0={"slaves": ["sda"]}))
+
+    assert found[BudgetKey(Kind.VM_UNCACHED, "vm")].members == (FlowKey("disk", "sda"),)
+
+
+@pytest.mark.parametrize("server", ["::1", "[::1]", "127.0.0.1", "localhost"])
+def test_behind_a_proxy_on_this_machine_each_mount_is_a_volume_of_its_own(server):
+    mounts = [
+        NfsFlow(at, f"{server}:/", "/efs/one", server, "4.1") for at in ("/efs/one", "/efs/two")
+    ]
+    found = budgets({}, mounts=mounts)
+
+    assert [len(found[BudgetKey(Kind.VOLUME, each.mount)].members) for each in mounts] == [1, 1]
+
+
+def test_a_limit_of_a_disk_holds_over_what_the_disk_is_said_to_be_provisioned_with():
+    disk = DiskIdentity(device="sda", iops=900.0, configured="config.toml disk[0]")
+    sold = discover.sold(Identity("", disks={"sda": disk}), Tables({}))
+    rules = Rules([limit(disk="sda")])
+    found = build(machine(sda={}), (), (), rules, Tables({}), sold).budgets
+
+    assert [each.value for each in found[BudgetKey(Kind.DISK, "sda")].limits] == [500.0]
+
+
+def test_a_rule_chooses_a_volume_by_where_it_is_mounted_now_and_not_by_its_label():
+    moved = NfsFlow("/old", "srv:/a", "/old", mount_points=("/new",))
+    found = [budgets({}, limit(mount=at), mounts=[moved]) for at in ("/new", "/old")]
+
+    assert [len(each[BudgetKey(Kind.VOLUME, "/old")].limits) for each in found] == [1, 0]

@@ -2,9 +2,11 @@
 
 import pytest
 
-from ioplateau.limits.budgets import Dimension, Direction, Limit, Origin
+from ioplateau.limits.budgets import Dimension, Direction, Kind, Limit, Origin
 from ioplateau.limits.claims import VolumeFact, settle
 from ioplateau.limits.clouds import discover
+from ioplateau.limits.volumes import enforced
+from ioplateau.limits.volumes.ceiling import SoldVolume, VolumeCeiling
 from ioplateau.run.cataloguefiles import CatalogueFiles
 
 CATALOGUE = CatalogueFiles()
@@ -123,3 +125,18 @@ def test_what_is_wrong_is_a_reason_with_the_rule(said, words):
     assert limits == ()
     assert words in reasons[0]
     assert "c.toml volume[0]" in reasons[0]
+
+
+def test_a_burst_is_of_each_direction_what_it_is_of_and_a_network_is_no_volumes():
+    ceilings = (
+        VolumeCeiling("requests", Kind.VOLUME, Dimension.IOPS, 1000.0, 1.0, 5.0, burst=3000.0),
+        VolumeCeiling("network", Kind.VM_NETWORK, Dimension.THROUGHPUT, 1e9),
+    )
+    orders = {"any": lambda *_: SoldVolume("a volume", ceilings)}
+    limits, wrong = enforced.volume_limits(VolumeFact(service="any"), orders, CatalogueFiles())
+
+    assert wrong == ()
+    assert [(limit.direction, limit.value, limit.burst.rate) for limit in limits] == [
+        (Direction.READ, 1000.0, 3000.0),
+        (Direction.WRITE, 200.0, 600.0),
+    ]
