@@ -408,11 +408,7 @@ class Accounts:
                 for way, limit in learned.items()
                 if limit.origin is Origin.LEARNED
             ),
-            # How long a bucket's model has been contradicted is not carried over.
-            credits=tuple(
-                SavedCredit(*place, bucket._replace(held_seconds=0.0, above_seconds=0.0))
-                for place, bucket in self._buckets.items()
-            ),
+            credits=tuple(SavedCredit(*place, bucket) for place, bucket in self._buckets.items()),
             flows=tuple(
                 SavedSeconds(flow, key, dimension, seconds)
                 for (flow, key, dimension), seconds in self._clock.seconds.items()

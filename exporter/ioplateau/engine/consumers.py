@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from ioplateau.engine.follower import NOTHING, Follower, Moment, Outcome
-from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey, Kind
+from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey
 from ioplateau.measure import groupnames, grouptraffic, mountinfo, processes
 from ioplateau.measure.groupnames import PodVolume
 from ioplateau.measure.grouptraffic import GroupsLook
@@ -145,7 +145,7 @@ class _Drawn(Mapping[BudgetKey, BudgetConsumers]):
 
     def _of(self, key: BudgetKey) -> list[Devices]:
         budget = self._budgets.get(key)
-        if budget is None or key.kind is Kind.CGROUP:  # its own limit names it already
+        if budget is None:
             return []
         return [d for member in budget.members if (d := self._devices(member)) is not None]
 

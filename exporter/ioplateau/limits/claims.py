@@ -212,7 +212,7 @@ def doubt(known: Limit, learned: Limit) -> str:
     """What to say where a level that was met and a limit that we were told disagree; or ""."""
     rates = [known.value] if known.burst is None else [known.value, known.burst.rate]
     # Enforced caps sit up to 6 % beside the documented value, more where that is ambiguous.
-    if any(abs(learned.value / rate - 1) <= max(AGREES, known.tolerance) for rate in rates):
+    if any(abs(learned.value / rate - 1) <= AGREES + known.tolerance for rate in rates):
         return ""
     return (
         f"held at {_rate(learned)}, but {_SPEAKERS[known.origin]} says {_rate(known)} "
