@@ -35,7 +35,7 @@ from ioplateau.measure.mountstats import Mount, NfsConnection
 from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.pressure import Pressure
 from ioplateau.measure.procstat import CpuTicks
-from ioplateau.measure.sockets import TcpSocket
+from ioplateau.measure.sockets import TcpCounts, TcpSocket
 from ioplateau.measure.sysblock import BlockDevice
 
 # Longer than this many intervals between two snapshots is a gap: the VM was paused, or nobody
@@ -83,6 +83,7 @@ class NfsClientState(NamedTuple):
     mounts: tuple[str, ...] = ()  # labels of its superblocks
     sockets: tuple[TcpSocket, ...] | None = None  # None: socket diagnostics not available
     slot_limit: int | None = None  # of each connection; v3 and v4.0
+    tcp: TcpCounts = TcpCounts()  # of its sockets together, those that are closed too
 
 
 class InterfaceState(NamedTuple):

@@ -372,6 +372,21 @@ def test_the_sockets_of_a_server_are_found_by_its_address_on_whatever_link(addre
     assert [each.remote_address for each in state.clients[CLIENT].sockets] == ["fe80::1"]
 
 
+def test_what_tcp_counts_goes_on_as_one_of_the_connections_is_made_anew():
+    machine, found = Machine(), []
+    machine.static = Static(mountinfo=entry("/a", "0:40", version="3"))
+    for ports, counts in (((700, 701), (100, 50)), ((700, 932), (120, 3))):
+        sockets = [
+            socket(local_port=port, retransmits=count)._asdict()
+            for port, count in zip(ports, counts, strict=True)
+        ]
+        for blobs in ({"tcp": sockets}, {}):  # sockets are not read at each tick
+            state = machine.tick(mounted("/a", version="3", ports=ports), blobs=blobs)
+            found.append(state.clients[ClientKey("fs", "3", "tcp")].tcp.retransmits)
+
+    assert found == [150, 150, 173, 173]
+
+
 def test_a_record_that_is_damaged_for_once_costs_its_own_tick():
     machine = Machine()
     table = entry("/a", "0:40") + entry("/b", "0:41", of="fs:/b")

@@ -24,7 +24,7 @@ from ioplateau.measure.mountinfo import MountEntry
 from ioplateau.measure.mountstats import Mount, NfsConnection, Operation
 from ioplateau.measure.pressure import Pressure
 from ioplateau.measure.procstat import CpuTicks
-from ioplateau.measure.sockets import TcpSocket
+from ioplateau.measure.sockets import TcpSocket, counts
 from ioplateau.measure.sysblock import BlockDevice
 from ioplateau.state import (
     BudgetState,
@@ -220,6 +220,7 @@ def nfs_client(before: tuple[NfsConnection, ...] | None = None, **changes: Any) 
         "address": "10.0.0.4",
         "mounts": ("/mnt/a",),
         "sockets": (socket(),),
+        "tcp": counts(socket()),
         "slot_limit": None,
     }
     return NfsClientState(now=now, window=window, **(values | changes))

@@ -7,6 +7,8 @@ import pytest
 
 import states
 from ioplateau.limits.budgets import Burst, Dimension, Direction, Kind, Origin, Word
+from ioplateau.measure import sockets
+from ioplateau.measure.sockets import TcpCounts
 from ioplateau.tell import prometheus
 from ioplateau.tell.prometheus import TABLES
 from ioplateau.tell.rows import UNITS
@@ -345,8 +347,10 @@ def test_the_busiest_connection_shows_imbalance():
 
 
 def test_tcp_shows_the_slowest_and_sums_the_rest():
-    sockets = (states.socket(), states.socket(rtt_microseconds=9000, min_rtt_microseconds=300))
-    state, client = with_client(sockets=sockets), '{protocol="tcp",server="10.0.0.4",version="4.1"}'
+    pair = (states.socket(), states.socket(rtt_microseconds=9000, min_rtt_microseconds=300))
+    counts = TcpCounts(retransmits=4, congestion_limited_microseconds=14_000_000)
+    state = with_client(sockets=pair, tcp=counts)
+    client = '{protocol="tcp",server="10.0.0.4",version="4.1"}'
 
     assert value(state, f"ioplateau_nfs_tcp_rtt_seconds{client}") == 0.009
     assert value(state, f"ioplateau_nfs_tcp_min_rtt_seconds{client}") == 0.0002
@@ -358,10 +362,16 @@ def test_without_socket_diagnostics_there_are_no_tcp_series():
     assert not any("nfs_tcp" in line for line in lines(with_client(sockets=None)))
 
 
+def test_counters_of_connections_stay_when_none_is_open():
+    told = " ".join(lines(with_client(sockets=(), tcp=TcpCounts(retransmits=4))))
+
+    assert 'nfs_tcp_retransmits_total{protocol="tcp",server="10.0.0.4",version="4.1"} 4' in told
+
+
 def test_a_short_tcp_info_leaves_out_what_it_lacks():
     old = states.socket(delivery_rate_bytes_per_second=None, busy_microseconds=None)
 
-    told = " ".join(lines(with_client(sockets=(old,))))
+    told = " ".join(lines(with_client(sockets=(old,), tcp=sockets.counts(old))))
 
     assert "nfs_tcp_rtt_seconds" in told
     assert "delivery_rate" not in told

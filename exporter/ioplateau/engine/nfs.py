@@ -17,6 +17,7 @@ from ioplateau.engine import nfslayout
 from ioplateau.engine.follower import NOTHING, Follower, Moment, Outcome
 from ioplateau.engine.nfslayout import Entries, Layout, NfsClient, Place, Superblock
 from ioplateau.engine.settings import EngineSettings
+from ioplateau.engine.socketsums import SocketSums
 from ioplateau.engine.witnesses import ClientReading
 from ioplateau.judge import ticks
 from ioplateau.judge.flows import FlowTick
@@ -28,7 +29,7 @@ from ioplateau.measure.delta import ReadingPair, Readings, TimedReadings, stood,
 from ioplateau.measure.mountinfo import MountEntry
 from ioplateau.measure.mountstats import Mount, MountTable, NfsConnections
 from ioplateau.measure.snapshot import Snapshot
-from ioplateau.measure.sockets import TcpSocket
+from ioplateau.measure.sockets import TcpCounts, TcpSocket
 from ioplateau.state import ClientKey, NfsClientState, NfsMountState
 
 T = TypeVar("T")
@@ -65,6 +66,7 @@ class Nfs(Follower):
         self.is_strange = False  # some superblock is not in the mount table that we know
         # Of each client, by its label; None: nobody tells of sockets.
         self._sockets: dict[str, tuple[TcpSocket, ...] | None] = {}
+        self._socket_sums = SocketSums()
 
     def read_mounts(self, text: bytes | None) -> None:
         """Take up a mount table, unless it is the one that we know."""
@@ -242,6 +244,10 @@ class Nfs(Follower):
         """What this tick showed of each client, by the label of its budgets."""
         clients = self._now.clients.values()
         self._sockets = {client.label: self._sockets_of(client, tcp) for client in clients}
+        if tcp is not None and tcp is not self._socket_sums.last:
+            self._socket_sums.take(
+                tcp, [(client.key, self._sockets[client.label] or ()) for client in clients]
+            )
         return {
             client.label: ClientReading(
                 client.history.last[1],
@@ -309,8 +315,8 @@ class Nfs(Follower):
         """As of now, made when somebody asks."""
         clients = self._now.clients.values()
         read = [*zip(clients, timed(map(_history, clients)), strict=True)]
-        sockets, is_blind = self._sockets, self._is_blind
-        return Asked(lambda: _client_states(read, sockets, slot_limit, is_blind=is_blind))
+        sockets, is_blind, sums = self._sockets, self._is_blind, self._socket_sums.sums
+        return Asked(lambda: _client_states(read, sockets, sums, slot_limit, is_blind=is_blind))
 
 
 class MountPoints(Follower):
@@ -337,6 +343,7 @@ class MountPoints(Follower):
 def _client_states(
     read: Iterable[tuple[NfsClient, TimedReadings[NfsConnections]]],
     sockets: Mapping[str, tuple[TcpSocket, ...] | None],
+    sums: Mapping[ClientKey, TcpCounts],
     slot_limit: int | None,
     *,
     is_blind: bool,
@@ -354,6 +361,7 @@ def _client_states(
             tuple(client.mounts),
             sockets.get(client.label),
             _slots_of_one(client.key, slot_limit),
+            sums.get(client.key, TcpCounts()),
         )
         twin = found.get(client.key)
         found[client.key] = state if twin is None else _together(twin, state)

@@ -11,10 +11,7 @@ from ioplateau.judge.witness import CgroupWitness, ClientWitness, Witness
 from ioplateau.measure import sockets
 from ioplateau.measure.delta import ReadingPair
 from ioplateau.measure.mountstats import NfsConnections
-from ioplateau.measure.sockets import TcpSocket
-
-# A socket by its four words: local and remote address and port.
-Name = tuple[str, int, str, int]
+from ioplateau.measure.sockets import Name, TcpSocket
 
 
 class ClientReading(NamedTuple):
@@ -35,7 +32,7 @@ class Witnesses:
 
     def take_sockets(self, at: float, readings: Iterable[TcpSocket]) -> None:
         """A fresh reading of the NFS sockets."""
-        now = {_name(socket): (at, socket) for socket in readings}
+        now = {sockets.name(socket): (at, socket) for socket in readings}
         self._held = {}
         for name, (_, socket) in now.items():
             before = self._before.get(name)
@@ -71,7 +68,9 @@ class Witnesses:
         sent, received = sends - sum(before.sends), receives - sum(before.receives)
         backlog = sum(now.backlog_sums) - sum(before.backlog_sums)
         sending = sum(now.sending_sums) - sum(before.sending_sums)
-        held = [self._held[name] for name in map(_name, reading.sockets) if name in self._held]
+        held = [
+            self._held[name] for name in map(sockets.name, reading.sockets) if name in self._held
+        ]
         trips = [one.min_rtt_microseconds for one in reading.sockets if one.min_rtt_microseconds]
         return ClientWitness(
             connections=len(reading.now),
@@ -109,10 +108,6 @@ class Sockets(Follower):
             self.known = found.sockets
             self._witnesses.take_sockets(moment.at, found.sockets)
         return NOTHING
-
-
-def _name(socket: TcpSocket) -> Name:
-    return (socket.local_address, socket.local_port, socket.remote_address, socket.remote_port)
 
 
 def _share(before: int | None, after: int | None, elapsed_seconds: float) -> float:

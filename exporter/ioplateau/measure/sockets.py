@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+# A socket by its four words: local and remote address and port.
+Name = tuple[str, int, str, int]
+
 
 class TcpSocket(NamedTuple):
     """One established connection to an NFS server. Microseconds and bytes as the kernel has them;
@@ -28,6 +31,42 @@ class TcpSocket(NamedTuple):
     sender_limited_microseconds: int | None  # sndbuf_limited
     receive_queue_bytes: int
     send_queue_bytes: int
+
+
+class TcpCounts(NamedTuple):
+    """What a connection counts from its beginning on, or several together; None: not known."""
+
+    retransmits: int | None = None
+    busy_microseconds: int | None = None
+    receiver_limited_microseconds: int | None = None
+    sender_limited_microseconds: int | None = None
+    congestion_limited_microseconds: int | None = None
+
+
+def name(one: TcpSocket) -> Name:
+    """What tells it from the other sockets of one reading."""
+    return (one.local_address, one.local_port, one.remote_address, one.remote_port)
+
+
+def counts(one: TcpSocket) -> TcpCounts:
+    """What it counted since it was connected."""
+    return TcpCounts(
+        one.retransmits,
+        one.busy_microseconds,
+        one.receiver_limited_microseconds,
+        one.sender_limited_microseconds,
+        _congestion_limited_microseconds(one),
+    )
+
+
+def _congestion_limited_microseconds(one: TcpSocket) -> int | None:
+    # tcp_get_info_chrono_stats(): busy is all the time with data to send; what neither the
+    # receiver's window nor our buffer held back, the congestion window paced.
+    busy, receiver = one.busy_microseconds, one.receiver_limited_microseconds
+    sender = one.sender_limited_microseconds
+    if busy is None or receiver is None or sender is None:
+        return None
+    return max(busy - receiver - sender, 0)
 
 
 def parse(blob: object) -> tuple[tuple[TcpSocket, ...], tuple[str, ...]]:

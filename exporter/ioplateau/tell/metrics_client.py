@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ioplateau.measure import mountstats
 from ioplateau.measure.mountstats import ClientRates, ConnectionRates, NfsConnection
-from ioplateau.measure.sockets import TcpSocket
+from ioplateau.measure.sockets import TcpCounts, TcpSocket
 from ioplateau.state import NfsClientState
 from ioplateau.tell.rows import Labels, MetricTable, Scene, counter, gauge, info
 
@@ -24,6 +24,11 @@ class MeasuredClient(NamedTuple):
 class MeasuredConnection(NamedTuple):
     now: NfsConnection
     rates: ConnectionRates | None
+
+
+class MeasuredSockets(NamedTuple):
+    now: tuple[TcpSocket, ...]
+    counts: TcpCounts  # also of those that were open before
 
 
 def clients(scene: Scene) -> Iterator[MeasuredClient]:
@@ -48,9 +53,9 @@ def _described(client: MeasuredClient) -> Iterable[tuple[Labels, MeasuredClient]
     yield (*_named(client), client.state.address), client
 
 
-def _sockets(client: MeasuredClient) -> Iterator[tuple[Labels, tuple[TcpSocket, ...]]]:
+def _sockets(client: MeasuredClient) -> Iterator[tuple[Labels, MeasuredSockets]]:
     if client.state.sockets is not None:
-        yield _named(client), client.state.sockets
+        yield _named(client), MeasuredSockets(client.state.sockets, client.state.tcp)
 
 
 def _connections(client: MeasuredClient) -> Iterator[tuple[Labels, MeasuredConnection]]:
@@ -62,11 +67,9 @@ def _connections(client: MeasuredClient) -> Iterator[tuple[Labels, MeasuredConne
         yield (*_named(client), str(number)), MeasuredConnection(now, recent)
 
 
-def _sum(
-    sockets: Iterable[TcpSocket], value: Callable[[TcpSocket], int | None], divisor: float = 1
-) -> float | None:
+def _sum(sockets: Iterable[TcpSocket], value: Callable[[TcpSocket], int | None]) -> int | None:
     known = [number for one in sockets if (number := value(one)) is not None]
-    return sum(known) / divisor if known else None
+    return sum(known) if known else None
 
 
 def _most(sockets: Iterable[TcpSocket], value: Callable[[TcpSocket], int | None]) -> int | None:
@@ -85,16 +88,6 @@ def _window_bytes(one: TcpSocket) -> int | None:
     if one.congestion_window is None or one.segment_bytes is None:
         return None
     return one.congestion_window * one.segment_bytes
-
-
-def _congestion_limited(one: TcpSocket) -> int | None:
-    # tcp_get_info_chrono_stats(): busy is all the time with data to send; what neither the
-    # receiver's window nor our buffer held back, the congestion window paced.
-    busy, receiver = one.busy_microseconds, one.receiver_limited_microseconds
-    sender = one.sender_limited_microseconds
-    if busy is None or receiver is None or sender is None:
-        return None
-    return max(busy - receiver - sender, 0)
 
 
 def _connects(connections: Iterable[NfsConnection]) -> int | None:
@@ -177,67 +170,67 @@ CLIENTS: MetricTable[MeasuredClient, MeasuredClient] = MetricTable(
     ),
 )
 
-TCP: MetricTable[MeasuredClient, tuple[TcpSocket, ...]] = MetricTable(
+TCP: MetricTable[MeasuredClient, MeasuredSockets] = MetricTable(
     "NFS clients, TCP",
     ("server", "version", "protocol"),
     clients,
     _sockets,
     (
-        gauge("nfs_tcp_sockets", "Sockets the kernel told us of.", len),
+        gauge("nfs_tcp_sockets", "Sockets the kernel told us of.", lambda s: len(s.now)),
         gauge(
             "nfs_tcp_rtt_seconds",
             "Smoothed round trip of the slowest connection.",
-            lambda s: _from_micro(_most(s, lambda one: one.rtt_microseconds)),
+            lambda s: _from_micro(_most(s.now, lambda one: one.rtt_microseconds)),
         ),
         gauge(
             "nfs_tcp_min_rtt_seconds",
             "Fastest round trip seen: the network without queues.",
-            lambda s: _from_micro(_least(s, lambda one: one.min_rtt_microseconds)),
+            lambda s: _from_micro(_least(s.now, lambda one: one.min_rtt_microseconds)),
         ),
         gauge(
             "nfs_tcp_congestion_window_bytes",
             "Smallest congestion window of the connections.",
-            lambda s: _least(s, _window_bytes),
+            lambda s: _least(s.now, _window_bytes),
         ),
         gauge(
             "nfs_tcp_delivery_rate_bytes_per_second",
             "Rate at which sent data last arrived, summed over connections.",
-            lambda s: _sum(s, lambda one: one.delivery_rate_bytes_per_second),
+            lambda s: _sum(s.now, lambda one: one.delivery_rate_bytes_per_second),
         ),
         gauge(
             "nfs_tcp_receive_queue_bytes",
             "Bytes received that the NFS client has not taken yet.",
-            lambda s: sum(one.receive_queue_bytes for one in s),
+            lambda s: sum(one.receive_queue_bytes for one in s.now),
         ),
         gauge(
             "nfs_tcp_send_queue_bytes",
             "Bytes the NFS client sent that the server has not confirmed.",
-            lambda s: sum(one.send_queue_bytes for one in s),
+            lambda s: sum(one.send_queue_bytes for one in s.now),
         ),
         counter(
             "nfs_tcp_retransmits_total",
-            "Segments sent again, of the connections that are open.",
-            lambda s: _sum(s, lambda one: one.retransmits),
+            "Segments sent again, summed over connections.",
+            lambda s: s.counts.retransmits,
         ),
         counter(
             "nfs_tcp_busy_seconds_total",
             "Time with data to send, summed over connections.",
-            lambda s: _sum(s, lambda one: one.busy_microseconds, 1e6),
+            lambda s: _from_micro(s.counts.busy_microseconds),
         ),
         counter(
             "nfs_tcp_receiver_limited_seconds_total",
             "Time the server's receive window held sending back.",
-            lambda s: _sum(s, lambda one: one.receiver_limited_microseconds, 1e6),
+            lambda s: _from_micro(s.counts.receiver_limited_microseconds),
         ),
         counter(
             "nfs_tcp_sender_limited_seconds_total",
             "Time our own send buffer held sending back.",
-            lambda s: _sum(s, lambda one: one.sender_limited_microseconds, 1e6),
+            lambda s: _from_micro(s.counts.sender_limited_microseconds),
         ),
         counter(
             "nfs_tcp_congestion_limited_seconds_total",
             "Time with data to send that only the congestion window, that is the network, held back.",
-            lambda s: _sum(s, _congestion_limited, 1e6),
+            lambda s: _from_micro(s.counts.congestion_limited_microseconds),
         ),
     ),
 )
