@@ -73,6 +73,33 @@ def test_a_disk_that_answers_nothing_has_a_queue():
     assert cells(rings, 0, SDA)[0][1].queue_length == 7
 
 
+def test_ticks_of_less_than_a_second_are_kept_as_their_mean_over_time():
+    rings = Rings()
+
+    rings.add(
+        START,
+        {
+            SDA: busy(reads=400.0, read_await_seconds=0.005)._replace(elapsed_seconds=0.25),
+            SDB: None,
+        },
+    )
+    rings.add(START, {SDA: rest()._replace(elapsed_seconds=0.75), SDB: busy()})
+
+    for _ in range(2):
+        assert cells(rings, 0, SDA)[0][1] == Cell(100.0, 0.0, 100 * 4096, 0.0, 0.5, 0.5)
+        assert cells(rings, 0, SDB)[0][1].read_operations_per_second == 500.0
+        rings.settle_all()
+
+
+def test_a_second_of_this_minute_that_is_lived_again_is_what_it_was_then():
+    rings = Rings()
+    for second in (0, 1, 2, 1, 1, 2):
+        rings.add(START + second, {SDA: busy(reads=100.0 + second)})
+    rings.add(START + 1, {SDA: busy(reads=300.0)})
+
+    assert dict(cells(rings, 0, SDA))[START + 1].read_operations_per_second == 300.0
+
+
 def test_what_is_kept_is_right_within_a_thousandth():
     rings = Rings()
     for second in range(120):

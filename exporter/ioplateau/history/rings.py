@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import struct
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from itertools import repeat
@@ -184,10 +184,10 @@ class Ring:
 
 
 class _Ten(NamedTuple):
-    """Ten seconds from a UNIX second on, and their ticks by second."""
+    """Ten seconds from a UNIX second on, and their ticks by second: several, of less than a second."""
 
     start: int
-    ticks: dict[int, Flows]
+    ticks: dict[int, tuple[Flows, ...]]
 
 
 class Rings:
@@ -201,20 +201,22 @@ class Rings:
         self.levels = tuple(Ring(span) for span in spans)
         self.moved: set[FlowKey] = set()  # of those there are: what never moved is not even unknown
         self._present = _Ten(-10, {})  # none: no tick lies in it
+        self._newest = -10  # the second of the last tick
         self._over: deque[_Ten] = deque()  # those before it that are not written yet
         self._lock = lock
 
     def add(self, second: int, flows: Flows) -> bool:
-        """One tick at a UNIX second; whether it is the first of ten. Of several within a second the last
-        one counts.
+        """One tick at a UNIX second; whether it is the first of ten. Several in a row within a second are
+        kept as their mean over time; a second that is lived again is what it was the last time.
         """
         start, ticks = self._present
+        is_same, self._newest = second == self._newest, second
         if 0 <= second - start < 10:
-            ticks[second] = flows
+            ticks[second] = (*ticks[second], flows) if is_same else (flows,)
             return False
         if ticks:
             self._over.append(self._present)
-        self._present = _Ten(second - second % 10, {second: flows})
+        self._present = _Ten(second - second % 10, {second: (flows,)})
         return True
 
     def settle(self) -> None:
@@ -237,15 +239,15 @@ class Rings:
             if follower.start - follower.start % CELLS != minute:
                 self._fold_minute(minute)
                 first, *_ = tuple(follower.ticks.values())  # at once: ticks come meanwhile
-                self.moved &= first.keys()
+                self.moved &= first[-1].keys()
             self._over.popleft()
 
     def _write_ten(self, ten: _Ten) -> None:
         if ten.ticks:
             chunk = self.levels[0].chunk(ten.start)
             before = len(chunk.rows)
-            for second, flows in tuple(ten.ticks.items()):
-                self._write(chunk, second % CELLS, flows)
+            for second, several in tuple(ten.ticks.items()):
+                self._write(chunk, second % CELLS, _mean_flows(several))
             if len(chunk.rows) > before:
                 self.levels[0].trim(ten.start)
 
@@ -323,9 +325,9 @@ class Rings:
         known = other.levels[0].chunks.get(present.start - present.start % CELLS)
         if known is not None:
             chunk.take(known, wanted)
-        for second, flows in tuple(present.ticks.items()):
-            known_flows = {key: flows[key] for key in wanted if key in flows}
-            self._write(chunk, second % CELLS, known_flows)
+        for second, several in tuple(present.ticks.items()):
+            known_flows = [{key: flows[key] for key in wanted if key in flows} for flows in several]
+            self._write(chunk, second % CELLS, _mean_flows(known_flows))
 
     def fold(self, number: int, start: int, count: int = 1) -> None:
         """Make `count` cells of level `number` from `start` on of the finer level's cells, all of one
@@ -425,6 +427,53 @@ class Rings:
         return sum(
             chunk.size_bytes for level in self.levels for chunk in list(level.chunks.values())
         )
+
+
+def _mean_flows(several: Sequence[Flows]) -> Flows:
+    """Ticks of one second as one; of a flow, what is known of it."""
+    if len(several) == 1:
+        return several[0]
+    keys = {key: None for flows in several for key in flows}
+    return {
+        key: _mean_tick([tick for flows in several if (tick := flows.get(key)) is not None])
+        for key in keys
+    }
+
+
+def _mean_tick(several: Sequence[FlowTick]) -> FlowTick | None:
+    """The mean over their time of what a cell is made of; None: there are none."""
+    seconds = [tick.elapsed_seconds for tick in several]
+    whole = sum(seconds)
+    if len(several) < 2 or not whole:
+        return several[-1] if several else None
+    columns = zip(*map(_counted, several), strict=True)
+    means = [sum(map(mul, column, seconds)) / whole for column in columns]
+    reads, writes, read_bytes, write_bytes, read_seconds, write_seconds, queue = means
+    return FlowTick(
+        whole,
+        reads,
+        writes,
+        read_bytes,
+        write_bytes,
+        read_seconds / reads if reads else None,
+        write_seconds / writes if writes else None,
+        None if math.isnan(queue) else queue,
+        several[-1].in_flight,
+    )
+
+
+def _counted(tick: FlowTick) -> tuple[float, ...]:
+    """Of one tick, what may be averaged over time; nan: not known."""
+    _, reads, writes, read_bytes, write_bytes, read_await, write_await, queue, in_flight = tick[:9]
+    return (
+        reads,
+        writes,
+        read_bytes,
+        write_bytes,
+        reads * (read_await or 0.0),
+        writes * (write_await or 0.0),
+        NAN if queue is None else queue or in_flight or 0.0,
+    )
 
 
 def _cut_out(rows: Mapping[FlowKey, bytearray], cut: slice) -> dict[FlowKey, bytes]:
