@@ -65,6 +65,45 @@ def test_longer_series_are_of_ten_seconds_and_of_minutes():
     )
 
 
+@pytest.mark.parametrize("interval", [0.2, 0.4, 0.5, 1.0, 1.5, 5.0])
+@pytest.mark.parametrize("phase", [0.0, 0.3, 0.4999, 0.5, 0.8])
+def test_each_second_is_kept_wherever_the_ticks_lie_in_it(interval, phase):
+    history = History()
+    for number in range(int(60 / interval)):
+        late = 1e-4 * (-1) ** number
+        history.observe(tick(number * interval + phase + late, interval_seconds=interval))
+
+    found = history.series("disk", "sda", "iops").at
+
+    assert found == tuple(range(found[0], found[0] + len(found)))
+    assert 60 - interval <= len(found) + interval <= 62
+
+
+def test_a_tick_that_covers_two_seconds_counts_for_both():
+    history = History()
+    for second in (*range(9), 10, 11):
+        flow = FlowTick(2.0 if second == 10 else 1.0, 1000.0 if second == 10 else 100.0)
+        history.observe(tick(second, flows={SDA: flow}))
+    for second in range(12, 31):
+        history.observe(tick(second, flows={SDA: FlowTick(1.0, 100.0)}))
+
+    fine, coarse = (history.series("disk", "sda", "iops", seconds) for seconds in (900, 3600))
+
+    assert fine.rate[8:12] == (100.0, 1000.0, 1000.0, 100.0)
+    assert coarse.rate[:2] == (190.0, 190.0)
+
+
+def test_ten_seconds_that_one_tick_covers_are_handed_over_as_well():
+    history = History(lambda _: None)
+    for second in (0, 10, 30, 40, 50):
+        history.observe(tick(second, interval_seconds=10.0))
+
+    blocks = [each for each in history.take(is_last=True).blocks if each.step_seconds == 1]
+
+    assert [each.start - int(WALL) for each in blocks] == [0, 10, 20, 30, 40, 50]
+    assert [sum(each.seen) for each in blocks] == [10, 10, 10, 10, 10, 1]
+
+
 def test_a_hole_is_one_point_of_which_nothing_is_known():
     history = after(10)
     for second in range(40, 50):

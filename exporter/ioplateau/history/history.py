@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from math import floor
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
@@ -72,6 +73,7 @@ class History:
         self._state: State | None = None
         self._mono = self._longest = 0.0  # of the last tick, and how long after it is no gap
         self._offset = 0.0  # wall - mono
+        self._lead = 0.5  # how long before it is full a UNIX second begins here
         self._period: int | None = None  # the UNIX second at which the present ten began
 
     def observe(self, state: State) -> Sequence[Change]:
@@ -82,8 +84,10 @@ class History:
             dt = self._elapsed(dt, state)
         self._mono, self._longest = mono, GAP_INTERVALS * interval
         self._state = state
-        second = round(mono + self._offset)
-        is_first_of_ten = self.rings.add(second, flows)
+        second = self._second(mono)
+        # Where a tick was missed, the next one tells of all seconds since the one before.
+        first = min(self._second(mono - dt) + 1, second)
+        begun = [each for each in range(first, second + 1) if self.rings.add(each, flows)]
         if self._down or not are_sources_well:
             self._watch_sources(state)
         changes: Sequence[Change] = NO_CHANGES
@@ -91,8 +95,8 @@ class History:
             changes = self._episodes.observe(state, dt)
             if self._when_over is not None:
                 self._ended += [change.episode for change in changes if change.is_end]
-        if is_first_of_ten:
-            self._turn(second - second % 10, state)
+        for each in begun:
+            self._turn(each - each % 10, state)
         return changes
 
     def settle(self) -> None:
@@ -185,7 +189,7 @@ class History:
         levels = self.rings.levels
         reach = [level.span.keep_seconds >= seconds for level in levels[:-1]]
         number = reach.index(True) if True in reach else len(reach)
-        last = round(state.mono + self._offset)
+        last = self._second(state.mono)
         step = levels[number].span.step_seconds
         return series(
             found.budget,
@@ -201,11 +205,11 @@ class History:
         """Seconds since the last tick, where a clock is odd; 0: nobody looked in between."""
         offset = state.wall - state.mono
         if self._state is None:
-            self._offset = offset
+            self._set_clock(offset, state)
             return 0.0
         jumped = offset - self._offset
         if abs(jumped) > CLOCK_SECONDS:
-            self._offset = offset
+            self._set_clock(offset, state)
             ahead = "ahead" if jumped > 0 else "back"
             why = ": it was set, or the machine slept" if jumped > 0 else ": it was set"
             words = f"the wall clock jumped {ahead} by {abs(jumped):,.0f} s{why}"
@@ -214,6 +218,16 @@ class History:
             self.note(What.GAP, f"nobody looked for {dt:,.0f} s", state.wall)
             return 0.0
         return dt
+
+    def _set_clock(self, offset: float, state: State) -> None:
+        # A second begins half an interval away from the ticks: they come a little early or late, and
+        # where they come as it begins, one would have two of them and the next none.
+        self._offset = offset
+        self._lead = 1.0 - (state.wall + min(state.interval_seconds, 1.0) / 2) % 1.0
+
+    def _second(self, mono: float) -> int:
+        """The UNIX second that a tick belongs to."""
+        return floor(mono + self._offset + self._lead)
 
     def _watch_sources(self, state: State) -> None:
         for source in state.sources.values():
