@@ -73,6 +73,16 @@ class ClientKey(NamedTuple):
     protocol: str  # "tcp"
 
 
+class ConnectionCounts(NamedTuple):
+    """What several connections of NFS count together, as NfsConnection has each of it."""
+
+    sends: int = 0
+    receives: int = 0
+    bad_xids: int = 0
+    connects: int = 0
+    backlog_sum: int = 0
+
+
 class NfsClientState(NamedTuple):
     """The connections of one client. `window` holds tuples of equal length."""
 
@@ -84,6 +94,9 @@ class NfsClientState(NamedTuple):
     sockets: tuple[TcpSocket, ...] | None = None  # None: socket diagnostics not available
     slot_limit: int | None = None  # of each connection; v3 and v4.0
     tcp: TcpCounts = TcpCounts()  # of its sockets together, those that are closed too
+    # What makes counters of the sum over `now` that go on: of connections that are no more, less
+    # what those that came later had counted before.
+    carried: ConnectionCounts = ConnectionCounts()
 
 
 class InterfaceState(NamedTuple):

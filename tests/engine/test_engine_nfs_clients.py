@@ -44,6 +44,45 @@ def sends(state, key=CLIENT):
     return sorted(connection.sends for connection in state.clients[key].now)
 
 
+def requests(state):
+    """As they are told: over the connections there are, and those there were."""
+    client = state.clients[CLIENT]
+    return sum(connection.sends for connection in client.now) + client.carried.sends
+
+
+def test_requests_of_a_client_go_on_as_one_of_two_sets_of_connections_goes_and_another_comes():
+    machine, both = Machine(), (1_000_000, 500_000)
+    told = [requests(machine.tick(record("/a", both[0]), record("/b", both[1])))]
+    told += [
+        requests(machine.tick(*now))
+        for now in (
+            (record("/a", 1_000_100), record("/b", 500_050)),
+            (record("/a", 1_000_200),),
+            (record("/a", 1_000_300), record("/c", 7)),
+            (record("/a", 1_000_300), record("/c", 17)),
+        )
+    ]
+
+    assert told == [1_500_000, 1_500_150, 1_500_250, 1_500_350, 1_500_360]
+
+
+def test_requests_are_counted_once_where_a_record_is_damaged_for_a_tick():
+    machine, told = Machine(), []
+    for sends, is_damaged in ((100, False), (110, True), (120, False), (130, False)):
+        both = record("/a", 500_000), record("/b", sends)
+        now = both[:1] if is_damaged else both
+        told.append(requests(machine.tick(*now)))
+
+    assert told == [500_100, 500_100, 500_100, 500_110]
+
+
+def test_requests_go_on_over_connections_that_count_from_0_again():
+    machine = Machine()
+    told = [requests(machine.tick(record("/a", sends))) for sends in (900, 5, 25)]
+
+    assert told == [900, 900, 920]
+
+
 @pytest.mark.parametrize("counters", [*permutations((1_000, 40_000, 5_000_000))])
 def test_clients_without_ports_are_kept_apart_whatever_the_order_of_the_records(counters):
     state = Machine().tick(*map(record, MOUNTS, counters))

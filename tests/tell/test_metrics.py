@@ -9,6 +9,7 @@ import states
 from ioplateau.limits.budgets import Burst, Dimension, Direction, Kind, Origin, Word
 from ioplateau.measure import sockets
 from ioplateau.measure.sockets import TcpCounts
+from ioplateau.state import ConnectionCounts
 from ioplateau.tell import prometheus
 from ioplateau.tell.prometheus import TABLES
 from ioplateau.tell.rows import UNITS
@@ -344,6 +345,14 @@ def test_the_busiest_connection_shows_imbalance():
     )
 
     assert share == pytest.approx(0.9)
+
+
+def test_counters_of_a_client_are_told_with_what_connections_counted_that_are_no_more():
+    state = with_client(carried=ConnectionCounts(sends=7, connects=3))
+    client = '{protocol="tcp",server="10.0.0.4",version="4.1"}'
+
+    assert value(state, f"ioplateau_nfs_client_requests_total{client}") == 2007
+    assert value(state, f"ioplateau_nfs_client_connects_total{client}") == 5
 
 
 def test_tcp_shows_the_slowest_and_sums_the_rest():

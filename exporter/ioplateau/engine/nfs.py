@@ -14,6 +14,7 @@ from operator import attrgetter, itemgetter, lt
 from typing import Any, TypeVar
 
 from ioplateau.engine import nfslayout
+from ioplateau.engine.connectionsums import ConnectionSums, Owned
 from ioplateau.engine.follower import NOTHING, Follower, Moment, Outcome
 from ioplateau.engine.nfslayout import Entries, Layout, NfsClient, Place, Superblock
 from ioplateau.engine.settings import EngineSettings
@@ -30,7 +31,7 @@ from ioplateau.measure.mountinfo import MountEntry
 from ioplateau.measure.mountstats import Mount, MountTable, NfsConnections
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.measure.sockets import TcpCounts, TcpSocket
-from ioplateau.state import ClientKey, NfsClientState, NfsMountState
+from ioplateau.state import ClientKey, ConnectionCounts, NfsClientState, NfsMountState
 
 T = TypeVar("T")
 
@@ -67,6 +68,9 @@ class Nfs(Follower):
         # Of each client, by its label; None: nobody tells of sockets.
         self._sockets: dict[str, tuple[TcpSocket, ...] | None] = {}
         self._socket_sums = SocketSums()
+        self._connection_sums = ConnectionSums()
+        self._ended: list[Owned] = []  # connections that are in the layout no more, at this tick
+        self._begun: set[tuple[ClientKey, int]] = set()  # and those that were not in it, by history
 
     def read_mounts(self, text: bytes | None) -> None:
         """Take up a mount table, unless it is the one that we know."""
@@ -101,10 +105,29 @@ class Nfs(Follower):
         mounts = table.mounts
         moved = range(len(mounts)) if is_new else self._moving(mounts)
         flows = self._restart(at, mounts) if gap else self._follow_all(at, mounts, moved)
-        for client in self._now.clients.values():
-            _follow_client(at, client, mounts[client.record].connections, gap=gap)
+        self._follow_clients(at, mounts, gap=gap)
         self.table = table
         return Outcome(flows)
+
+    def _follow_clients(self, at: float, mounts: Sequence[Mount], *, gap: bool) -> None:
+        ended, begun = self._ended, []
+        for client in self._now.clients.values():
+            key, history, now = client.key, client.history, mounts[client.record].connections
+            last = history.last
+            is_other = last is not None and _went_back(last[1], now)
+            if gap or last is None or is_other:
+                history.restart(at, now)
+            else:
+                history.push(at, now)
+            if _owned(client) in self._begun:
+                begun.append((key, now))
+            elif last is not None and is_other:
+                ended.append((key, last[1]))
+                begun.append((key, now))
+        if ended or begun:
+            present = {client.key for client in self._now.clients.values()}
+            self._connection_sums.change(ended, begun, present)
+            self._ended, self._begun = [], set()
 
     def _restart(self, at: float, mounts: Sequence[Mount]) -> dict[FlowKey, FlowTick | None]:
         self._clock.restart(at, None)
@@ -176,9 +199,17 @@ class Nfs(Follower):
         places = {nfslayout.place(mount) for mount in table.mounts}
         self._apart = {pair for pair in self._apart if pair <= places}
         last = self.table.mounts if self.table is not None else ()
+        before = {_owned(client): client for client in self._now.clients.values()}
         self._now = nfslayout.group(
             table.mounts, self._entries, self._now, last, seconds, self._apart
         )
+        now = {_owned(client) for client in self._now.clients.values()}
+        self._ended += [
+            (client.key, client.history.last[1])
+            for owned, client in before.items()
+            if owned not in now and owned not in self._begun and client.history.last is not None
+        ]
+        self._begun = (self._begun | (now - before.keys())) & now
         self.table = table  # whose records the layout is of
         self._guessed = tuple(
             one for one in self._now.clients.values() if one.is_guessed(table.mounts)
@@ -315,8 +346,11 @@ class Nfs(Follower):
         """As of now, made when somebody asks."""
         clients = self._now.clients.values()
         read = [*zip(clients, timed(map(_history, clients)), strict=True)]
-        sockets, is_blind, sums = self._sockets, self._is_blind, self._socket_sums.sums
-        return Asked(lambda: _client_states(read, sockets, sums, slot_limit, is_blind=is_blind))
+        sockets, is_blind = self._sockets, self._is_blind
+        sums, carried = self._socket_sums.sums, self._connection_sums.carried
+        return Asked(
+            lambda: _client_states(read, sockets, sums, carried, slot_limit, is_blind=is_blind)
+        )
 
 
 class MountPoints(Follower):
@@ -344,6 +378,7 @@ def _client_states(
     read: Iterable[tuple[NfsClient, TimedReadings[NfsConnections]]],
     sockets: Mapping[str, tuple[TcpSocket, ...] | None],
     sums: Mapping[ClientKey, TcpCounts],
+    carried: Mapping[ClientKey, ConnectionCounts],
     slot_limit: int | None,
     *,
     is_blind: bool,
@@ -362,6 +397,7 @@ def _client_states(
             sockets.get(client.label),
             _slots_of_one(client.key, slot_limit),
             sums.get(client.key, TcpCounts()),
+            carried.get(client.key, ConnectionCounts()),
         )
         twin = found.get(client.key)
         found[client.key] = state if twin is None else _together(twin, state)
@@ -381,12 +417,9 @@ def _rests(before: Mount, now: Mount) -> bool:
     )
 
 
-def _follow_client(at: float, client: NfsClient, now: NfsConnections, *, gap: bool) -> None:
-    readings = client.history.timed
-    if gap or not readings or _went_back(readings[-1][1], now):
-        client.history.restart(at, now)
-    else:
-        client.history.push(at, now)
+def _owned(client: NfsClient) -> tuple[ClientKey, int]:
+    """What tells connections that go on from others of the same client."""
+    return client.key, id(client.history)
 
 
 def _places(mounts: Sequence[Mount]) -> tuple[object, ...]:

@@ -90,10 +90,10 @@ def _window_bytes(one: TcpSocket) -> int | None:
     return one.congestion_window * one.segment_bytes
 
 
-def _connects(connections: Iterable[NfsConnection]) -> int | None:
+def _connects(client: NfsClientState) -> int | None:
     # Linux 6.1 prints 2 for each connection of a fresh mount: the first cannot be told apart.
-    known = [one.connects for one in connections if one.connects is not None]
-    return sum(known) if known else None
+    known = [one.connects for one in client.now if one.connects is not None]
+    return sum(known) + client.carried.connects if known else None
 
 
 CLIENTS: MetricTable[MeasuredClient, MeasuredClient] = MetricTable(
@@ -107,27 +107,27 @@ CLIENTS: MetricTable[MeasuredClient, MeasuredClient] = MetricTable(
         counter(
             "nfs_client_requests_total",
             "Requests sent, over all connections.",
-            lambda c: sum(one.sends for one in c.state.now),
+            lambda c: sum(one.sends for one in c.state.now) + c.state.carried.sends,
         ),
         counter(
             "nfs_client_replies_total",
             "Replies received, over all connections.",
-            lambda c: sum(one.receives for one in c.state.now),
+            lambda c: sum(one.receives for one in c.state.now) + c.state.carried.receives,
         ),
         counter(
             "nfs_client_unmatched_replies_total",
             "Replies nobody waited for, as after a retransmission.",
-            lambda c: sum(one.bad_xids for one in c.state.now),
+            lambda c: sum(one.bad_xids for one in c.state.now) + c.state.carried.bad_xids,
         ),
         counter(
             "nfs_client_connects_total",
             "Connections made, as the kernel counts: two for a first one, so only growth means reconnecting.",
-            lambda c: _connects(c.state.now),
+            lambda c: _connects(c.state),
         ),
         counter(
             "nfs_client_backlog_requests_total",
             "Requests found waiting for a slot, added up at every send; divide by the growth of requests sent.",
-            lambda c: sum(one.backlog_sum for one in c.state.now),
+            lambda c: sum(one.backlog_sum for one in c.state.now) + c.state.carried.backlog_sum,
         ),
         gauge(
             "nfs_client_requests_per_second",
