@@ -214,6 +214,20 @@ def test_a_disk_that_the_kernel_does_not_count_is_unknown_and_said_to_be_so():
     assert any("echo 1 > /sys/block/vdb/queue/iostats" in notice for notice in state.notices)
 
 
+def test_memory_of_which_nothing_is_counted_takes_nothing_from_the_vm_and_is_no_news():
+    sysfs = {"size": "2048", "link": "../../devices/pci0000:00/virtio1/block/vda"}
+    machine = Machine({"vda": sysfs, "pmem0": {"size": "2048", "queue/iostats": "0"}})
+    for count in (7, 17, 27):
+        state = machine.tick(vda=count, pmem0=0)
+
+    assert state.flows[FlowKey("disk", "pmem0")] is None
+    assert state.budgets[BudgetKey(Kind.VM_UNCACHED, "vm")].budget.members == (
+        FlowKey("disk", "vda"),
+    )
+    assert state.budgets[BudgetKey(Kind.VM_UNCACHED, "vm")].verdict.word is not Word.UNKNOWN
+    assert state.notices == ()
+
+
 def test_what_is_counted_although_sysfs_says_otherwise_is_known():
     zram = Machine({"zram0": {"size": "2048", "queue/iostats": "0"}})
     for count in (7, 7, 7):

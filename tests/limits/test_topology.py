@@ -66,7 +66,7 @@ def test_a_volume_over_partitions_draws_on_their_disks_once():
 
 
 def test_loop_and_memory_devices_do_not_draw_on_the_vm():
-    found = budgets(machine(sda={}, loop0={}, zram0={}))
+    found = budgets(machine(sda={}, loop0={}, zram0={}, pmem0={}))
 
     assert found[BudgetKey(Kind.VM_UNCACHED, "vm")].members == (FlowKey("disk", "sda"),)
     assert found[BudgetKey(Kind.DISK, "loop0")].parents == ()

@@ -270,6 +270,7 @@ def test_a_recording_with_the_neighbours_among_the_attributes():
     [
         *(("dm-3", "dm"), ("md127", "md"), ("md_home", "md"), ("loop12", "loop")),
         *(("ram0", "ram"), ("zram0", "zram"), ("sr0", "rom"), ("nbd7", "nbd")),
+        *(("pmem0", "pmem"), ("pmem0.1", "pmem"), ("pmem1s", "pmem")),
         *(("sda", "disk"), ("nvme0n1", "disk"), ("xvdf", "disk"), ("mmcblk0", "disk")),
     ],
 )

@@ -19,10 +19,11 @@ from ioplateau.measure.snapshot import Static
 from ioplateau.measure.sysblock import BlockDevice
 from ioplateau.state import DiskState
 
-# Drivers of requests, which the kernel does not count where queue/iostats is off. What is made of bios
-# (dm, md, zram) says 0 there on many kernels and is counted all the same (dm: until 6.5).
+# Drivers of requests, which the kernel does not count where queue/iostats is off; and pmem, which asks
+# (pmem_submit_bio()). Others that are made of bios (dm, md, zram) say 0 there on many kernels and are
+# counted all the same (dm: until 6.5).
 # https://github.com/torvalds/linux/blob/v6.1/block/blk-mq.c
-_OF_REQUESTS = ("disk", sysblock.NETWORK, "loop", "nbd")
+_MAY_COUNT_NOTHING = ("disk", sysblock.NETWORK, sysblock.PMEM, "loop", "nbd")
 
 
 class _Flow(NamedTuple):
@@ -145,7 +146,7 @@ class Disks(Follower):
             if name not in self._paths
             and (device := self.devices.get(name)) is not None
             and device.counts_io is False
-            and device.kind in _OF_REQUESTS
+            and device.kind in _MAY_COUNT_NOTHING
         )
         before = {flow.name: flow for flow in self._flows}
         self._flows = tuple(
@@ -208,11 +209,12 @@ class Disks(Follower):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What an operator should know of disks that are shown and not counted."""
+        """What an operator should know of disks that are shown and not counted; pmem is not, unless told to."""
         return tuple(
             f"{name}: the kernel counts nothing of this disk, so nothing is known of it: "
             f"echo 1 > /sys/block/{name.replace('/', '!')}/queue/iostats"
             for name in sorted(self._uncounted - self.hidden)
+            if self.devices[name].kind != sysblock.PMEM
         )
 
     def marks(self) -> dict[FlowKey, str]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from ioplateau.measure.sysblock import NETWORK, VIRTUAL, BlockDevice
+from ioplateau.measure.sysblock import NETWORK, PMEM, VIRTUAL, BlockDevice
 
 # Not drawn on any lane of the VM: memory, files of this machine, other machines' disks.
 LOCAL_KINDS = frozenset(
-    {"ram", "zram", "loop", "rom", "nbd", "dm", "md", "partition", VIRTUAL, NETWORK}
+    {"ram", "zram", "loop", "rom", "nbd", "dm", "md", "partition", VIRTUAL, NETWORK, PMEM}
 )
 # In memory, or on disks of this machine although no slaves tell so: files, ZFS volumes, DRBD.
 ABOVE_DISKS = ("loop", "ram", "zram", "zd", "drbd")
-LOCAL_NAMES = (*ABOVE_DISKS, "dm-", "md", "sr", "fd", "nbd", "rbd")
+LOCAL_NAMES = (*ABOVE_DISKS, "dm-", "md", "sr", "fd", "nbd", "rbd", PMEM)
 
 Devices: TypeAlias = Mapping[str, BlockDevice | None]
 

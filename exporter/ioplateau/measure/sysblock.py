@@ -40,7 +40,7 @@ CONTROLLER = "device_id"
 # Where the class's link points: "../../devices/virtual/block/zd0".
 LINK = "link"
 
-VIRTUAL, NETWORK = "virtual", "network"
+VIRTUAL, NETWORK, PMEM = "virtual", "network", "pmem"
 NVME_NETWORKS = frozenset({"tcp", "rdma", "fc", "loop"})  # nvmf_transport_ops of drivers/nvme/host
 # Disks that other machines keep: a SCSI host's iSCSI session (scsi_transport_iscsi.c), Ceph's bus
 # (rbd.c), NVMe's controllers over fabrics (fabrics.c).
@@ -54,7 +54,7 @@ class BlockDevice(NamedTuple):
     name: str
     device: tuple[int, int] | None
     size_bytes: int | None
-    # disk, partition, dm, md, loop, ram, zram, rom, nbd; network: a disk that another machine keeps;
+    # disk, partition, dm, md, loop, ram, zram, rom, nbd, pmem; network: a disk that another machine keeps;
     # virtual: stands on other disks or on memory, whether the kernel says on which or not.
     kind: str
     mapper_name: str  # /dev/mapper/<this>
@@ -263,6 +263,8 @@ KINDS = (
     (re.compile(r"zram\d+"), "zram"),
     (re.compile(r"(sr|scd)\d+"), "rom"),
     (re.compile(r"nbd\d+"), "nbd"),
+    # Persistent memory, as nvdimm_namespace_disk_name() has it (drivers/nvdimm/namespace_devs.c).
+    (re.compile(r"pmem\d+(\.\d+)?s?"), PMEM),
 )
 
 
