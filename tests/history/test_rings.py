@@ -73,6 +73,14 @@ def test_a_disk_that_answers_nothing_has_a_queue():
     assert cells(rings, 0, SDA)[0][1].queue_length == 7
 
 
+def test_a_disk_that_only_discards_has_a_queue():
+    rings = Rings()
+
+    rings.add(START, {SDA: FlowTick(1.0, queue_length=5.0, in_flight=0)})
+
+    assert cells(rings, 0, SDA)[0][1] == Cell(queue_length=5.0)
+
+
 def test_ticks_of_less_than_a_second_are_kept_as_their_mean_over_time():
     rings = Rings()
 

@@ -70,6 +70,16 @@ def test_who_draws_most_stands_below_the_sentence():
     assert lines[sentence + 1] == "    most I/O by db.service (2.0 MB/s)"
 
 
+def test_a_disk_that_only_discards_is_not_idle():
+    before = {"discards": 0, "weighted_milliseconds": 0}
+    discards = states.disk("sda", before, discards=500, in_flight=0, weighted_milliseconds=75_000)
+    rests = states.disk("sdb", {}, in_flight=0)
+    lines = shown(states.state(disks={"sda": discards, "sdb": rests}))
+
+    assert any(line.startswith("sda") for line in lines)
+    assert "1 more idle disk" in lines
+
+
 def test_the_worst_comes_first_and_the_idle_are_one_line():
     healthy = states.budget(Kind.DISK, "sdb", word=Word.HEALTHY)
     idle = [states.budget(Kind.DISK, f"sd{letter}", word=Word.IDLE) for letter in "cdef"]

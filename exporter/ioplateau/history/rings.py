@@ -261,7 +261,7 @@ class Rings:
                     pack(row, at, *NOT_KNOWN)
             elif tick is resting:
                 continue
-            elif tick[1] or tick[2] or tick[3] or tick[4] or tick[8]:
+            elif tick[1] or tick[2] or tick[3] or tick[4] or tick[7] or tick[8]:
                 _, reads, writes, read_bytes, write_bytes, read_await, write_await, queue = tick[:8]
                 waiting = NAN
                 if queue is None:

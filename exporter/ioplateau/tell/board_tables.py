@@ -99,7 +99,7 @@ def rows(view: View, table: BoardTable) -> list[BoardRow]:
                     disk.name,
                     disk,
                     Severity.NONE,
-                    not (disk.operations_per_second or disk.in_flight),
+                    disk.is_idle,
                 )
                 for disk in view.disks
             ]

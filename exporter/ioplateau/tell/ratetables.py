@@ -34,7 +34,7 @@ class RateTable(NamedTuple):
 
 def disks(found: Iterable[DiskView], count: int) -> RateTable:
     """Of `count` disks, in the order in which they come."""
-    busy = [disk for disk in found if disk.operations_per_second or disk.in_flight]
+    busy = [disk for disk in found if not disk.is_idle]
     return _table("disk", DISKS, busy, count)
 
 

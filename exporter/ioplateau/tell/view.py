@@ -97,6 +97,12 @@ class DiskView(NamedTuple):
         return self.read_operations_per_second + self.write_operations_per_second
 
     @property
+    def is_idle(self) -> bool:
+        """Whether it does nothing: discards and flushes keep it busy too."""
+        is_busy = self.queue_length or self.busy_ratio or self.in_flight
+        return not (self.operations_per_second or is_busy)
+
+    @property
     def flow(self) -> Flow:
         """Reads and writes together; the mean await is weighted by their number."""
         waits = (

@@ -128,7 +128,7 @@ class Collector:
                 continue
             found = known.get(key)
             if found is None:
-                if tick.operations_per_second == 0 and tick.bytes_per_second == 0:
+                if not (tick.operations_per_second or tick.bytes_per_second or tick.queue_length):
                     continue  # nothing is kept of what never moved
                 found = known[key] = FlowSamples({name: array("d") for name in COLUMNS})
             for name in COLUMNS:
