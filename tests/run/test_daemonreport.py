@@ -82,6 +82,25 @@ def by_tenth(limit):
     return [*below, last + limit["seconds_above"]]
 
 
+@pytest.mark.parametrize(
+    ("told", "is_above"), [({"kind": "virtual"}, True), ({"kind": None}, False), ({}, False)]
+)
+def test_a_disk_that_stands_on_others_is_not_added_to_them(daemon, told, is_above):
+    """A daemon of an earlier version tells nothing of it."""
+    ask, now = daemon
+
+    def ask_of_virtual(path, **query):
+        answer = ask(path, **query)
+        if path == "state":
+            disks = [{k: v for k, v in each.items() if k != "kind"} for each in answer["disks"]]
+            answer = {**answer, "disks": [{**each, **told} for each in disks]}
+        return answer
+
+    samples, _ = of_daemon(ask_of_virtual, now - 60, now - 30, lambda: now)
+
+    assert (FlowKey("disk", "sda") in samples.stacked) is is_above
+
+
 def test_only_the_span_is_told(daemon):
     ask, now = daemon
     samples, source = of_daemon(ask, now - 60, now - 30, lambda: now)

@@ -11,15 +11,18 @@ from pathlib import Path
 
 import pytest
 
+import states
 from ioplateau.engine import EngineSettings
-from ioplateau.limits.budgets import BudgetKey, Kind
+from ioplateau.judge.flows import FlowTick
+from ioplateau.limits.budgets import BudgetKey, FlowKey, Kind
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
 from ioplateau.run import replay, report
 from ioplateau.run.report import TimeSpan
 from ioplateau.run.settings import ServeSettings
 from ioplateau.tell.report import document, render
-from ioplateau.tell.report.samples import is_stack
+from ioplateau.tell.report.figures import whole_disks
+from ioplateau.tell.report.samples import Collector, is_stack
 
 MACHINES = Path(__file__).parents[1] / "machines"
 # The recording, the limits it is held against, and the members of the budgets that have them.
@@ -574,8 +577,37 @@ def height(value, scale):
 
 
 @pytest.mark.parametrize(
-    ("name", "is_above"),
-    [("drbd0", True), ("zd0", True), ("loop0", True), ("sda", False), ("nbd0", False)],
+    ("name", "kind", "is_above"),
+    [
+        *(("drbd0", "", True), ("zd0", "", True), ("loop0", "", True)),
+        *(
+            ("emcpowera", "virtual", True),
+            ("pxd/pxd1", "virtual", True),
+            ("ublkb0", "virtual", True),
+        ),
+        *(("sda", "disk", False), ("sda", "", False), ("nbd0", "nbd", False)),
+        *(("rbd0", "network", False), ("pmem0", "pmem", False)),
+    ],
 )
-def test_what_lies_on_disks_of_this_machine_is_not_counted_beside_them(name, is_above):
-    assert is_stack(BudgetKey(Kind.DISK, name)) is is_above
+def test_what_lies_on_disks_of_this_machine_is_not_counted_beside_them(name, kind, is_above):
+    assert is_stack(BudgetKey(Kind.DISK, name), kind) is is_above
+
+
+def test_a_report_asks_what_a_disk_is_before_it_is_counted_beside_others():
+    above = states.disk("emcpowera")._replace(
+        device=states.block_device("emcpowera", kind="virtual")
+    )
+    collector, flow = Collector(), FlowTick(1.0, 100.0, queue_length=1.0)
+    for second in range(2):
+        collector.observe(
+            states.state(
+                mono=100.0 + second,
+                disks={"sda": states.disk("sda"), "emcpowera": above},
+                budgets=states.by_key(
+                    *(states.budget(Kind.DISK, name) for name in ("sda", "emcpowera"))
+                ),
+                flows={FlowKey("disk", name): flow for name in ("sda", "emcpowera")},
+            )
+        )
+
+    assert whole_disks(collector.finish()) == [FlowKey("disk", "sda")]

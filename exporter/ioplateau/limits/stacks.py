@@ -12,6 +12,7 @@ LOCAL_KINDS = frozenset(
     {"ram", "zram", "loop", "rom", "nbd", "dm", "md", "partition", VIRTUAL, NETWORK, PMEM}
 )
 # In memory, or on disks of this machine although no slaves tell so: files, ZFS volumes, DRBD.
+ABOVE_KINDS = frozenset({"loop", "ram", "zram", VIRTUAL})
 ABOVE_DISKS = ("loop", "ram", "zram", "zd", "drbd")
 LOCAL_NAMES = (*ABOVE_DISKS, "dm-", "md", "sr", "fd", "nbd", "rbd", PMEM)
 

@@ -55,7 +55,7 @@ def of_daemon(
     answer = ask("episodes", since=began, until=ended)
     try:
         making = _Making(ask, began, ended, now)
-        samples = making.samples(state["budgets"])
+        samples = making.samples(state["budgets"], state["disks"])
         samples.episodes = apiview.episodes_of(answer)
         samples.events = tuple(
             apiview.checked(
@@ -92,14 +92,16 @@ class _Making:
         self._stacked: set[FlowKey] = set()
         self._lanes: dict[BudgetKey, str] = {}
 
-    def samples(self, budgets: list[dict[str, Any]]) -> Samples:
+    def samples(self, budgets: list[dict[str, Any]], disks: list[dict[str, Any]]) -> Samples:
+        # Daemons before this one do not tell of the kind.
+        kinds = {disk["device"]: disk.get("kind") or "" for disk in disks}
         for budget in budgets:
             kind, name = Kind(budget["kind"]), str(budget["name"])
             if kind in FLOWS:
                 self._flow(kind, name)
             if budget["lane"]:
                 self._lanes[BudgetKey(kind, name)] = str(budget["lane"])
-            if is_stack(BudgetKey(kind, name)):
+            if is_stack(BudgetKey(kind, name), kinds.get(name, "")):
                 self._stacked.add(FlowKey(FLOWS[kind], name))
             for limit in budget["limits"]:
                 self._limit(kind, name, limit)

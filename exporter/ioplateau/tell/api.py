@@ -157,6 +157,7 @@ def _disk(disk: DiskState) -> dict[str, Any]:
     device, rates = disk.device, view.disk(disk)
     return {
         "device": plain.valid(disk.name),
+        "kind": device.kind if device and device.kind else None,
         "model": plain.valid(device.model) if device and device.model else None,
         "size_bytes": device.size_bytes if device else None,
         **{name: getattr(rates, name, None) for name in view.DISK_RATES},

@@ -12,7 +12,7 @@ from ioplateau.history import Episode, Event, History
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.usage import drawn
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind, Limit, Word
-from ioplateau.limits.stacks import ABOVE_DISKS
+from ioplateau.limits.stacks import ABOVE_DISKS, ABOVE_KINDS
 from ioplateau.measure.procstat import CpuTicks
 from ioplateau.state import GAP_INTERVALS, State
 from ioplateau.tell import lifting
@@ -98,7 +98,9 @@ class Collector:
         samples.at.append(state.wall)
         samples.seconds.append(elapsed)
         self._flows(state.flows)
-        samples.stacked.update(FlowKey("disk", key.name) for key in state.budgets if is_stack(key))
+        samples.stacked.update(
+            FlowKey("disk", key.name) for key in state.budgets if is_stack(key, _kind(state, key))
+        )
         self._limits(state)
         samples.cpu.append(self._busy_ratio(state.machine.cpu))
         memory = state.machine.memory
@@ -172,9 +174,17 @@ class Collector:
         return self._busy if now is not None else nan
 
 
-def is_stack(key: BudgetKey) -> bool:
-    """Whether its requests are counted a second time on the disks below it."""
-    return key.kind is Kind.STRIPE or (key.kind is Kind.DISK and key.name.startswith(ABOVE_DISKS))
+def is_stack(key: BudgetKey, kind: str) -> bool:
+    """Whether its requests are counted a second time on the disks below it. kind: BlockDevice.kind, of a
+    disk; "": not known.
+    """
+    is_above = kind in ABOVE_KINDS or key.name.startswith(ABOVE_DISKS)
+    return key.kind is Kind.STRIPE or (key.kind is Kind.DISK and is_above)
+
+
+def _kind(state: State, key: BudgetKey) -> str:
+    disk = state.disks.get(key.name) if key.kind is Kind.DISK else None
+    return disk.device.kind if disk is not None and disk.device is not None else ""
 
 
 def _fill(column: array[float], count: int) -> None:
