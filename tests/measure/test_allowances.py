@@ -61,6 +61,11 @@ def test_a_driver_that_was_loaded_anew_is_read_by_its_new_names():
 
 
 @pytest.mark.live
+def test_an_interface_that_is_gone_takes_nothing_from_the_others():
+    assert Allowances().read(["iop-none", "lo"]) == {"lo": {}}
+
+
+@pytest.mark.live
 def test_an_interface_that_is_gone_is_an_os_error():
     assert "iop-none" not in [name for _, name in socket.if_nameindex()]
     with pytest.raises(OSError, match="No such device"):

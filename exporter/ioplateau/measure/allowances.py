@@ -44,11 +44,22 @@ class Allowances:
         self._names: dict[str, tuple[str, ...]] = {}
 
     def read(self, interfaces: Iterable[str]) -> dict[str, dict[str, int]]:
-        """Each interface's counters, packets, by the driver's names for them. Raises OSError."""
+        """Each interface's counters, packets, by the driver's names for them; of one that is gone there
+        are none. Raises OSError where no interface tells any.
+        """
         import socket
 
+        found: dict[str, dict[str, int]] = {}
+        failure: OSError | None = None
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock:
-            return {name: self._of(sock.fileno(), name) for name in interfaces}
+            for name in interfaces:
+                try:
+                    found[name] = self._of(sock.fileno(), name)
+                except OSError as error:
+                    failure = error
+        if failure is not None and not found:
+            raise failure
+        return found
 
     def _of(self, sock: int, interface: str) -> dict[str, int]:
         names = self._names.get(interface)
