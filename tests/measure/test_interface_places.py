@@ -32,6 +32,16 @@ def test_azures_synthetic_interface_counts_for_its_virtual_function():
     assert outward(["lo", "eth0", "enP1s1"], told) == ("eth0",)
 
 
+def test_infiniband_is_left_out_where_there_is_another():
+    told = places(eth0=REAL, ib0=REAL) | {
+        "/sys/class/net/eth0/type": "1",
+        "/sys/class/net/ib0/type": "32",
+    }
+
+    assert outward(["eth0", "ib0"], told) == ("eth0",)
+    assert outward(["ib0"], told) == ("ib0",)
+
+
 def test_where_none_is_real_names_decide():
     assert outward(["lo", "eth0"], places(lo=VIRTUAL, eth0=VIRTUAL)) == ("eth0",)
     assert outward(["lo", "eth0", "docker0", "ifb0"], {}) == ("eth0",)
@@ -44,8 +54,10 @@ def test_places_are_read_from_sysfs(tmp_path):
     (home / "device/driver").symlink_to("../../../bus/pci/drivers/ena")
     (tmp_path / "class/net").mkdir(parents=True)
     (tmp_path / "class/net/eth0").symlink_to("../../devices/pci0/net/eth0")
+    (home / "type").write_text("32\n")
     found = read_places(Host("/", sysfs=tmp_path))
 
+    assert found["/sys/class/net/eth0/type"] == "32"
     assert driver("eth0", found) == "ena"
     assert outward(["eth0"], found) == ("eth0",)
 

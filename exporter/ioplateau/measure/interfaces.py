@@ -9,6 +9,7 @@ https://github.com/torvalds/linux/blob/v6.1/net/core/net-procfs.c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +28,7 @@ VIRTUAL_NAMES = (
     *("lo", "docker", "veth", "br-", "virbr", "cni", "flannel", "cali", "ifb", "dummy"),
     *("tun", "tap", "wg", "bond", "team", "vxlan", "gre", "sit"),
 )
+INFINIBAND = "32"  # ARPHRD_INFINIBAND of include/uapi/linux/if_arp.h, as `type` has it
 HEADS = (b"Inter-|", b" face |")
 
 
@@ -142,7 +144,7 @@ def links() -> dict[str, dict[str, Any]]:
 
 
 def read_places(host: Host) -> dict[str, str]:
-    """Where each interface hangs, what drives it, what it is part of: links of sysfs by path."""
+    """Where each interface hangs, what drives it, what it is part of: links of sysfs by path; and its type."""
     found: dict[str, str] = {}
     try:
         names = host.list(CLASS)
@@ -154,6 +156,9 @@ def read_places(host: Host) -> dict[str, str]:
                 found[path] = host.link(path)
             except OSError:
                 continue
+        with suppress(OSError):
+            kind = host.read_once(f"{CLASS}/{name}/type").decode("utf-8", "replace").strip()
+            found[f"{CLASS}/{name}/type"] = kind
     return found
 
 
@@ -161,12 +166,14 @@ def outward(names: Iterable[str], places: Mapping[str, str]) -> tuple[str, ...]:
     """Interfaces that what leaves this machine passes, each byte once.
 
     Bridges, bonds and tunnels repeat what a real interface carries, and Azure's synthetic
-    interface counts its virtual function's bytes as its own (netvsc_get_stats64). Where none
-    is real, as in a container, all that are not known by name to repeat others.
+    interface counts its virtual function's bytes as its own (netvsc_get_stats64). InfiniBand, a
+    network of its own, counts where there is no other. Where none is real, as in a container, all
+    that are not known by name to repeat others.
     """
     names = tuple(names)
     real = tuple(name for name in names if _is_real(name, places))
-    return real or tuple(name for name in names if not name.startswith(VIRTUAL_NAMES))
+    ethernet = tuple(name for name in real if places.get(f"{CLASS}/{name}/type") != INFINIBAND)
+    return ethernet or real or tuple(name for name in names if not name.startswith(VIRTUAL_NAMES))
 
 
 def has_unplaced(names: Iterable[str], places: Mapping[str, str]) -> bool:
