@@ -240,6 +240,17 @@ def test_what_a_restart_cut_off_and_is_held_no_more_ended_when_it_was_seen_last(
     assert change.episode.cut_off
 
 
+@pytest.mark.parametrize("wall", [WALL - 30, WALL + 3600])
+def test_an_episode_does_not_begin_before_the_last_one_of_its_budget_ended(wall):
+    """Whatever its verdict says; a clock that was set back is no end to come."""
+    story = Story()
+    story.episodes.restore([Episode(Kind.DISK, "sda", Word.THROTTLED, WALL - 60, ended=wall)], WALL)
+    story.word, story.since = Word.THROTTLED, -50.0
+    story.tick(Word.THROTTLED)
+
+    assert story.episodes.running()[0].began == min(wall, WALL + 1)
+
+
 @pytest.mark.parametrize("left_seconds", [0, 2])
 def test_a_clock_that_is_set_back_keeps_nothing_open(left_seconds):
     story = Story().tick(Word.THROTTLED, 5).tick(Word.HEALTHY, left_seconds)

@@ -38,7 +38,7 @@ def saved(iops=500.0):
 @pytest.mark.parametrize(("iops", "is_held"), [(500.0, True), (600.0, False)])
 def test_evidence_for_a_limit_is_taken_up_if_its_value_is_the_same(iops, is_held):
     after = case(iops)
-    after.restore(saved(), at=200.0)
+    after.restore(saved(), at=200.0, away_seconds=5.0)
 
     assert after.claims[0].on is is_held
 
@@ -48,7 +48,7 @@ def test_evidence_for_a_limit_is_taken_up_if_its_value_is_the_same(iops, is_held
 )
 def test_since_when_it_was_held_is_taken_up_within_one_boot(at, since, word):
     after = case(500.0)
-    after.restore(saved(), at)
+    after.restore(saved(), at, away_seconds=5.0)
 
     assert (after.since, after.word) == (since, word)
 
@@ -56,9 +56,17 @@ def test_since_when_it_was_held_is_taken_up_within_one_boot(at, since, word):
 @pytest.mark.parametrize(("at", "since"), [(200.0, 150.0), (50.0, None)])
 def test_so_is_since_when_its_limit_holds(at, since):
     after = case(500.0)
-    after.restore(read(SavedCase, write(saved()), "case"), at)
+    after.restore(read(SavedCase, write(saved()), "case"), at, away_seconds=5.0)
 
     assert (after.hold and after.hold.since) == since
+
+
+def test_after_a_longer_time_away_nobody_knows_since_when_it_was_held_but_the_evidence_stays():
+    after = case(500.0)
+    after.restore(saved(), at=200.0, away_seconds=40.0)
+
+    assert (after.word, after.hold) == (Word.UNKNOWN, None)
+    assert after.claims[0].on
 
 
 def test_a_memory_of_before_that_was_kept_is_still_read():

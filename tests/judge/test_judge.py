@@ -842,11 +842,25 @@ def test_a_restart_forgets_nothing():
     before = Judge()
     said = judged(before, *CALM, *[tick()] * 6)
     after = Judge()
-    after.restore(through_json(before.memory()))
+    after.restore(through_json(before.memory()), 5.0)
     again = judged(after, tick(), at=112.0)
 
     assert again.word is Word.THROTTLED
     assert again.since == said.since
+
+
+@pytest.mark.parametrize(("away_seconds", "late_seconds"), [(40.0, 0.0), (5.0, 40.0)])
+def test_what_was_not_looked_at_for_long_has_no_known_begin(away_seconds, late_seconds):
+    """Because nobody ran, or because it was not there yet."""
+    before = Judge()
+    judged(before, *CALM, *[tick()] * 6)
+    after = Judge()
+    after.restore(through_json(before.memory()), away_seconds)
+    after.observe(112.0, 1.0, {}, {})
+    again = judged(after, tick(), at=113.0 + late_seconds)
+
+    assert again.word is Word.THROTTLED
+    assert (again.since, again.holds_since) == (113.0 + late_seconds, 113.0 + late_seconds)
 
 
 @pytest.mark.parametrize(
@@ -866,7 +880,7 @@ def test_a_damaged_memory_is_refused_as_a_whole(memory):
 
 def test_no_memory_is_a_memory_too():
     judge = Judge()
-    judge.restore(SavedJudge())
+    judge.restore(SavedJudge(), 5.0)
 
     assert judged(judge, *CALM, *[tick()] * 4).word is Word.THROTTLED
 

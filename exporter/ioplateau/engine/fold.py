@@ -318,7 +318,7 @@ class Engine:
         of ours, and then is as it was.
         """
         found = understood(memory)
-        self._judge.restore(found.judge)
+        self._judge.restore(found.judge, away_seconds)
         self._accounts.restore(found.accounts, away_seconds)
         self._marks.restore(found.marks)
         self._awaited.restore(found.awaited, away_seconds)

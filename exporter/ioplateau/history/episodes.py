@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
+from ioplateau.judge.parameters import INTERRUPTED_SECONDS
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin, Verdict, Word
 from ioplateau.measure.asked import Asked
 from ioplateau.measure.nothing import NO_ENTRIES
@@ -15,7 +16,7 @@ from ioplateau.state import BudgetConsumers, State
 Consumers: TypeAlias = Mapping[BudgetKey, BudgetConsumers]
 
 # One that comes back this soon was not over: a word may flap at its threshold.
-REJOIN_SECONDS = 10.0
+REJOIN_SECONDS = INTERRUPTED_SECONDS
 # One that a restart cut off goes on if the budget is held again this soon after.
 REJOIN_RESTART_SECONDS = 120.0
 # Cells are of whole seconds: the end of the last one may lie ahead of a restart that was quick.
@@ -203,6 +204,9 @@ class Episodes:
         # A word may hold since before our own start: the judge remembers.
         since = state.wall - max(state.mono - verdict.since, 0.0)
         key = verdict.key
+        before = [each.ended for each in self._over if each.key == key and each.ended is not None]
+        if before:  # a clock may have been set back meanwhile
+            since = min(max(since, before[-1]), state.wall)
         lane = state.budgets[key].budget.lane if key.kind is Kind.VM_UNCACHED else ""
         return _Running(Episode(key.kind, key.name, verdict.word, since, lane=lane), verdict)
 

@@ -219,15 +219,16 @@ class Case:
         claims = [SavedLimit(c.limit.dimension, c.limit.direction, c.memory()) for c in self.claims]
         return SavedCase(self.plateau.memory(), tuple(claims), self.word, self.since, self.hold)
 
-    def restore(self, saved: SavedCase, at: float) -> None:
-        """Take up a saved memory; limits that changed since begin anew."""
+    def restore(self, saved: SavedCase, at: float, away_seconds: float) -> None:
+        """Take up a memory that was saved `away_seconds` ago; limits that changed since begin anew."""
         self.plateau.restore(saved.plateau)
         claims = {(each.dimension, each.direction): each.claim for each in saved.claims}
         for claim in self.claims:
             known = claims.get((claim.limit.dimension, claim.limit.direction))
             if known is not None and known.value == claim.limit.value:
                 claim.restore(known)
-        if saved.since <= at:  # else the machine was started anew, and its clock with it
+        # A clock that is behind is that of another start of the machine.
+        if saved.since <= at and away_seconds <= number.INTERRUPTED_SECONDS:
             self.word, self.since, self.hold = saved.word, saved.since, saved.hold
 
 

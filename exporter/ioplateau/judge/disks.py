@@ -51,7 +51,7 @@ class DiskJudge:
         self._write_cached: set[str] = set()
         self._stripe_of: dict[str, str] = {}
         self._lanes_over: dict[str, tuple[BudgetKey, ...]] = {}  # of disks and stripes
-        self._saved = SavedCases(SavedPart())
+        self._saved = SavedCases(SavedPart(), 0.0)
         self._held_before: set[BudgetKey] = set()  # lanes, in the block before
         # Levels that some disk kept while the sum of all moved: disks are often bought alike.
         self._own_levels: list[tuple[Dimension, float]] = []
@@ -64,6 +64,7 @@ class DiskJudge:
 
     def take_budgets(self, budgets: Mapping[BudgetKey, Budget], at: float) -> None:
         """Take these budgets; those that stay keep their memory."""
+        self._saved.begin(at)
         disks = {key: b for key, b in budgets.items() if key.kind is Kind.DISK}
         self._read_cached = {flow.name for b in disks.values() for flow in b.skips_reads}
         self._write_cached = {flow.name for b in disks.values() for flow in b.skips_writes}
@@ -446,9 +447,9 @@ class DiskJudge:
         """All that must survive a restart."""
         return self._saved.memory(self.cases(), self._watched_flows)
 
-    def restore(self, saved: SavedPart) -> None:
-        """Saved memories, taken up as their disks appear."""
-        self._saved = SavedCases(saved)
+    def restore(self, saved: SavedPart, away_seconds: float) -> None:
+        """Memories saved `away_seconds` ago, taken up as their disks appear."""
+        self._saved = SavedCases(saved, away_seconds)
 
     def forget(self, flows: Collection[FlowKey]) -> None:
         """Other disks stand under these names now; before the budgets of that are taken."""

@@ -85,7 +85,7 @@ class Judge:
         self._disks.let_go(names)
         self._mounts.let_go(names)
 
-    def restore(self, saved: SavedJudge) -> None:
-        """Take up a saved memory."""
-        self._disks.restore(saved.disks)
-        self._mounts.restore(saved.mounts)
+    def restore(self, saved: SavedJudge, away_seconds: float) -> None:
+        """Take up a memory that was saved `away_seconds` ago."""
+        self._disks.restore(saved.disks, away_seconds)
+        self._mounts.restore(saved.mounts, away_seconds)

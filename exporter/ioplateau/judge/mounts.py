@@ -51,10 +51,11 @@ class MountJudge:
         # By slots: calls on the wire, of the blocks in which others waited for one.
         self._loads: dict[BudgetKey, Recent] = {}
         self._usual: dict[FlowKey, float] = {}
-        self._saved = SavedCases(SavedPart())
+        self._saved = SavedCases(SavedPart(), 0.0)
 
     def take_budgets(self, budgets: Mapping[BudgetKey, Budget], at: float) -> None:
         """Take these budgets; those that stay keep their memory."""
+        self._saved.begin(at)
         volumes = {key: b for key, b in budgets.items() if key.kind is Kind.VOLUME}
         networks = {key: b for key, b in budgets.items() if key.kind is Kind.VM_NETWORK}
         flows = {m for b in (*volumes.values(), *networks.values()) for m in b.members}
@@ -452,9 +453,9 @@ class MountJudge:
         """All that must survive a restart."""
         return self._saved.memory(self.cases(), self._watched_flows)
 
-    def restore(self, saved: SavedPart) -> None:
-        """Saved memories, taken up as their mounts appear."""
-        self._saved = SavedCases(saved)
+    def restore(self, saved: SavedPart, away_seconds: float) -> None:
+        """Memories saved `away_seconds` ago, taken up as their mounts appear."""
+        self._saved = SavedCases(saved, away_seconds)
 
     def forget(self, flows: Collection[FlowKey]) -> None:
         """Others are mounted under these names now; before the budgets of that are taken."""

@@ -34,6 +34,10 @@ FULL_SECONDS, ON_SECONDS = 2.5, 1.9
 # one NFS call waits for its answer, are a stall. Physics, and half a second with some room for its beat.
 BLOCK_SECONDS = 0.45
 
+# Seconds: what held, was not looked at for no longer than this, and holds again has held all the time (a restart
+# of ours). So it is one episode (history/episodes.py). Chosen; no score depends on it.
+INTERRUPTED_SECONDS = 10.0
+
 # -- a limit that was told (phases.py)
 
 # Share by which the rate of one block may be off a limit that was told and still be "at" it. The

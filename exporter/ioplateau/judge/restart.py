@@ -14,11 +14,19 @@ from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey
 class SavedCases:
     """Saved memories that wait for their flow or budget to appear."""
 
-    __slots__ = ("_cases", "_watched_flows")
+    __slots__ = ("_away_seconds", "_cases", "_first_at", "_watched_flows")
 
-    def __init__(self, saved: SavedPart) -> None:
+    def __init__(self, saved: SavedPart, away_seconds: float) -> None:
+        """saved: `away_seconds` before the first tick."""
         self._cases = dict(saved.cases)
         self._watched_flows = dict(saved.senses)
+        self._away_seconds = away_seconds
+        self._first_at: float | None = None
+
+    def begin(self, at: float) -> None:
+        """What waits is about to be asked for; the first time, at the first tick."""
+        if self._first_at is None:
+            self._first_at = at
 
     def to_watched(self, flow: FlowKey, watched: WatchedFlow, at: float) -> WatchedFlow:
         saved = self._watched_flows.pop(_name(flow), None)
@@ -49,7 +57,8 @@ class SavedCases:
         case = Case(budget, drawn)
         saved = self._cases.pop(_name(budget.key), None)
         if saved is not None:
-            case.restore(saved, at)
+            assert self._first_at is not None  # take_budgets() began
+            case.restore(saved, at, self._away_seconds + at - self._first_at)
         return case
 
     def memory(
