@@ -62,7 +62,7 @@ def test_an_episode_begins_with_its_word_and_ends_when_it_stays_away():
 
 
 def test_how_hard_and_how_much_waited():
-    story = Story().tick(Word.THROTTLED, 1).tick(Word.THROTTLED, 9, waiting=2.0, share=0.98)
+    story = Story().tick(Word.THROTTLED, 9, waiting=2.0, share=0.98)
     story.tick(Word.THROTTLED, 10, waiting=6.0, share=1.02)
     story.tick(Word.THROTTLED, 1, waiting=2.0, share=0.98).tick(Word.IDLE, 12)
 
@@ -83,7 +83,16 @@ def test_flapping_is_one_episode_with_interruptions():
 
     assert [change.is_end for change in story.changes] == [False, True]
     assert story.changes[-1].episode.interruptions == 4
-    assert story.changes[-1].episode.held_seconds == 15  # the first tick of each has no second yet
+    assert story.changes[-1].episode.held_seconds == 20
+
+
+def test_what_holds_for_a_tick_at_a_time_has_held_for_all_of_them():
+    story = Story()
+    for _ in range(5):
+        story.tick(Word.THROTTLED).tick(Word.HEALTHY)
+
+    (episode,) = story.episodes.between(0, 1e12)
+    assert (episode.held_seconds, episode.waited_seconds, episode.mean_share) == (5, 20, 1)
 
 
 def test_another_word_is_another_episode():
@@ -144,7 +153,7 @@ def test_a_gap_is_not_counted_as_waiting():
     story = Story().tick(Word.THROTTLED, 2).tick(Word.THROTTLED, 1, dt=0.0)
 
     (episode,) = story.episodes.running()
-    assert episode.held_seconds == 1
+    assert episode.held_seconds == 2
 
 
 def test_who_drew_most_is_who_the_last_look_that_knows_tells_of():
@@ -191,7 +200,7 @@ def test_what_a_restart_cut_off_goes_on_when_it_is_still_held():
     (change,) = story.changes
     assert change.is_end
     assert change.episode.began == WALL - 300
-    assert change.episode.held_seconds == 299
+    assert change.episode.held_seconds == 300
     assert not change.episode.cut_off
 
 

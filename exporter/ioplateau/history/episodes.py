@@ -29,7 +29,7 @@ class Episode(NamedTuple):
     """One budget at its limit (`word` throttled), saturated or stalled.
 
     Times are UNIX seconds; ended None: it goes on. held_seconds: within it, without the
-    interruptions. Shares are of the limit, 1.0 at it. requests_waiting: mean number;
+    interruptions, each tick for as long as it was (`Meter.throttled_seconds` counts alike). Shares are of the limit, 1.0 at it. requests_waiting: mean number;
     waited_seconds: what all requests together waited beyond their time. victims: flows that
     suffer; drew_most: the control group, process or flow that took most of it; "" where it is not known.
     """
@@ -128,19 +128,18 @@ class _Running:
         self.peak = episode.peak_share
         self.most = episode.most_requests_waiting
 
-    def add(self, verdict: Verdict, dt: float, *, before: bool) -> None:
-        """One tick at which it holds. before: it held at the tick before, too."""
-        if before:
-            self.seconds += dt
-            waiting = verdict.evidence.get("waiting")
-            if isinstance(waiting, (int, float)):
-                self.waits += waiting * dt
-                self.most = max(self.most or 0.0, waiting)
-            share = verdict.utilization
-            if share is not None:
-                self.shares += share * dt
-                self.peak = max(self.peak or 0.0, share)
-        self.height.add(verdict, dt if before else 0.0)
+    def add(self, verdict: Verdict, dt: float) -> None:
+        """One tick at which it holds, dt seconds long (0: a gap, of which nothing is counted)."""
+        self.seconds += dt
+        waiting = verdict.evidence.get("waiting")
+        if isinstance(waiting, (int, float)):
+            self.waits += waiting * dt
+            self.most = max(self.most or 0.0, waiting)
+        share = verdict.utilization
+        if share is not None:
+            self.shares += share * dt
+            self.peak = max(self.peak or 0.0, share)
+        self.height.add(verdict, dt)
 
     def standing(self) -> Callable[..., Episode]:
         """What puts together, on any thread, what is known by now."""
@@ -184,16 +183,15 @@ class Episodes:
             if found is None:
                 found = running[verdict.key] = self._begin(verdict, state)
                 changes.append(Change(found.now(), is_end=False))
-                found.add(verdict, dt, before=False)
+                found.add(verdict, dt)
                 found.looks = _looks((), consumers)
                 continue
-            was_held = found.left_at is None
-            if not was_held:
+            if found.left_at is not None:
                 found.left_at = None
                 found.episode = found.episode._replace(
                     interruptions=found.episode.interruptions + 1, cut_off=False
                 )
-            found.add(verdict, dt, before=was_held)
+            found.add(verdict, dt)
             if not (found.looks and found.looks[0] is consumers):
                 found.looks = _looks(found.looks, consumers)
         if len(running) > len(held):
