@@ -18,6 +18,7 @@ from ioplateau.limits.budgets import (
     Direction,
     FlowKey,
     Limit,
+    Origin,
     Verdict,
     Word,
 )
@@ -119,7 +120,8 @@ class LimitState(NamedTuple):
     """How a budget stands against one of its limits, with what survives a missed scrape."""
 
     limit: Limit
-    effective: float  # the limit in force now: base, or burst while there is credit
+    # The limit in force now: base, or burst while there is credit; while another level holds, that level.
+    effective: float
     utilization: float | None  # mean over the rate window; None: no rates yet
     peak_utilization: float | None  # highest tick of the last 60 s
     throttled: bool
@@ -139,6 +141,13 @@ class LimitState(NamedTuple):
     @property
     def direction(self) -> Direction:
         return self.limit.direction
+
+    @property
+    def effective_origin(self) -> Origin:
+        """Who says the limit in force: nobody told another level than base and burst."""
+        burst = self.limit.burst
+        told = (self.limit.value, self.limit.value if burst is None else burst.rate)
+        return self.limit.origin if self.effective in told else Origin.LEARNED
 
 
 class BudgetState(NamedTuple):

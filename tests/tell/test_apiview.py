@@ -5,7 +5,7 @@ import json
 import pytest
 
 import states
-from ioplateau.limits.budgets import Kind, Word
+from ioplateau.limits.budgets import Burst, Kind, Word
 from ioplateau.measure.pressure import Pressure
 from ioplateau.tell import api, apiview, view
 
@@ -32,6 +32,26 @@ def full():
 
 def test_a_state_that_was_told_is_the_same_view():
     assert apiview.view_of(answer(full())) == view.of(full())
+
+
+@pytest.mark.parametrize(
+    ("effective", "says"),
+    [
+        (1000.0, "configured: c.toml limit[1]"),
+        (3000.0, "configured: c.toml limit[1]"),
+        (400.0, "learned; told 1,000 IOPS: c.toml limit[1]"),
+    ],
+)
+def test_a_level_that_nobody_told_is_not_said_to_be_told(effective, says):
+    held = states.limit(
+        value=1000.0, effective=effective, source="c.toml limit[1]", burst=Burst(3000.0)
+    )
+    state = states.state(budgets=states.by_key(states.budget(Kind.DISK, "sda", held)))
+    (limit,) = apiview.view_of(answer(state)).budgets[0].limits
+
+    assert view.of(state).budgets[0].limits == (limit,)
+    assert limit.says == says
+    assert limit.says_briefly == says.removeprefix("configured: ")
 
 
 def test_shares_of_time_come_from_two_answers():

@@ -119,6 +119,7 @@ def _budget(found: State, budget: BudgetState) -> dict[str, Any]:
 def _limit(found: LimitState) -> dict[str, Any]:
     return limits.limit_json(found.limit) | {
         "effective": found.effective,
+        "effective_origin": str(found.effective_origin),
         "utilization": _number(found.utilization),
         "peak_utilization": _number(found.peak_utilization),
         "throttled": found.throttled,

@@ -127,7 +127,9 @@ def _budget(
 def _limit(answer: Mapping[str, Any]) -> LimitView:
     return checked(
         _claim(answer)._replace(
-            value=answer["effective"], **{name: answer[name] for name in view.STANDING}
+            value=answer["effective"],
+            told=answer["limit"] if answer["effective_origin"] != answer["origin"] else None,
+            **{name: answer[name] for name in view.STANDING},
         )
     )
 

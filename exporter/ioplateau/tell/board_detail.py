@@ -128,8 +128,7 @@ def _limit(limit: LimitView) -> Iterator[str]:
 
 def ceiling(limit: LimitView) -> str:
     """500 IOPS (configured: config.toml limit[0])."""
-    origin = f"{limit.origin}: {limit.source}" if limit.source else limit.origin
-    return f"{plain.limit(limit.dimension, limit.direction, limit.value)} ({origin})"
+    return f"{plain.limit(limit.dimension, limit.direction, limit.value)} ({limit.says})"
 
 
 def _flow(budget: BudgetView) -> dict[str, str]:

@@ -189,7 +189,7 @@ def _used(budget: BudgetView) -> float | None:
 
 def _source(budget: BudgetView) -> str:
     nearest = budget.nearest
-    return plain.UNKNOWN if nearest is None else nearest.source or nearest.origin
+    return plain.UNKNOWN if nearest is None else nearest.says_briefly
 
 
 SAYS = Column("SAYS", 40, of("sentence"), str, is_text=True)  # as wide as there is room

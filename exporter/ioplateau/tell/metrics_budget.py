@@ -141,12 +141,14 @@ LIMITS: MetricTable[BudgetState, LimitState] = MetricTable(
     (
         gauge(
             "budget_limit_operations_per_second",
-            "Operations per second allowed now: the burst limit while there is credit, else the base.",
+            "Operations per second allowed now: the burst limit while there is credit, else the base; while "
+            "another level holds than was told, that level.",
             _effective(Dimension.IOPS),
         ),
         gauge(
             "budget_limit_bytes_per_second",
-            "Bytes per second allowed now: the burst limit while there is credit, else the base.",
+            "Bytes per second allowed now: the burst limit while there is credit, else the base; while "
+            "another level holds than was told, that level.",
             _effective(Dimension.THROUGHPUT),
         ),
         gauge(
@@ -222,7 +224,8 @@ ORIGINS: MetricTable[BudgetState, LimitState] = MetricTable(
     (
         info(
             "budget_limit_info",
-            "Who says the limit; each_client is true where a volume has it for each of its clients alone.",
+            "Who told the limit, also while another level was learned to hold (then budget_held_ratio is not 1, and "
+            "the limit over it is what was told); each_client is true where a volume has it for each of its clients alone.",
         ),
     ),
     basis=_description_follows_from,

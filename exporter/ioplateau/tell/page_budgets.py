@@ -107,10 +107,9 @@ def _limits(budget: BudgetView) -> Html:
 
 def _limit(limit: LimitView) -> Html:
     ceiling = plain.limit(limit.dimension, limit.direction, limit.value)
-    origin = f"{limit.origin}: {limit.source}" if limit.source else limit.origin
     extra = "".join(f", {words}" for words in _extras(limit))
     return join(
-        f"{plain.share(limit.utilization)} of {ceiling} ", el("small", f"({origin}{extra})")
+        f"{plain.share(limit.utilization)} of {ceiling} ", el("small", f"({limit.says}{extra})")
     )
 
 

@@ -99,9 +99,8 @@ def _budget_row(budget: BudgetView) -> tuple[str, ...]:
     words = (budget.name, budget.title, plain.WORDS[budget.word], held)
     if nearest is None:
         return (*words, "", "limit unknown")
-    source = nearest.source or nearest.origin
     ceiling = plain.limit(nearest.dimension, nearest.direction, nearest.value)
-    return (*words, plain.share(nearest.utilization), f"{ceiling} ({source})")
+    return (*words, plain.share(nearest.utilization), f"{ceiling} ({nearest.says_briefly})")
 
 
 def _disks(view: View) -> Iterator[Line]:

@@ -21,19 +21,43 @@ Lifts: TypeAlias = Callable[[State, BudgetState], tuple[str, ...]]
 
 
 class LimitView(NamedTuple):
-    """A ceiling in operations/s, bytes/s or slots, and how near we are to it (shares: 0 to 1)."""
+    """A ceiling in operations/s, bytes/s or slots, and how near we are to it (shares: 0 to 1).
+
+    told: what origin and source say, while another level holds; else None: they say the value.
+    """
 
     dimension: Dimension
     direction: Direction
     value: float
     origin: str
     source: str = ""
+    told: float | None = None
     utilization: float | None = None
     peak_utilization: float | None = None
     credit_ratio: float | None = None
     exhaustion_seconds: float | None = None
     throttled_seconds: float = 0.0
     episodes: int = 0
+
+    @property
+    def says(self) -> str:
+        """Who says the value: "configured: config.toml limit[0]"."""
+        return self._learned or (
+            f"{self.origin}: {self.source}" if self.source else str(self.origin)
+        )
+
+    @property
+    def says_briefly(self) -> str:
+        """As `says`, without the origin where the source is known."""
+        return self._learned or self.source or str(self.origin)
+
+    @property
+    def _learned(self) -> str:
+        """While another level holds: "learned; told 1,000 IOPS: config.toml limit[0]"."""
+        if self.told is None:
+            return ""
+        told = plain.amount(self.dimension, self.told)
+        return f"learned; told {told}: {self.source or self.origin}"
 
 
 class Flow(NamedTuple):
@@ -248,7 +272,8 @@ def _budget(
 
 def _limit(state: LimitState) -> LimitView:
     standing = {name: getattr(state, name) for name in STANDING}
-    return _claim(state.limit)._replace(value=state.effective, **standing)
+    told = state.limit.value if state.effective_origin is not state.limit.origin else None
+    return _claim(state.limit)._replace(value=state.effective, told=told, **standing)
 
 
 def _claim(limit: Limit) -> LimitView:
