@@ -10,14 +10,23 @@ import pytest
 
 from ioplateau.engine import EngineSettings
 from ioplateau.history import Episode
-from ioplateau.limits.budgets import Direction, FlowKey, Kind, Word
+from ioplateau.limits.budgets import (
+    BudgetKey,
+    Dimension,
+    Direction,
+    FlowKey,
+    Kind,
+    Limit,
+    Origin,
+    Word,
+)
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
 from ioplateau.run import report
 from ioplateau.run.report import ReportError, TimeSpan
 from ioplateau.run.settings import ServeSettings
 from ioplateau.tell.report import document, figures, render
-from ioplateau.tell.report.samples import COLUMNS, FlowSamples, Samples
+from ioplateau.tell.report.samples import COLUMNS, FlowSamples, LimitKey, LimitSamples, Samples
 
 MACHINES = Path(__file__).parents[1] / "machines"
 DISK = MACHINES / "disk_iops_p10" / "recording.jsonl.gz"
@@ -252,6 +261,39 @@ def rewritten(path, change):
             snapshot = json.loads(line)
             out.write(json.dumps(change(index, snapshot)) + "\n")
     return path
+
+
+def limited(*limits, **columns):
+    """Samples of two seconds in which sda was held against limits: (direction, values, shares)."""
+    unknown = array("d", [math.nan] * 2)
+    samples = Samples(array("d", [0.0, 1.0]), array("d", [1.0, 1.0]), cpu=unknown, memory=unknown)
+    flow = {name: array("d", columns.get(name, [100.0, 100.0])) for name in COLUMNS}
+    samples.flows[FlowKey("disk", "sda")] = FlowSamples(flow)
+    for direction, values, shares in limits:
+        key = LimitKey(BudgetKey(Kind.DISK, "sda"), Dimension.IOPS, direction)
+        limit = Limit(Dimension.IOPS, direction, values[0], Origin.CONFIGURED)
+        samples.limits[key] = LimitSamples(limit, array("d", values), array("d", shares))
+    return samples
+
+
+@pytest.mark.parametrize(
+    ("values", "shares", "words"),
+    [
+        ([400, 200], [0.5, 1.0], "200 IOPS to 400 IOPS in force"),
+        ([400, 396], [0.5, 1.0], "396 IOPS"),
+        ([400, 200], [math.nan, 1.0], "200 IOPS"),
+    ],
+)
+def test_shares_of_other_values_are_not_said_to_be_of_the_last(values, shares, words):
+    samples = limited((Direction.TOTAL, values, shares))
+    (section,) = [
+        each
+        for each in document.document(samples, document.ReportSource()).sections
+        if each.title == "How near the limits"
+    ]
+
+    (row,) = section.blocks[1].rows
+    assert row[1] == words
 
 
 @pytest.mark.parametrize("seconds", [-3600, 3600])

@@ -7,10 +7,11 @@ from math import isnan
 from typing import NamedTuple
 
 from ioplateau.history import Episode
+from ioplateau.history.history import LEARNED_ANEW
 from ioplateau.limits.budgets import BudgetKey, Dimension, FlowKey
 from ioplateau.tell import plain
 from ioplateau.tell.report import figures
-from ioplateau.tell.report.figures import Spread
+from ioplateau.tell.report.figures import Spread, Tenths
 from ioplateau.tell.report.samples import Samples
 
 NEVER = "-"
@@ -179,7 +180,7 @@ def _tenths(samples: Samples, source: ReportSource) -> Iterable[Paragraph | Repo
     rows = tuple(
         (
             budget_name(samples, each.key.budget),
-            plain.limit(each.key.dimension, each.key.direction, each.value),
+            _in_force(each),
             *(_part(seconds / each.known) for seconds in each.seconds),
             _part(each.above / each.known),
             plain.share(each.most),
@@ -187,6 +188,15 @@ def _tenths(samples: Samples, source: ReportSource) -> Iterable[Paragraph | Repo
         for each in found
     )
     yield ReportTable(("budget", "limit", *edges, "above", "most"), rows)
+
+
+def _in_force(found: Tenths) -> str:
+    """Which limit the shares are of; of several in turn the span: "200 IOPS to 400 IOPS in force"."""
+    dimension, direction = found.key.dimension, found.key.direction
+    if found.most_value - found.least_value <= LEARNED_ANEW * found.most_value:
+        return plain.limit(dimension, direction, found.value)
+    least = plain.amount(dimension, found.least_value)
+    return f"{least} to {plain.limit(dimension, direction, found.most_value)} in force"
 
 
 def budget_name(samples: Samples, key: BudgetKey) -> str:

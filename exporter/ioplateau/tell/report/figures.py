@@ -53,6 +53,8 @@ class Tenths(NamedTuple):
 
     key: LimitKey
     value: float  # that held last
+    least_value: float  # of those that the shares are of
+    most_value: float
     source: str
     seconds: tuple[float, ...]  # ten of them: 0 to 10 %, ..., 90 to 100 %
     above: float
@@ -151,18 +153,19 @@ def tenths(samples: Samples) -> tuple[Tenths, ...]:
     found = []
     for key, each in samples.limits.items():
         inside, above, most = [0.0] * TENTHS, 0.0, 0.0
-        for share, seconds in zip(each.shares, samples.seconds, strict=True):
+        values = []
+        for share, value, seconds in zip(each.shares, each.values, samples.seconds, strict=True):
             if isnan(share):
                 continue
+            values.append(value)
             most = max(most, share)
             if share > 1:
                 above += seconds
             else:
                 inside[max(ceil(share * TENTHS) - 1, 0)] += seconds
-        known = [value for value in each.values if not isnan(value)]
         if most > 0:
-            last = known[-1] if known else each.limit.value
-            found.append(Tenths(key, last, each.limit.source, tuple(inside), above, most))
+            span = values[-1], min(values), max(values)
+            found.append(Tenths(key, *span, each.limit.source, tuple(inside), above, most))
     return tuple(sorted(found, key=lambda one: -one.most))
 
 

@@ -150,6 +150,8 @@ def as_json(samples: Samples, source: ReportSource) -> dict[str, Any]:
                 "dimension": each.key.dimension,
                 "direction": each.key.direction,
                 "limit": each.value,
+                "least_limit": each.least_value,
+                "most_limit": each.most_value,
                 "source": each.source,
                 "seconds_by_tenth": list(each.seconds),
                 "seconds_above": each.above,
