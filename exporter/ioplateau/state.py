@@ -213,6 +213,7 @@ class State(NamedTuple):
     flows: Mapping[FlowKey, FlowTick | None] = NO_ENTRIES
     budgets: Mapping[BudgetKey, BudgetState] = NO_ENTRIES
     held: tuple[Verdict, ...] = ()  # of those budgets, what says throttled, saturated or stalled
+    moved: tuple[BudgetKey, ...] = ()  # of these a limit in force is another than at the last tick
     # Seconds in which a flow suffered from a budget's limit; a counter.
     flow_throttled_seconds: Mapping[tuple[FlowKey, BudgetKey, Dimension], float] = NO_ENTRIES
     sources: Mapping[str, SourceState] = NO_ENTRIES

@@ -165,6 +165,23 @@ def held_at(iops, *told):
     return limit
 
 
+def test_the_tick_in_which_a_limit_in_force_changes_says_so():
+    told = ConfiguredLimit(disk="sda", iops=1000.0)
+    tick = reading(Engine(EngineSettings(rules=Rules(limits=(told,)))))
+    states = [tick(50, 1) for _ in range(5)]
+    states += [tick(500, 64) for _ in range(30)] + [tick(50, 1) for _ in range(10)]
+    in_force = [state.budgets[SDA].limits[0].effective for state in states]
+    changed = [
+        number
+        for number in range(1, len(states))
+        if abs(in_force[number] / in_force[number - 1] - 1) > 0.02
+    ]
+
+    assert len(changed) == 2
+    assert [number for number, state in enumerate(states) if state.moved] == changed
+    assert {state.moved for state in states} == {(), (SDA,)}
+
+
 def test_what_holds_is_a_share_of_what_was_sold_for_now():
     plain = ConfiguredLimit(disk="sda", iops=1000.0)
     bursting = plain._replace(burst_iops=3500.0, burst_seconds=1800.0)

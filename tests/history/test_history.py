@@ -10,9 +10,19 @@ import states
 from ioplateau.history import Episode, History, What
 from ioplateau.history.records import HistoryPart
 from ioplateau.judge.flows import FlowTick
-from ioplateau.limits.budgets import Dimension, Direction, FlowKey, Kind, Limit, Origin, Word
+from ioplateau.limits.budgets import (
+    BudgetKey,
+    Dimension,
+    Direction,
+    FlowKey,
+    Kind,
+    Limit,
+    Origin,
+    Word,
+)
 
 SDA = FlowKey("disk", "sda")
+SDA_BUDGET = BudgetKey(Kind.DISK, "sda")
 WALL = 1_700_000_040.0
 TICKS = 800  # less than the seconds that are kept
 
@@ -144,6 +154,17 @@ def test_a_share_is_of_the_limit_that_was_in_force():
 
     assert found.share[0] == pytest.approx(0.4)
     assert found.share[-1] == pytest.approx(0.8)
+
+
+def test_it_is_so_from_the_very_second_in_which_it_changed():
+    history = after(33, limit=1000.0)
+    for second in range(33, 36):
+        history.observe(tick(second, limit=500.0, moved=(SDA_BUDGET,) if second == 33 else ()))
+        found = history.series("disk", "sda", "iops")
+
+        assert found.limit[-1] == 500.0
+
+    assert [at - int(WALL) for at, limit in zip(found.at, found.limit, strict=True) if limit == 500] == [33, 34, 35]  # fmt: skip
 
 
 def test_after_the_clock_was_set_back_a_share_is_of_the_limit_that_is_in_force():

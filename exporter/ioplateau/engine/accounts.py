@@ -41,6 +41,9 @@ PACE_SECONDS = 5.0
 # Until the first tick sets the window.
 RESTORED_WINDOW_SECONDS = 15.0
 
+# Share by which a limit in force must change for it to be told at once: a learned one moves all the time.
+MOVED = 0.02
+
 # Budgets that are no more, of which what was counted is kept.
 MOST_ABSENT = 200
 
@@ -132,6 +135,7 @@ class Accounts:
         self._restored: set[BudgetKey] = set()  # of the last run, not seen in this one
         self._holds: set[Place] = set()  # of the last run, not met in this one
         self._began = inf  # the first tick that was booked
+        self.moved: list[BudgetKey] = []  # in this tick, a limit of theirs in force did
 
     @property
     def flow_seconds(self) -> Mapping[tuple[FlowKey, BudgetKey, Dimension], float]:
@@ -161,6 +165,7 @@ class Accounts:
         """
         self._clock.observe(elapsed, held)
         self._passed = passed
+        self.moved = []
 
     def keep_only(self, budgets: Mapping[BudgetKey, Budget]) -> None:
         """Close the books of budgets that are no more.
@@ -267,6 +272,9 @@ class Accounts:
             # A verdict that is older than this run goes on, and its episode is counted.
             meter.throttled = verdict.since < self._began
         meter.observe(at, elapsed, share, throttled=throttled)
+        if meter.in_force is not None and abs(effective - meter.in_force) > MOVED * meter.in_force:
+            self.moved.append(budget.key)
+        meter.in_force = effective
         credit = left = None
         if bucket is not None:
             credit = bucket.ratio

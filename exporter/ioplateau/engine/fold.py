@@ -231,6 +231,7 @@ class Engine:
             flows=flows,
             budgets=budgets,
             held=tuple([verdict for verdict in held if verdict.key in self._shown]),
+            moved=tuple(self._accounts.moved),
             flow_throttled_seconds=Asked(
                 lambda: {
                     key: seconds

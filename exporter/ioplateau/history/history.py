@@ -40,6 +40,15 @@ class _Turn(NamedTuple):
     budgets: Mapping[BudgetKey, BudgetState]
 
 
+class _Moved(NamedTuple):
+    """Some limits in force changed within ten seconds."""
+
+    second: int
+    wall: float
+    budgets: Mapping[BudgetKey, BudgetState]
+    keys: tuple[BudgetKey, ...]
+
+
 class History:
     """Ticks are observed by one thread, which never waits; any may ask.
 
@@ -61,7 +70,7 @@ class History:
         self._events_to_take: deque[Event] = deque()
         self._blocks: list[Block] = []
         self._in_force: list[InForce] = []
-        self._turns: deque[_Turn] = deque()  # not settled yet
+        self._turns: deque[_Turn | _Moved] = deque()  # not settled yet
         self._lock = lock  # of blocks, limits and what was learned
         self.rings = Rings(lock=lock)
         self._episodes = Episodes()
@@ -78,7 +87,7 @@ class History:
 
     def observe(self, state: State) -> Sequence[Change]:
         """One tick; which episodes began or ended with it."""
-        mono, wall, interval, flows, held, are_sources_well = _of_tick(state)
+        mono, wall, interval, flows, held, moved, are_sources_well = _of_tick(state)
         dt = mono - self._mono
         if not 0.0 < dt <= self._longest or abs(wall - mono - self._offset) > CLOCK_SECONDS:
             dt = self._elapsed(dt, state)
@@ -97,6 +106,8 @@ class History:
                 self._ended += [change.episode for change in changes if change.is_end]
         for each in begun:
             self._turn(each - each % 10, state)
+        if moved:
+            self._turns.append(_Moved(second, wall, state.budgets, moved))
         return changes
 
     def settle(self) -> None:
@@ -253,7 +264,12 @@ class History:
     def _settle(self) -> None:
         self.rings.settle()
         while self._turns:
-            before, now, _, budgets = turn = self._turns.popleft()
+            turn = self._turns.popleft()
+            if isinstance(turn, _Moved):
+                for key in turn.keys:
+                    self._book_budget(key, turn.budgets[key], turn.second, turn.wall)
+                continue
+            before, now, _, budgets = turn
             self.rings.settle()  # what ended since: a turn is told after its ten seconds
             is_new_minute = before is None or now - now % 60 != before - before % 60
             if before is not None and self._when_over is not None:
@@ -278,21 +294,21 @@ class History:
                 self._in_force = [*map(_last, self._limits.items())]  # beside cells of that age
 
     def _book_limits(self, turn: _Turn) -> None:
-        met, second = self._met, turn.now
-        is_new: Callable[[BudgetKey], bool] = lambda key: key not in met  # noqa: E731
         for key, budget in turn.budgets.items():
-            for limit in budget.limits:
-                if limit.limit.origin is Origin.LEARNED:
-                    place = (key, limit.dimension, limit.direction)
-                    self._learn(
-                        place, limit.limit.value, turn.wall, budget.budget.lane, silent=is_new(key)
-                    )
-                if limit.utilization:
-                    place = (key, limit.dimension, limit.direction)
-                    is_new_value = self._add_step(place, second, limit.effective)
-                    if is_new_value and self._when_over is not None:
-                        self._in_force.append(InForce(*place, second, limit.effective))
+            self._book_budget(key, budget, turn.now, turn.wall)
         self._met = set(turn.budgets)
+
+    def _book_budget(self, key: BudgetKey, budget: BudgetState, second: int, wall: float) -> None:
+        for limit in budget.limits:
+            if limit.limit.origin is Origin.LEARNED:
+                place = (key, limit.dimension, limit.direction)
+                is_new = key not in self._met
+                self._learn(place, limit.limit.value, wall, budget.budget.lane, silent=is_new)
+            if limit.utilization:
+                place = (key, limit.dimension, limit.direction)
+                is_new_value = self._add_step(place, second, limit.effective)
+                if is_new_value and self._when_over is not None:
+                    self._in_force.append(InForce(*place, second, limit.effective))
 
     def _add_step(self, place: Place, second: int, value: float) -> bool:
         """Note what is in force; whether it is another value than before."""
@@ -340,7 +356,7 @@ def _drained(waiting: deque[T]) -> tuple[T, ...]:
 _of_tick = itemgetter(
     *map(
         State._fields.index,
-        ("mono", "wall", "interval_seconds", "flows", "held", "are_sources_well"),
+        ("mono", "wall", "interval_seconds", "flows", "held", "moved", "are_sources_well"),
     )
 )
 

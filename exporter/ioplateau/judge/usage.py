@@ -163,7 +163,7 @@ class Meter:
     window and at their peak, seconds and episodes at it counted so far.
     """
 
-    __slots__ = ("_peak", "episodes", "mean", "throttled", "throttled_seconds")
+    __slots__ = ("_peak", "episodes", "in_force", "mean", "throttled", "throttled_seconds")
 
     def __init__(self, window_seconds: float) -> None:
         self.mean = WindowMean(window_seconds)
@@ -171,6 +171,7 @@ class Meter:
         self.throttled = False
         self.throttled_seconds = 0.0
         self.episodes = 0
+        self.in_force: float | None = None  # the limit at the last tick; None: there was none
 
     def observe(
         self, at: float, elapsed: float | None, share: float | None, *, throttled: bool
