@@ -213,7 +213,9 @@ def test_a_limit_that_is_learned_is_an_event_once():
     history = after(12)
     learned = states.budget(Kind.DISK, "sda", states.limit(Dimension.IOPS, value=500.0))
     limit = learned.limits[0]
-    limit = limit._replace(limit=Limit(Dimension.IOPS, Direction.TOTAL, 480.0, Origin.LEARNED))
+    limit = limit._replace(
+        limit=Limit(Dimension.IOPS, Direction.TOTAL, 480.0, Origin.LEARNED), effective=480.0
+    )
     learned = learned._replace(limits=(*learned.limits, limit))
     for second in range(12, 60):
         history.observe(tick(second)._replace(budgets=states.by_key(learned)))
@@ -222,6 +224,19 @@ def test_a_limit_that_is_learned_is_an_event_once():
     assert event.what is What.LEARNED
     assert event.subject == "disk sda"
     assert "480 IOPS" in event.sentence
+
+
+def test_a_level_that_holds_in_place_of_a_told_limit_is_an_event_once():
+    history = after(12)
+    for second, effective in enumerate((500.0, 400.0, 402.0, 500.0, 400.0), start=12):
+        limit = states.limit(Dimension.IOPS, value=500.0, effective=effective)
+        held = states.by_key(states.budget(Kind.DISK, "sda", limit))
+        history.observe(tick(second, moved=(SDA_BUDGET,))._replace(budgets=held))
+        history.settle()
+
+    (event,) = history.events()
+    assert event.at == WALL + 13
+    assert event.sentence == "learned: disk sda is held at 400 IOPS, told 500"
 
 
 def test_episodes_are_told_while_they_go_on_and_after():

@@ -15,7 +15,7 @@ from ioplateau.history.rings import CELLS, NO_LOCK, Lock, Rings
 from ioplateau.history.series import Series, Steps, series
 from ioplateau.limits import units
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin
-from ioplateau.state import GAP_INTERVALS, BudgetState, State
+from ioplateau.state import GAP_INTERVALS, BudgetState, LimitState, State
 
 CLOCK_SECONDS = 1.0  # a wall clock that moved further than this was set, or the machine slept
 MOST_EVENTS = 400
@@ -300,10 +300,8 @@ class History:
 
     def _book_budget(self, key: BudgetKey, budget: BudgetState, second: int, wall: float) -> None:
         for limit in budget.limits:
-            if limit.limit.origin is Origin.LEARNED:
-                place = (key, limit.dimension, limit.direction)
-                is_new = key not in self._met
-                self._learn(place, limit.limit.value, wall, budget.budget.lane, silent=is_new)
+            if limit.effective_origin is Origin.LEARNED:
+                self._learn(key, limit, wall, budget.budget.lane, silent=key not in self._met)
             if limit.utilization:
                 place = (key, limit.dimension, limit.direction)
                 is_new_value = self._add_step(place, second, limit.effective)
@@ -320,7 +318,11 @@ class History:
         share = MOST_STEPS // len(self._limits)
         return steps.add(second, value, min(max(share, LEAST_OF_ONE), MOST_OF_ONE))
 
-    def _learn(self, place: Place, value: float, wall: float, lane: str, *, silent: bool) -> None:
+    def _learn(
+        self, key: BudgetKey, limit: LimitState, wall: float, lane: str, *, silent: bool
+    ) -> None:
+        """Note a limit that nobody told, or another level than was told."""
+        place, value = (key, limit.dimension, limit.direction), limit.effective
         before = self._learned.get(place)
         if before is not None and abs(value - before) <= LEARNED_ANEW * before:
             return
@@ -330,11 +332,13 @@ class History:
         (kind, name), dimension, direction = place
         shown = units.rate(value, dimension, ".0f")
         one_way = "" if direction is Direction.TOTAL else f" of {direction}s"
+        is_told = limit.limit.origin is not Origin.LEARNED
+        told = f", told {units.rate(limit.limit.value, dimension, '.0f')}" if is_told else ""
         # The kind's own word is Azure's.
         what = f"{name} ({lane})" if kind is Kind.VM_UNCACHED else f"{kind} {name}"
         self.note(
             What.LEARNED,
-            f"learned: {what} is held at {shown}{one_way}",
+            f"learned: {what} is held at {shown}{one_way}{told}",
             wall,
             f"{kind} {name}",
         )
