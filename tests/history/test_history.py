@@ -236,7 +236,7 @@ def test_a_level_that_holds_in_place_of_a_told_limit_is_an_event_once():
 
     (event,) = history.events()
     assert event.at == WALL + 13
-    assert event.sentence == "learned: disk sda is held at 400 IOPS, told 500"
+    assert event.sentence == "learned: disk sda is held at 400 IOPS, told 500 IOPS"
 
 
 def test_episodes_are_told_while_they_go_on_and_after():

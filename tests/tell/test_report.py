@@ -330,6 +330,16 @@ def test_a_daemon_that_ends_and_begins_is_a_gap_of_its_recording(tmp_path):
     assert "nobody looked" in render.text(document.document(samples, source))
 
 
+def test_a_disk_that_is_hidden_is_in_no_report():
+    def flows(settings):
+        samples, _ = report.of_recording(DISK, settings, TimeSpan())
+        return {key.name for key in samples.flows}
+
+    hidden = SETTINGS.engine._replace(is_hidden=lambda name: name == "sda")
+
+    assert flows(SETTINGS) - flows(SETTINGS._replace(engine=hidden)) == {"sda"}
+
+
 def test_who_did_it_is_said_to_be_unknown_where_the_recording_does_not_hold_it():
     made = document.document(*report.of_recording(DISK, SETTINGS, TimeSpan()))
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import nan
 from typing import NamedTuple
 
 from ioplateau.history import Episode, Event, History
-from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.usage import drawn
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind, Limit, Word
 from ioplateau.limits.stacks import ABOVE_DISKS, ABOVE_KINDS
@@ -97,7 +95,7 @@ class Collector:
             return  # a first reading, or a gap: nothing is known of what lies before it
         samples.at.append(state.wall)
         samples.seconds.append(elapsed)
-        self._flows(state.flows)
+        self._flows(state)
         samples.stacked.update(
             FlowKey("disk", key.name) for key in state.budgets if is_stack(key, _kind(state, key))
         )
@@ -122,11 +120,12 @@ class Collector:
             ):
                 known[key] = lifting.sentences(state, budget)
 
-    def _flows(self, flows: Mapping[FlowKey, FlowTick | None]) -> None:
+    def _flows(self, state: State) -> None:
         count = len(self.samples)
         known = self.samples.flows
-        for key, tick in flows.items():
-            if tick is None:
+        for key, tick in state.flows.items():
+            is_shown = key.kind != "disk" or key.name in state.disks
+            if tick is None or not is_shown:
                 continue
             found = known.get(key)
             if found is None:
