@@ -3,6 +3,7 @@
 import gzip
 import json
 import math
+import re
 from array import array
 from pathlib import Path
 
@@ -294,6 +295,35 @@ def test_shares_of_other_values_are_not_said_to_be_of_the_last(values, shares, w
 
     (row,) = section.blocks[1].rows
     assert row[1] == words
+
+
+TOTAL, READS, WRITES = (
+    (direction, [value] * 2, [0.5] * 2)
+    for direction, value in (
+        (Direction.TOTAL, 4000),
+        (Direction.READ, 3000),
+        (Direction.WRITE, 2000),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ((READS, TOTAL, WRITES), "limit 4,000"),
+        ((WRITES,), "limit 2,000 of writes"),
+        ((READS, WRITES), "limit 3,000 of reads"),
+        ((), ""),
+    ],
+)
+def test_a_plot_has_the_limit_of_reads_and_writes_together_else_one_with_its_direction(
+    limits, words
+):
+    samples = limited(*limits)
+    told = render.html(document.document(samples, document.ReportSource()))
+    (caption,) = re.findall("operations per second <small>(.*?)</small>", told)
+
+    assert caption.partition("highest 100, ")[2].partition(";")[0] == words
 
 
 @pytest.mark.parametrize("seconds", [-3600, 3600])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ioplateau.history import Episode
 from ioplateau.history.history import LEARNED_ANEW
-from ioplateau.limits.budgets import BudgetKey, Dimension, FlowKey
+from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey
 from ioplateau.tell import plain
 from ioplateau.tell.report import figures
 from ioplateau.tell.report.figures import Spread, Tenths
@@ -31,12 +31,15 @@ class ReportTable(NamedTuple):
 
 
 class Plot(NamedTuple):
-    """Lines over UNIX seconds. `None` breaks a line. limit: a level drawn across."""
+    """Lines over UNIX seconds. `None` breaks a line. limit: a level drawn across; one_way: of which of
+    the lines it is, as in " of reads"; "": of their sum.
+    """
 
     title: str
     unit: str
     lines: tuple[tuple[str, tuple[tuple[float, float | None], ...]], ...]
     limit: float | None = None
+    one_way: str = ""
 
 
 class ReportSection(NamedTuple):
@@ -287,7 +290,7 @@ def _plots(samples: Samples) -> Iterable[Plot]:
                 (word, _thinned(samples, columns[f"{column}_per_second"]))
                 for word, column in zip(("reads", "writes"), pairs, strict=True)
             )
-            yield Plot(f"{name}: {title}", unit, lines, limits.get(dimension))
+            yield Plot(f"{name}: {title}", unit, lines, *limits.get(dimension, ()))
         waits: tuple[tuple[str, tuple[tuple[float, float | None], ...]], ...] = (
             ("reads", _thinned(samples, columns["read_await_seconds"])),
             ("writes", _thinned(samples, columns["write_await_seconds"])),
@@ -298,13 +301,19 @@ def _plots(samples: Samples) -> Iterable[Plot]:
         yield Plot(f"{name}: queue depth", "", (("", _thinned(samples, columns["queue_length"])),))
 
 
-def _limits_of(samples: Samples, flow: FlowKey) -> dict[Dimension, float]:
-    """The last known limits of the flow's own budget."""
-    found = {}
+def _limits_of(samples: Samples, flow: FlowKey) -> dict[Dimension, tuple[float, str]]:
+    """The last known limits of the flow's own budget, as `Plot` has them: one of reads or writes alone only
+    where there is none of both together.
+    """
+    found: dict[Dimension, tuple[float, str]] = {}
     for key, each in samples.limits.items():
         known = [value for value in each.values if not isnan(value)]
-        if known and key.budget.name == flow.name:
-            found[key.dimension] = known[-1]
+        if not known or key.budget.name != flow.name:
+            continue
+        if key.direction is Direction.TOTAL:
+            found[key.dimension] = known[-1], ""
+        else:
+            found.setdefault(key.dimension, (known[-1], f" of {key.direction}s"))
     return found
 
 

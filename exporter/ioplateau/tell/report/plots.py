@@ -39,7 +39,7 @@ def figure(plot: Plot, safe: Callable[[str], str]) -> str:
         parts.append(f'<path class=l{index} d="{_path(line, first, last, top)}"/>')
     words = [f"highest {say(max(values))}"]
     if limit is not None:
-        words.append(f"limit {say(limit)}{' (dashed)' if is_drawn else ''}")
+        words.append(f"limit {say(limit)}{plot.one_way}{' (dashed)' if is_drawn else ''}")
     label = f"{plot.title}: {', '.join(words)}"
     legend = "" if len(plot.lines) < 2 else "; reads blue, writes orange"
     return (
