@@ -159,6 +159,26 @@ def test_the_machine_is_told_as_proc_stat_counts_it(told):
     assert 0 < told["requirements"]["memory_ratio"]["mean"] < 1
 
 
+def test_the_limit_of_an_episode_has_its_direction():
+    samples = limited()
+    samples.episodes = (
+        Episode(
+            Kind.DISK,
+            "sda",
+            Word.THROTTLED,
+            0.0,
+            2.0,
+            dimension=Dimension.IOPS,
+            direction=Direction.WRITE,
+            limit=300.0,
+            origin=Origin.CONFIGURED,
+        ),
+    )
+
+    told = render.text(document.document(samples, document.ReportSource()))
+    assert "300 IOPS of writes (configured)" in told
+
+
 def test_every_form_tells_the_same_episode():
     made = document.document(*report.of_recording(DISK, SETTINGS, TimeSpan()))
 

@@ -148,7 +148,8 @@ def _episode(episode: Episode) -> tuple[str, ...]:
     lasted = plain.duration(episode.held_seconds)
     limit = NEVER
     if episode.limit is not None and episode.dimension is not None:
-        limit = f"{plain.amount(episode.dimension, episode.limit)} ({episode.origin})"
+        way = episode.direction or Direction.TOTAL
+        limit = f"{plain.limit(episode.dimension, way, episode.limit)} ({episode.origin})"
     waiting = episode.requests_waiting
     share = episode.mean_share
     return (
