@@ -179,6 +179,20 @@ def test_the_limit_of_an_episode_has_its_direction():
     assert "300 IOPS of writes (configured)" in told
 
 
+@pytest.mark.parametrize(
+    ("ended", "lasted"), [(20.0, "20 s"), (None, "30 s, goes on"), (5.0, "12 s")]
+)
+def test_how_long_an_episode_lasted_is_not_for_how_long_it_held(ended, lasted):
+    """Where the clock was set back meanwhile it lasted for as long as was counted."""
+    samples = limited()
+    samples.episodes = (Episode(Kind.DISK, "sda", Word.STALLED, 0.0, ended, held_seconds=12.0),)
+    made = document.document(samples, document.ReportSource(began=0.0, ended=30.0))
+    (found,) = [each for each in made.sections if each.title == "What was found"]
+
+    assert found.blocks[1].columns[1:3] == ("lasted", "held")
+    assert found.blocks[1].rows[0][1:3] == (lasted, "12 s")
+
+
 def test_every_form_tells_the_same_episode():
     made = document.document(*report.of_recording(DISK, SETTINGS, TimeSpan()))
 

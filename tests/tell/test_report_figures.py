@@ -508,11 +508,15 @@ def test_every_printed_share_of_requests_is_the_jsons(tables, told):
 
 def test_every_printed_episode_is_the_jsons(tables, told):
     for cells, wanted in zip(titled(tables, "from"), told["episodes"], strict=True):
-        _, lasted, name, word, limit, share, waiting, _, sentence = cells
+        _, lasted, held, name, word, limit, share, waiting, _, sentence = cells
         assert name.endswith(wanted["name"])
         assert word == wanted["word"]
         assert sentence == wanted["sentence"]
-        assert seconds(lasted) == pytest.approx(wanted["held_seconds"], abs=0.51)
+        assert seconds(held) == pytest.approx(wanted["held_seconds"], abs=0.51)
+        assert seconds(lasted.removesuffix(", goes on")) >= seconds(held)
+        if wanted["ended"] is not None:
+            span = wanted["ended"] - wanted["began"]
+            assert seconds(lasted) == pytest.approx(max(span, wanted["held_seconds"]), abs=0.51)
         assert share == "-" or says(share, wanted["mean_share"])
         assert waiting == "-" or says(waiting, wanted["requests_waiting"])
         assert (limit == "-") == (wanted["limit"] is None)

@@ -13,7 +13,7 @@ from ioplateau.tell.ratetables import RateTable
 from ioplateau.tell.view import DiskView, MountView
 
 MOST_EPISODES = 20
-EPISODES = ["budget", "began", "for", "what", "limit", "at most", "waiting", "drew most"]
+EPISODES = ["budget", "began", "lasted", "what", "limit", "at most", "at most waiting", "drew most"]
 
 
 def episodes(found: Sequence[Episode], now: float) -> Html:

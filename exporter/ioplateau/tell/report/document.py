@@ -128,9 +128,9 @@ def _found(samples: Samples, source: ReportSource) -> Iterable[Paragraph | Repor
         held = figures.covered_seconds(samples.episodes, source.began, source.ended)
         count += f", {plain.duration(held)} in all"
     yield Paragraph(f"{count}.")
-    rows = tuple(_episode(each) for each in samples.episodes)
-    columns = ("from", "lasted", "budget", "", "limit", "share", "waiting", "drew most", "in words")
-    yield ReportTable(columns, rows, is_numbers=False)
+    rows = tuple(_episode(each, source.ended) for each in samples.episodes)
+    columns = ("from", "lasted", "held", "budget", "", "limit", "share", "waiting", "drew most")
+    yield ReportTable((*columns, "in words"), rows, is_numbers=False)
     if not all(each.drew_most for each in samples.episodes):
         yield Paragraph(
             "Where nobody is named who drew most, nobody looked for who it was, or it could not be seen."
@@ -144,8 +144,12 @@ def _events(samples: Samples) -> Iterable[ReportTable]:
         yield ReportTable(("at", "what"), rows, is_numbers=False)
 
 
-def _episode(episode: Episode) -> tuple[str, ...]:
-    lasted = plain.duration(episode.held_seconds)
+def _episode(episode: Episode, until: float | None) -> tuple[str, ...]:
+    """until: UNIX seconds up to which one that goes on is looked at; None: not known."""
+    held = episode.held_seconds
+    ended = until if episode.ended is None else episode.ended
+    # Where the clock was set back meanwhile, the seconds that were counted are more.
+    lasted = plain.duration(held if ended is None else max(ended - episode.began, held))
     limit = NEVER
     if episode.limit is not None and episode.dimension is not None:
         way = episode.direction or Direction.TOTAL
@@ -155,6 +159,7 @@ def _episode(episode: Episode) -> tuple[str, ...]:
     return (
         plain.date(episode.began),
         lasted if episode.ended is not None else f"{lasted}, goes on",
+        plain.duration(held),
         plain.budget(episode.key, episode.lane),
         plain.WORDS[episode.word],
         limit,
