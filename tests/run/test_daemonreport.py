@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+import states
 from at_once import AtOnce
 from ioplateau.engine import EngineSettings
 from ioplateau.history import History
+from ioplateau.judge.flows import FlowTick
 from ioplateau.limits.budgets import BudgetKey, FlowKey, Kind
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
@@ -99,6 +101,36 @@ def test_a_disk_that_stands_on_others_is_not_added_to_them(daemon, told, is_abov
     samples, _ = of_daemon(ask_of_virtual, now - 60, now - 30, lambda: now)
 
     assert (FlowKey("disk", "sda") in samples.stacked) is is_above
+
+
+def test_a_control_group_has_its_requirements_as_in_the_report_of_a_recording():
+    group, now = FlowKey("cgroup", "/batch"), 1_700_000_000.0
+    found = states.budget(Kind.CGROUP, group.name, states.limit())
+    found = found._replace(budget=found.budget._replace(members=(group,)))
+    flow = FlowTick(1.0, 0.0, 200.0, 0.0, 8e5, None, None, None, None)
+    history = History()
+    for second in range(30):
+        state = states.state(
+            mono=100.0 + second,
+            wall=now - 30 + second,
+            budgets=states.by_key(found),
+            flows={group: flow},
+        )
+        history.observe(state)
+    answers = Api(history, lambda: state, now - 60, lambda: now)
+
+    def ask(path, **query):
+        return getattr(answers, path)({name: str(value) for name, value in query.items()})
+
+    samples, source = of_daemon(ask, now - 60, now, lambda: now)
+    told = render.as_json(samples, source)["requirements"]["flows"]
+    text = render.text(document.document(samples, source))
+
+    assert [(each["kind"], each["name"]) for each in told] == [tuple(group)]
+    assert told[0]["operations"]["p50"] == pytest.approx(200, rel=0.01)
+    assert told[0]["latency"]["p50"] is None
+    assert "control group /batch, writes" in text
+    assert "cgroup /batch" not in text
 
 
 def test_only_the_span_is_told(daemon):

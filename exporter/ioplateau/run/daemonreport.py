@@ -30,7 +30,7 @@ from ioplateau.tell.report.samples import (
 
 ANSWER_SECONDS = 20.0
 # Kinds of budgets that are one flow each, with what the flow is called.
-FLOWS = {Kind.DISK: "disk", Kind.STRIPE: "disk", Kind.VOLUME: "nfs"}
+FLOWS = {Kind.DISK: "disk", Kind.STRIPE: "disk", Kind.VOLUME: "nfs", Kind.CGROUP: "cgroup"}
 
 Ask = Callable[..., Any]
 
@@ -138,7 +138,7 @@ class _Making:
                 waits = dict(_known(found["at"], found["await_seconds"]))
                 columns[f"{direction}_await_seconds"].update(waits)
                 columns["queue_length"].update(_known(found["at"], found["queue_length"]))
-        if any(columns["queue_length"].values()) or any(columns["read_bytes_per_second"].values()):
+        if any(any(column.values()) for column in columns.values()):
             self._flows[FlowKey(FLOWS[kind], name)] = columns
 
     def _limit(self, kind: Kind, name: str, answer: Mapping[str, Any]) -> None:

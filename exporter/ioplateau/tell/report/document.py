@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ioplateau.history import Episode
 from ioplateau.history.history import LEARNED_ANEW
-from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey
+from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind
 from ioplateau.tell import plain
 from ioplateau.tell.report import figures
 from ioplateau.tell.report.figures import Spread, Tenths
@@ -256,7 +256,8 @@ def _row(name: str, spread: Spread, say: object) -> tuple[str, ...]:
 
 
 def _flow(key: FlowKey) -> str:
-    return f"NFS mount {key.name}" if key.kind == "nfs" else f"{key.kind} {key.name}"
+    kinds = {"nfs": "NFS mount", "cgroup": plain.KINDS[Kind.CGROUP]}
+    return f"{kinds.get(key.kind, key.kind)} {key.name}"
 
 
 def _request_sizes(samples: Samples, source: ReportSource) -> Iterable[Paragraph | ReportTable]:
