@@ -236,6 +236,16 @@ def test_the_detail_of_a_row_has_limits_origin_evidence_and_the_last_minutes():
     assert names(shown) == ["sda"]
 
 
+@pytest.mark.parametrize(("count", "words"), [(1, "1 episode"), (2000, "2,000 episodes")])
+def test_the_detail_counts_episodes_in_words(count, words):
+    held = states.limit(throttled_seconds=130.0, episodes=count)
+    shown = board(states.budget(Kind.DISK, "sda", held))
+    texts(shown)
+    shown.press("enter")
+
+    assert any(line.endswith(f"throttled 2 min 10 s in {words}") for line in texts(shown, 24, 200))
+
+
 def test_a_detail_longer_than_the_terminal_scrolls():
     shown = board(throttled(evidence={f"figure_{n}": float(n) for n in range(60)}))
     texts(shown)

@@ -123,7 +123,7 @@ def _limit(limit: LimitView) -> Iterator[str]:
         yield f"used up in {plain.duration(limit.exhaustion_seconds)}"
     if limit.throttled_seconds:
         held = plain.duration(limit.throttled_seconds)
-        yield f"throttled {held} in {limit.episodes} episodes"
+        yield f"throttled {held} in {plain.counted(limit.episodes, 'episode')}"
 
 
 def ceiling(limit: LimitView) -> str:
