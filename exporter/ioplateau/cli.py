@@ -569,7 +569,7 @@ def _report(options: argparse.Namespace, settings: Settings) -> int:
             samples, source = report.live(wanted, options.minutes * 60, _ends_with_a_signal)
         else:
             url = options.url or local_url(wanted.web.listen_addresses)
-            samples, source = report.remembered(_address(options, url), span)
+            samples, source = report.remembered(_address(options, url), span, now)
     except (report.ReportError, RecordingError, AddressError) as error:
         print(f"ioplateau report: {error}", file=sys.stderr)
         return WRONG

@@ -61,7 +61,7 @@ def daemon(api):
 
 def test_what_is_remembered_by_the_second_has_the_figures_of_the_recording(daemon):
     ask, now = daemon
-    samples, source = of_daemon(ask, now - 200, now, lambda: now)
+    samples, source = of_daemon(ask, now - 200, now, now, lambda: now)
     remembered = render.as_json(samples, source)
     recorded = render.as_json(*report.of_recording(DISK, SETTINGS, report.TimeSpan()))
 
@@ -135,7 +135,7 @@ def test_a_control_group_has_its_requirements_as_in_the_report_of_a_recording():
 
 def test_only_the_span_is_told(daemon):
     ask, now = daemon
-    samples, source = of_daemon(ask, now - 60, now - 30, lambda: now)
+    samples, source = of_daemon(ask, now - 60, now - 30, now, lambda: now)
 
     assert 25 <= sum(samples.seconds) <= 31
     assert source.ended <= now - 30
@@ -145,14 +145,14 @@ def test_only_the_span_is_told(daemon):
 def test_a_span_of_which_nothing_is_remembered_is_said_to_be_empty(daemon):
     ask, now = daemon
 
-    made = document.document(*of_daemon(ask, now - 5000, now - 4000, lambda: now))
+    made = document.document(*of_daemon(ask, now - 5000, now - 4000, now, lambda: now))
 
     assert "Nothing was measured in this time" in render.text(made)
 
 
 def test_means_of_longer_than_a_second_are_said_to_be_such(daemon):
     ask, now = daemon
-    fine, coarse = (of_daemon(ask, now - back, now, lambda: now) for back in (900, 5000))
+    fine, coarse = (of_daemon(ask, now - back, now, now, lambda: now) for back in (900, 5000))
     words = render.text(document.document(*coarse))
 
     assert render.as_json(*fine)["step_seconds"] == 1
@@ -173,10 +173,26 @@ def test_the_first_seconds_are_told_however_slow_the_daemon_answers(daemon):
             query["seconds"] -= at[0] - now
         return ask(path, **query)
 
-    samples, _ = of_daemon(slow_ask, now - 60, now, lambda: at[0])
+    samples, _ = of_daemon(slow_ask, now - 60, now, now, lambda: at[0])
 
     assert samples.at[0] - (now - 60) < 1
     assert all(not isnan(each.shares[0]) for each in samples.limits.values())
+
+
+@pytest.mark.parametrize(("back_seconds", "step_seconds"), [(900, 1), (86_400, 10)])
+def test_a_span_is_told_as_finely_as_it_is_kept_though_asking_takes_time(
+    daemon, back_seconds, step_seconds
+):
+    ask, now = daemon
+    at = [now]
+
+    def moving():
+        at[0] += 0.01
+        return at[0]
+
+    _, source = of_daemon(ask, now - back_seconds, now, now, moving)
+
+    assert source.step_seconds == step_seconds
 
 
 @pytest.mark.parametrize(("back_days", "is_told"), [(0, True), (2, False)])
@@ -186,7 +202,7 @@ def test_a_report_to_a_moment_is_of_the_day_before_it(api, back_days, is_told):
         server.start()
         daemon = DaemonAddress(f"http://{server.addresses[0]}")
         wanted = report.TimeSpan(ended=now - back_days * 86400 + 1)
-        samples, _ = report.remembered(daemon, wanted)
+        samples, _ = report.remembered(daemon, wanted, now)
 
         with pytest.raises(NoDaemonError, match=r"answers 400 Bad Request: there is no 'hello'"):
             asking(daemon)("series", hello=1)
@@ -217,7 +233,7 @@ def test_an_episode_of_an_earlier_run_keeps_who_did_it_and_what_would_lift_it(
     def ask(path, **query):
         return getattr(api, path)({name: str(value) for name, value in query.items()})
 
-    made = document.document(*of_daemon(ask, now - 200, now, lambda: now))
+    made = document.document(*of_daemon(ask, now - 200, now, now, lambda: now))
 
     for text in (render.text(made), render.markdown(made), render.html(made)):
         assert "db.service" in text
@@ -226,14 +242,14 @@ def test_an_episode_of_an_earlier_run_keeps_who_did_it_and_what_would_lift_it(
 
 def test_an_answer_of_something_else_is_refused():
     with pytest.raises(NoDaemonError, match="no ioplateau gives"):
-        of_daemon(lambda path, **query: {"hello": path, "with": query}, 0, 1, lambda: 1.0)
+        of_daemon(lambda path, **query: {"hello": path, "with": query}, 0, 1, 1, lambda: 1.0)
 
 
 def test_nobody_there_is_said_with_what_to_do_instead():
     with pytest.raises(NoDaemonError, match=r"http://127\.0\.0\.1:9: .*refused"):
         asking(NOBODY)("state")
     with pytest.raises(report.ReportError, match="--minutes N to look live"):
-        report.remembered(NOBODY, report.TimeSpan())
+        report.remembered(NOBODY, report.TimeSpan(), 0.0)
 
 
 def test_the_daemon_here_is_asked_where_its_configuration_says_that_it_listens(api, tmp_path):

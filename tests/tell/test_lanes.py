@@ -44,7 +44,7 @@ def every_telling(lane):
     answers = Api(history, lambda: state, 0.0, lambda: state.wall)
     remembered, _ = of_daemon(
         lambda path, **asked: getattr(answers, path)({name: str(asked[name]) for name in asked}),
-        *(state.wall - 30, state.wall, lambda: state.wall),
+        *(state.wall - 30, state.wall, state.wall, lambda: state.wall),
     )
     printed = document.document(samples, document.ReportSource())
     board = Board("ioplateau", ascii_only=True)

@@ -48,13 +48,16 @@ def asking(daemon: DaemonAddress) -> Ask:
 
 
 def of_daemon(
-    ask: Ask, began: float, ended: float, now: Callable[[], float]
+    ask: Ask, began: float, ended: float, asked_at: float, now: Callable[[], float]
 ) -> tuple[Samples, ReportSource]:
-    """What the daemon remembers of a span of UNIX seconds. Raises NoDaemonError."""
+    """What the daemon remembers of a span. Raises NoDaemonError.
+
+    All in UNIX seconds; asked_at: when the span was asked for, before the daemon was.
+    """
     state = ask("state")
     answer = ask("episodes", since=began, until=ended)
     try:
-        making = _Making(ask, began, ended, now)
+        making = _Making(ask, began, ended, asked_at, now)
         samples = making.samples(state["budgets"], state["disks"])
         samples.episodes = apiview.episodes_of(answer)
         samples.events = tuple(
@@ -79,11 +82,13 @@ def of_daemon(
 class _Making:
     """Columns by second, from answers that each have seconds of their own."""
 
-    def __init__(self, ask: Ask, began: float, ended: float, now: Callable[[], float]) -> None:
+    def __init__(
+        self, ask: Ask, began: float, ended: float, asked_at: float, now: Callable[[], float]
+    ) -> None:
         self._ask = ask
         self._began, self._ended, self._now = began, ended, now
-        # Asked for more, the daemon would answer in longer steps.
-        reach = [size.keep_seconds for size in SPANS if size.keep_seconds >= now() - began]
+        # Asked for more, as for what the asking takes, the daemon would answer in longer steps.
+        reach = [size.keep_seconds for size in SPANS if size.keep_seconds >= asked_at - began]
         self._most_seconds = min(reach, default=SPANS[-1].keep_seconds)
         self.step_seconds: float | None = None  # the longest; None: nothing was told
         self._steps: dict[int, int] = {}  # second -> length of the sample that begins then

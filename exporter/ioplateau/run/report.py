@@ -128,13 +128,16 @@ def _first_of(reasons: Sequence[str]) -> tuple[str, ...]:
     return (*reasons[:MOST_DAMAGED], *((f"{more} more lines",) if more > 0 else ()))
 
 
-def remembered(daemon: DaemonAddress, wanted: TimeSpan) -> tuple[Samples, ReportSource]:
-    """What the daemon remembers. Raises ReportError."""
-    clock = SystemClock()
-    ended = clock.wall() if wanted.ended is None else wanted.ended
+def remembered(
+    daemon: DaemonAddress, wanted: TimeSpan, asked_at: float
+) -> tuple[Samples, ReportSource]:
+    """What the daemon remembers of a span, which was asked for at asked_at. Raises ReportError."""
+    ended = asked_at if wanted.ended is None else wanted.ended
     began = ended - DEFAULT_SECONDS if wanted.began is None else wanted.began
     try:
-        return daemonreport.of_daemon(daemonreport.asking(daemon), began, ended, clock.wall)
+        return daemonreport.of_daemon(
+            daemonreport.asking(daemon), began, ended, asked_at, SystemClock().wall
+        )
     except NoDaemonError as error:
         raise ReportError(
             f"no daemon tells ({error}): give its --url, a RECORDING, or --minutes N to look live"
