@@ -585,12 +585,22 @@ def _report(options: argparse.Namespace, settings: Settings) -> int:
     elif options.output is None:
         sys.stdout.write(words)
     else:
-        options.output.write_text(words, encoding="utf-8")
+        _write(options.output, words)
     return GOOD
 
 
+def _write(path: Path, words: str) -> None:
+    """A file of these words, whole or not at all; a device or a FIFO is written to. Raises OSError."""
+    from ioplateau.run import files
+
+    if path.exists() and not path.is_file():
+        path.write_text(words, encoding="utf-8")
+    else:
+        files.replace(path.resolve(), words.encode())  # where a link leads: it stays
+
+
 def _one_source(options: argparse.Namespace) -> None:
-    """Raises ReportError where flags ask for different things at once."""
+    """Raises ReportError where flags do not go together."""
     from ioplateau.run.report import ReportError
 
     sources = {
@@ -603,6 +613,15 @@ def _one_source(options: argparse.Namespace) -> None:
         raise ReportError(f"{' and '.join(given)} are different sources: give one of them")
     if options.minutes is not None and (options.since or options.began or options.ended):
         raise ReportError("--minutes looks from now on: --since, --from and --to do not go with it")
+    if options.recording is not None and _is_same_file(options.recording, options.output):
+        raise ReportError(f"--output {options.output} is the RECORDING: want another file")
+
+
+def _is_same_file(one: Path, other: Path | None) -> bool:
+    try:
+        return other is not None and one.samefile(other)
+    except OSError:  # one of them is not there
+        return False
 
 
 def _ends_with_a_signal(loop: Loop) -> None:

@@ -272,6 +272,31 @@ def test_a_reader_that_has_seen_enough_is_no_error():
     assert done.stderr == ""
 
 
+def test_a_report_is_not_written_over_the_recording_that_it_is_of(tmp_path):
+    recording, link = tmp_path / "made.jsonl.gz", tmp_path / "link"
+    recording.write_bytes(MACHINE.read_bytes())
+    link.symlink_to(recording)
+
+    for name in (recording, link):
+        done = run("report", recording, "-o", name)
+
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"--output {name} is the RECORDING: want another file" in done.stderr
+    assert recording.read_bytes() == MACHINE.read_bytes()
+
+
+def test_a_report_is_written_where_a_link_leads_and_to_what_is_no_file(tmp_path):
+    (tmp_path / "link").symlink_to("made.txt")
+    (tmp_path / "made.txt").write_text("of yesterday")
+    into_file = run("report", MACHINE, "-o", tmp_path / "link")
+    into_device = run("report", MACHINE, "-o", "/dev/stdout")
+
+    assert (into_file.returncode, into_file.stdout) == (0, "")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "made.txt").read_text() == into_device.stdout
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["link", "made.txt"]
+
+
 def test_an_output_that_is_full_is_told():
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
