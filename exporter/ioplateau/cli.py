@@ -379,6 +379,13 @@ def _top(options: argparse.Namespace, settings: Settings) -> int:
     from ioplateau.run.daemonviews import NoDaemonError
 
     title = f"{__version__}  {os.uname().nodename}"
+    if options.json and options.url is not None:
+        print(
+            "ioplateau top: --json samples here: --url does not go with it; "
+            "/api/v1/state of that daemon tells the same",
+            file=sys.stderr,
+        )
+        return WRONG
     if options.json:
         top.print_json(_serve_settings(settings), options.count, sys.stdout)
         return GOOD

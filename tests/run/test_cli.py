@@ -316,6 +316,13 @@ def test_every_recording_that_is_kept_replays(machine):
     assert all(json.loads(line)["budgets"] for line in done.stdout.splitlines()[1:])
 
 
+def test_top_as_json_of_another_machine_is_refused():
+    done = run("top", "--json", "-n1", "--url=http://127.0.0.1:1")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--url does not go with it; /api/v1/state of that daemon tells the same" in done.stderr
+
+
 def test_top_says_that_it_samples_by_itself_and_where_it_asked(monkeypatch):
     monkeypatch.setenv("IOPLATEAU_WEB_LISTEN_ADDRESS", "127.0.0.1:1")
     top = ("top", "-b", "-n1", "--no-cloud", "--sampling.interval=0.1")
