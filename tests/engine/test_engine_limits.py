@@ -70,6 +70,31 @@ def test_a_disk_nobody_wants_to_see_is_not_told_to_be_held_at_its_limit():
     assert state.flow_throttled_seconds == {}
 
 
+@pytest.mark.parametrize(("exclude", "chosen"), [("sda", "sda"), ("md0", "md0"), ("*", "sd*")])
+def test_a_limit_of_disks_that_nobody_wants_to_see_is_said_to_be_of_those(exclude, chosen):
+    hidden = DeviceSettings(exclude=(exclude,)).is_hidden
+    rules = Rules([ConfiguredLimit(disk=chosen, iops=500.0, source="config.toml limit[1]")])
+    engine = Engine(EngineSettings(rules=rules, is_hidden=hidden))
+    for second in range(3):
+        seen = snapshot(second)
+        md0 = b"   9 0 md0 1 0 8 1 0 0 0 0 0 1 1\n"
+        state = engine.observe(seen._replace(texts={DISKSTATS: seen.texts[DISKSTATS] + md0}))
+
+    names = {"sd*": "sda and sdb are"}.get(chosen, f"{chosen} is")
+    assert state.notices == (
+        f"config.toml limit[1]: {names} left out by device.exclude: the limit is not told",
+    )
+    assert chosen not in [budget.key.name for budget in engine.budgets()]
+    assert SDA not in [budget.key for budget in engine.budgets() if exclude != "md0"]
+
+
+def test_a_limit_of_disks_of_which_some_are_shown_needs_no_words():
+    hidden = DeviceSettings(exclude=("sdb",)).is_hidden
+    rules = Rules([ConfiguredLimit(disk="sd*", iops=500.0)])
+
+    assert folded(Engine(EngineSettings(rules=rules, is_hidden=hidden))).notices == ()
+
+
 def test_hiding_a_disk_takes_effect_when_settings_are_taken():
     engine = Engine()
     before = folded(engine)

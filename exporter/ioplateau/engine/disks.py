@@ -46,7 +46,7 @@ class Disks(Follower):
         self.names: tuple[str, ...] = ()
         self._flows: tuple[_Flow, ...] = ()  # of the names
         self._shown: Mapping[str, Readings[DiskCounters]] = {}
-        # Followed, since they draw on the VM like any other, and not shown.
+        # Not shown. Those that draw on the VM are followed all the same.
         self.hidden: frozenset[str] = frozenset()
         self._static: Static | None = None
         self._taken: EngineSettings | None = None
@@ -121,7 +121,14 @@ class Disks(Follower):
             self.devices = multipath.described(self._described)
         self._heads = multipath.paths(dict.fromkeys((*seen, *self._described)), self._described)
         self._seen, self._static, self._taken = seen, static, settings
-        names = tuple(name for name in seen if self._is_flow(name, table.disks[name], static))
+        whole = tuple(name for name in seen if self._is_whole(name, table.disks[name], static))
+        self.hidden = frozenset(name for name in whole if settings.is_hidden(name))
+        # An operator may not want to see a disk; what it takes from the VM's lanes it takes.
+        names = tuple(
+            name
+            for name in whole
+            if name not in self.hidden or is_remote_disk(name, self.devices.get(name))
+        )
         self._empty = frozenset(name for name in seen if self._is_empty(name, table.disks[name]))
         swapped = [name for name in names if self._is_swapped(name)]
         if swapped:
@@ -139,7 +146,6 @@ class Disks(Follower):
         self._counting = {
             head: last for head, last in self._counting.items() if head in self._paths
         }
-        self.hidden = frozenset(name for name in names if self.settings.is_hidden(name))
         self._uncounted = frozenset(
             name
             for name in names
@@ -173,7 +179,7 @@ class Disks(Follower):
         before, now = self._known.get(name), self.devices.get(name)
         return before is not None and now is not None and sysblock.is_swapped(before, now)
 
-    def _is_flow(self, name: str, disk: DiskCounters, static: Static) -> bool:
+    def _is_whole(self, name: str, disk: DiskCounters, static: Static) -> bool:
         if name in static.partitions or name in self._heads:
             return False
         device = self.devices.get(name)
@@ -182,10 +188,7 @@ class Disks(Follower):
                 return False
         elif device.partition_of or device.kind == "partition":
             return False
-        if self._is_empty(name, disk):
-            return False
-        # An operator may not want to see a disk; what it takes from the VM's lanes it takes.
-        return is_remote_disk(name, device) or not self.settings.is_hidden(name)
+        return not self._is_empty(name, disk)
 
     def _is_empty(self, name: str, disk: DiskCounters) -> bool:
         """Whether it is a loop device without a file, or a drive without a medium. With one it is read first."""
@@ -206,6 +209,10 @@ class Disks(Follower):
             name: device for name, device in self.devices.items() if device.partition_of
         }
         return found | {name: self.devices.get(name) for name in self.names}
+
+    def unwanted(self) -> dict[str, BlockDevice | None]:
+        """Every disk that the operator does not want to see."""
+        return {name: self.devices.get(name) for name in self.hidden}
 
     @property
     def notices(self) -> tuple[str, ...]:

@@ -163,6 +163,7 @@ class Engine:
                 settings.catalogue,
                 self._sold(static),
                 self._groups.flows,
+                self._disks.unwanted(),
             )
             self._forget_others()
             self._accounts.keep_only(self._topology.budgets)
@@ -296,11 +297,8 @@ class Engine:
         )
 
     def budgets(self) -> tuple[Budget, ...]:
-        """Every budget after the last tick, what was learned beside what is known."""
-        layout = self._topology
-        return (
-            () if layout is None else tuple(map(self._accounts.explained, layout.budgets.values()))
-        )
+        """Every budget that is shown after the last tick, what was learned beside what is known."""
+        return tuple(map(self._accounts.explained, self._shown.values()))
 
     def memory(self) -> dict[str, Any]:
         """JSON values of all that must survive a restart."""

@@ -106,8 +106,12 @@ def build(
     catalogue: Catalogue,
     sold: Sold = NOTHING_SOLD,
     groups: Sequence[GroupFlow] = (),
+    hidden: Devices = NO_ENTRIES,
 ) -> Topology:
-    """Every budget with the limits that configuration, provider and catalogue give it."""
+    """Every budget with the limits that configuration, provider and catalogue give it.
+
+    hidden: disks that nobody wants to see; those of them that draw on the VM are in `disks` too.
+    """
     notices: list[str] = [*sold.reasons]
     builder = _Builder(disks, rules, sold, catalogue, notices)
     budgets = [
@@ -117,7 +121,7 @@ def build(
         *_clients(mounts),
         *map(_group, groups),
     ]
-    notices.extend(builder.unmatched(mounts))
+    notices.extend(builder.unmatched(mounts, hidden))
     return Topology({budget.key: budget for budget in budgets}, tuple(dict.fromkeys(notices)))
 
 
@@ -291,10 +295,13 @@ class _Builder:
         ]
         return [*limits], overruled
 
-    def unmatched(self, mounts: Sequence[NfsFlow]) -> Iterable[str]:
+    def unmatched(self, mounts: Sequence[NfsFlow], hidden: Devices) -> Iterable[str]:
         """Rules that choose nothing here (they apply when what they name appears), or too much."""
         volumes = {flow.mount: _volume_target(flow) for flow in mounts}
-        disks = {name: self._disk_target(name, device) for name, device in self._whole.items()}
+        disks = {
+            name: self._disk_target(name, device)
+            for name, device in {**self._whole, **hidden}.items()
+        }
         rules: list[ConfiguredLimit | VolumeFact] = [*self._rules.limits, *self._rules.volumes]
         for rule in rules:
             if getattr(rule, "vm", None) is not None:
@@ -304,6 +311,9 @@ class _Builder:
             chosen = [name for name, target in targets.items() if selects(rule, target)]
             if not chosen:
                 yield self._partition(rule) or unmatched(rule, "NFS mount" if is_nfs else "disk")
+            elif not is_nfs and hidden.keys() >= {*chosen}:
+                names = f"{' and '.join(chosen)} {'are' if chosen[1:] else 'is'}"
+                yield f"{rule.source}: {names} left out by device.exclude: the limit is not told"
             elif len(chosen) > 1 and getattr(rule, "lun", None) is not None:
                 yield (
                     f"{rule.source}: {selector(rule)} is {' and '.join(chosen)}: the limit is "
