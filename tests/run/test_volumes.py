@@ -12,6 +12,7 @@ import pytest
 from cloud_machines import NITRO_DMI, devices, nvme
 from hand_clock import HandClock
 from ioplateau.limits.budgets import Dimension, Origin
+from ioplateau.limits.claims import DiskFact
 from ioplateau.limits.clouds import aws, discover
 from ioplateau.limits.clouds.aws import metadata, volumes
 from ioplateau.measure import linklocal
@@ -109,10 +110,14 @@ def asker(call, clock=None, ask=imds, **settings):
     return VolumeTypes(VolumeQuestions(**settings), clock or HandClock(1000.0), ask=ask, call=call)
 
 
-def machine(document):
+def identified(document, *facts):
     block = devices(nvme1n1=nvme(aws.EBS_MODEL, serial=ID.replace("-", ""), gib=500))
-    identity = discover.identify("aws", {volumes.VOLUMES: document}, block, NITRO_DMI)
-    return discover.sold(identity, CatalogueFiles())
+    told = discover.Facts(disks=facts)
+    return discover.identify("aws", {volumes.VOLUMES: document}, block, NITRO_DMI, told)
+
+
+def machine(document):
+    return discover.sold(identified(document), CatalogueFiles())
 
 
 def sold(document):
@@ -165,7 +170,10 @@ def test_a_volume_that_several_instances_have_is_said_to_be_shared(others):
 def test_what_follows_from_a_volumes_size_is_the_catalogues_word():
     told = {ID: volumes.EbsVolume("gp2", 1500.0, None, {"i-0abc": "/dev/sdf"})}
 
-    assert figures(sold(volumes.document(told, "x")))[Dimension.IOPS] == (1500, Origin.CATALOGUE)
+    assert figures(sold(volumes.document(volumes.EbsVolumes(told), "x")))[Dimension.IOPS] == (
+        1500,
+        Origin.CATALOGUE,
+    )
 
 
 def on_xen(attachments, **known):
@@ -175,6 +183,7 @@ def on_xen(attachments, **known):
             "VolumeId": f"vol-{number:08x}",
             "VolumeType": kind,
             "Iops": 3000,
+            "Throughput": 125,
             "Attachments": [{"InstanceId": to, "Device": device} for to, device in places],
         }
         for number, (kind, places) in enumerate(attachments.items())
@@ -220,9 +229,7 @@ def test_a_volume_where_the_mapping_names_instance_storage_is_a_volume():
     assert (found.role, found.sku) == ("data", "gp3")
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"Volumes": 1}', '{"Volumes": [{"VolumeId": "v", "Iops": "many"}]}']
-)
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"Volumes": 1}'])
 def test_a_file_that_holds_something_else_is_named_with_what_was_found(tmp_path, text):
     file = tmp_path / "volumes.json"
     file.write_text(text)
@@ -230,6 +237,38 @@ def test_a_file_that_holds_something_else_is_named_with_what_was_found(tmp_path,
 
     assert looker.look("aws", KNOWN, STATIC) == {}
     assert str(file) in looker.reasons[volumes.VOLUMES]
+
+
+OTHER = {"VolumeId": "vol-0000000000000000a", "VolumeType": "gp2", "Iops": "many"}
+
+
+@pytest.mark.parametrize(
+    ("ours", "why"),
+    [
+        ([], f"lists no volume {ID}"),
+        ([{"Iops": "many"}], f"says of {ID}: iops is 'many', want a number"),
+        ([{"VolumeType": None, "VolumeTyp": "gp3"}], f"says no VolumeType of {ID}"),
+        ([{"Iops": None, "IOPs ": 6000}], f"says no Iops of {ID}, a gp3"),
+        ([{"Throughput": None}], f"says no Throughput of {ID}, a gp3"),
+    ],
+)
+def test_a_volume_that_a_file_does_not_tell_is_named_with_the_reason(tmp_path, ours, why):
+    file = tmp_path / "volumes.json"
+    file.write_text(json.dumps({"Volumes": [*(CLI["Volumes"][0] | each for each in ours), OTHER]}))
+    identity = identified(of_file(str(file)))
+    with_fact = identified(of_file(str(file)), DiskFact(disk="nvme1n1", sku="gp3", iops=3000))
+
+    assert discover.sold(identity, CatalogueFiles()).reasons == (
+        f"nvme1n1: {file} {why}: its limits are unknown",
+    )
+    assert discover.sold(with_fact, CatalogueFiles()).reasons == ()
+
+
+def test_one_volume_that_is_told_wrongly_takes_no_other_ones_limits(tmp_path):
+    file = tmp_path / "volumes.json"
+    file.write_text(json.dumps({"Volumes": [OTHER, *CLI["Volumes"]]}))
+
+    assert figures(sold(of_file(str(file))))[Dimension.IOPS] == (6000, Origin.REPORTED)
 
 
 def test_a_file_that_is_not_there_is_named_and_read_once_it_comes(tmp_path):

@@ -281,10 +281,13 @@ def _volume_types(state: State) -> Iterable[Finding]:
     ours = [name for name, disk in state.disks.items() if disk.device and is_ebs(disk.device)]
     unknown = [name for name in ours if not _sku(state, name)]
     if unknown:
+        disks = state.sold.identity.disks
+        untold = [disk.untold for name in unknown if (disk := disks.get(name)) and disk.untold]
+        whose = "; ".join(untold) or "told by nobody here"
         yield Finding(
             "EBS volume types",
             is_good=False,
-            what=f"what {', '.join(unknown)} were sold as is told by nobody here: no limits",
+            what=f"what {', '.join(unknown)} were sold as is unknown ({whose}): no limits",
             mend="cloud.volumes_file with what `aws ec2 describe-volumes --output json` prints, or "
             '[[disk]] disk = "nvme1n1" sku = "gp3" iops = 3000, or, not with deb, rpm or the single '
             "file, cloud.describe_volumes = true (the extra ioplateau[ec2], a role that may "

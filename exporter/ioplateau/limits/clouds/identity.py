@@ -34,6 +34,7 @@ class DiskIdentity(NamedTuple):
     is_write_accelerated: bool = False  # Azure's Write Accelerator takes its small writes
     configured: str = ""  # rule that gave iops and bytes_per_second; empty: the provider did
     told_by: str = ""  # who told what it was sold as, where that was not the metadata service
+    untold: str = ""  # why somebody who was to tell that did not, in words
 
 
 class Identity(NamedTuple):

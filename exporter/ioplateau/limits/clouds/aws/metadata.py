@@ -30,8 +30,6 @@ TOKEN = Token(
     "X-aws-ec2-metadata-token",
 )
 
-# Types whose IOPS, and gp3's throughput, are provisioned.
-PROVISIONED = ("gp3", "io1", "io2")
 _NOBODY = volumes.EbsVolumes()
 
 _INSTANCE_TYPE = re.compile(r"[a-z][a-z0-9-]*\.[a-z0-9-]+")
@@ -118,9 +116,12 @@ def _with_type(
     """What a volume was sold as: by its id, or on Xen by the device it was attached as."""
     found = sold.volumes.get(disk.name) or attached.get(disk.device)
     if found is None:
+        if disk.name and sold.source:  # of a Nitro device, which has the volume's id
+            why = sold.unusable.get(disk.name) or f"lists no volume {disk.name}"
+            return disk._replace(untold=f"{sold.source} {why}")
         return disk
     # What gp2 and hard disks do follows from their size; the API's figure is that and no more.
-    is_set = found.kind in PROVISIONED
+    is_set = found.kind in volumes.PROVISIONED
     mibps = found.mibps if is_set else None
     return disk._replace(
         # The mapping names instance storage also where the type has none: this is a volume.

@@ -101,10 +101,11 @@ def sold_disk(
     info = {name: value for name, value in info.items() if value}
     # A performance tier is Azure's, and named as what is in no table here.
     name = disk.sku or disk.tier
-    if disk.role == LOCAL or not name:
-        return SoldDisk(disk, draws, info=info), ()
-    kind = volume_type(catalogue, name)
     what = disk.device or disk.name or name
+    if disk.role == LOCAL or not name:
+        untold = (f"{what}: {disk.untold}: its limits are unknown",) if disk.untold else ()
+        return SoldDisk(disk, draws, info=info), untold
+    kind = volume_type(catalogue, name)
     if kind is None:
         words = f"{name!r} is no EBS volume type, want one of {', '.join(sorted(VOLUME_TYPES))}"
         return SoldDisk(disk, draws, info=info), (f"{what}: {words}",)

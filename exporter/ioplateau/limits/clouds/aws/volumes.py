@@ -21,6 +21,8 @@ VOLUMES = "aws/volumes"
 API_VERSION = "2016-11-15"
 # More volumes than any instance can have: one page is all.
 MOST = 500
+# Types whose IOPS, and gp3's throughput, are provisioned, and told of each volume.
+PROVISIONED = ("gp3", "io1", "io2")
 
 
 class EbsVolume(NamedTuple):
@@ -33,10 +35,11 @@ class EbsVolume(NamedTuple):
 
 
 class EbsVolumes(NamedTuple):
-    """Volumes by id, and who told."""
+    """Volumes by id, who told, and what is wrong with what was told of others, by id."""
 
     volumes: Mapping[str, EbsVolume] = NO_ENTRIES
     source: str = ""
+    unusable: Mapping[str, str] = NO_ENTRIES
 
 
 def query(instance: str) -> str:
@@ -51,7 +54,7 @@ def query(instance: str) -> str:
     return f"/?{urlencode(fields)}"
 
 
-def of_cli(text: str) -> Mapping[str, EbsVolume]:
+def of_cli(text: str) -> EbsVolumes:
     """`aws ec2 describe-volumes --output json`. Raises ValueError, with what was found."""
     whole = lenientjson.document(text)
     found = whole.get("volumes") if isinstance(whole, dict) else None
@@ -60,7 +63,7 @@ def of_cli(text: str) -> Mapping[str, EbsVolume]:
     return _by_id(item for item in found if isinstance(item, dict))
 
 
-def of_api(text: str) -> Mapping[str, EbsVolume]:
+def of_api(text: str) -> EbsVolumes:
     """DescribeVolumesResponse. Raises ValueError, with what was found."""
     from xml.etree import ElementTree as ET
 
@@ -84,12 +87,13 @@ def refusal(text: str) -> str:
     return code if head != text and code.isalnum() and len(code) < 60 else ""
 
 
-def document(volumes: Mapping[str, EbsVolume], source: str) -> str:
+def document(found: EbsVolumes, source: str) -> str:
     """What is kept, and what a recording carries."""
-    described = {name: volume._asdict() for name, volume in volumes.items()}
-    return json.dumps(
-        {"source": source, "volumes": described}, sort_keys=True, separators=(",", ":")
-    )
+    described = {name: volume._asdict() for name, volume in found.volumes.items()}
+    kept = {"source": source, "volumes": described}
+    if found.unusable:
+        kept["unusable"] = {**found.unusable}
+    return json.dumps(kept, sort_keys=True, separators=(",", ":"))
 
 
 def read(text: str, reasons: list[str]) -> EbsVolumes:
@@ -109,18 +113,19 @@ def read(text: str, reasons: list[str]) -> EbsVolumes:
                 },
             )
     source = lenientjson.text(whole.get("source")) if isinstance(whole, dict) else ""
-    return EbsVolumes(volumes, source)
+    unusable = {
+        name: lenientjson.text(why) for name, why in lenientjson.mapping(whole, "unusable").items()
+    }
+    return EbsVolumes(volumes, source, unusable)
 
 
-def _by_id(items: Iterable[Mapping[str, Any]]) -> dict[str, EbsVolume]:
-    found = {}
+def _by_id(items: Iterable[Mapping[str, Any]]) -> EbsVolumes:
+    found, unusable = {}, {}
     for item in items:
         name = lenientjson.text(item.get("volumeid"))
         reasons: list[str] = []
-        iops = lenientjson.number(item, "iops", name, reasons)
-        mibps = lenientjson.number(item, "throughput", name, reasons)
-        if reasons:
-            raise ValueError(reasons[0])
+        iops = lenientjson.number(item, "iops", f"says of {name}", reasons)
+        mibps = lenientjson.number(item, "throughput", f"says of {name}", reasons)
         attachments = lenientjson.items(item.get("attachments") or item.get("attachmentset"))
         devices = {
             lenientjson.text(one.get("instanceid")): lenientjson.text(one.get("device"))
@@ -128,9 +133,17 @@ def _by_id(items: Iterable[Mapping[str, Any]]) -> dict[str, EbsVolume]:
             if isinstance(one, dict)
         }
         kind = lenientjson.text(item.get("volumetype")).lower()
-        if name and kind:
+        if not kind:
+            reasons.append(f"says no VolumeType of {name}")
+        elif kind in PROVISIONED and iops is None:
+            reasons.append(f"says no Iops of {name}, a {kind}")
+        elif kind == "gp3" and mibps is None:
+            reasons.append(f"says no Throughput of {name}, a {kind}")
+        if reasons:
+            unusable[name] = reasons[0]
+        elif name:
             found[name] = EbsVolume(kind, iops, mibps, devices)
-    return found
+    return EbsVolumes(found, unusable=unusable)
 
 
 def _element(element: Element) -> Any:
