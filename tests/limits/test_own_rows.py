@@ -1,5 +1,8 @@
 """A user's own rows over the catalogue: what they change, and what a bad one costs."""
 
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +14,7 @@ from ioplateau.limits.ownrows import MOST_ROWS, CatalogueWithOwnRows, read
 from ioplateau.run.cataloguefiles import CatalogueFiles
 
 CATALOGUE = CatalogueFiles()
+DATA = Path(__file__).parents[2] / "data" / "limits"
 SIZES = "azure_vm_sizes.csv"
 
 
@@ -102,6 +106,36 @@ def test_a_bad_row_costs_itself_and_says_its_line():
     ):
         assert any(f"line {line}:" in c and words in c for c in rows.complaints), (line, words)
     assert len(rows.complaints) == 7
+
+
+@pytest.mark.parametrize("value", ["0", "1e300", "1e308", "inf"])
+def test_a_number_that_no_limit_can_have_costs_its_row(value):
+    rows = own(f"name,uncached_iops\nA,{value}\nB,5\n")
+
+    assert set(rows.rows["azure_vm_sizes"]) == {"b"}
+    (told,) = rows.complaints
+    assert told.startswith(f"{SIZES} line 2: uncached_iops is {value!r}, want a number from 1e-09 ")
+
+
+def test_a_column_that_nobody_reads_or_that_stands_twice_is_named():
+    rows = own("name,uncached_iop,uncached_iops,uncached_iops,x,\nA,1,2,3,4\n")
+    unknown, odd, twice = rows.complaints
+
+    assert rows.rows["azure_vm_sizes"]["a"].keys() == {"name", "uncached_iops", "source"}
+    assert rows.rows["azure_vm_sizes"]["a"]["uncached_iops"] == 3
+    what = "is no column of it, want"
+    assert unknown == f"{SIZES}: 'uncached_iop' {what} uncached_iops: the column is left out"
+    assert f"'x' {what} one of burst_cached_iops, " in odd
+    assert (
+        twice == f"{SIZES}: column uncached_iops stands twice in the first line: the last one holds"
+    )
+
+
+@pytest.mark.parametrize("form", registry.forms().values(), ids=lambda form: form.file)
+def test_a_forms_columns_are_those_of_its_file(form):
+    header = (DATA / form.file).read_text().partition("\n")[0]
+
+    assert form.columns.split() == header.split(",")
 
 
 def test_of_two_rows_with_one_key_the_later_holds_and_both_are_named():

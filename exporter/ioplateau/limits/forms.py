@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 Row = Mapping[str, str]
 Entry = dict[str, int | float | str]
+# As of a number in the configuration: what a rate or a size can be.
+LEAST, MOST = 1e-9, 1e15
 
 
 class Form(NamedTuple):
@@ -27,6 +29,10 @@ class Form(NamedTuple):
     texts: frozenset[str] = frozenset()
     numbers: frozenset[str] | None = None
     dropped: frozenset[str] = frozenset()
+    columns: str = (
+        ""  # all of the file, with spaces between; a user's may have source and date beside them
+    )
+    zeros: frozenset[str] = frozenset()  # columns of numbers that may be 0
     date: str = "source_date"  # the column of the document's date
     last: Callable[[Row], str] | None = None  # of the key, where a column alone is not enough
 
@@ -48,7 +54,7 @@ class Form(NamedTuple):
         that is none.
         """
         return {
-            column: _number(column, value) if self.is_number(column) else value
+            column: _number(column, value, self.zeros) if self.is_number(column) else value
             for column, value in row.items()
             if value and column not in self.dropped
         }
@@ -60,6 +66,9 @@ FILE_SERVICES = Form(  # of all clouds
     "file_services",
     ("service", "service_level", "part", "parameter"),
     numbers=NO_NUMBERS,
+    columns=(
+        "service service_level part parameter value unit formula kind notes source source_date"
+    ),
     dropped=frozenset({"unit", "formula"}),  # the unit is in the parameter's name
 )
 
@@ -78,11 +87,11 @@ def day(words: str) -> str:
     return f"{year}-{month:0>2}-{date:0>2}" if len(year) == len("2026") else ""
 
 
-def _number(column: str, value: str) -> int | float:
+def _number(column: str, value: str, zeros: frozenset[str]) -> int | float:
     try:
         number = int(value) if value.isdecimal() else float(value)
     except ValueError:
         number = math.nan
-    if not 0 <= number < math.inf:
-        raise ValueError(f"{column} is {value!r:.60}, want a number")
+    if not (LEAST <= number <= MOST or (number == 0 and column in zeros)):
+        raise ValueError(f"{column} is {value!r:.60}, want a number from {LEAST:g} to {MOST:g}")
     return number

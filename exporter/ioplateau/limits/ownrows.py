@@ -21,6 +21,8 @@ MOST_ROWS, MOST_BYTES = 2000, 1 << 20
 EXACT = {"uncached_mbps": "uncached_bps"}
 # Of each table the column with the date of its document.
 DATES = ("date", "doc_date", "source_date")
+# Columns that every file of a user may have.
+_ALWAYS = frozenset({"source", "date"})
 
 
 class OwnRows(NamedTuple):
@@ -100,6 +102,7 @@ def _file(
                     "the file is left out"
                 )
                 return
+            wrong.extend(_odd_columns(form, header))
             continue
         where = f"{form.file} line {reader.line_num}"
         if len(entries) >= most:
@@ -116,6 +119,24 @@ def _file(
         dates.append(date)
 
 
+def _columns(form: Form) -> set[str]:
+    return {*form.columns.split(), *_ALWAYS}
+
+
+def _odd_columns(form: Form, header: list[str]) -> Iterable[str]:
+    known = _columns(form)
+    for column in sorted({*header} - known - {""}):
+        from difflib import get_close_matches
+
+        near = get_close_matches(column, sorted(known), n=1)
+        want = (
+            f"want {near[0]}" if near else f"want one of {', '.join(sorted(known - form.dropped))}"
+        )
+        yield f"{form.file}: {column!r:.60} is no column of it, {want}: the column is left out"
+    for column in sorted({column for column in header if header.count(column) > 1} & known):
+        yield f"{form.file}: column {column} stands twice in the first line: the last one holds"
+
+
 def _row(form: Form, header: list[str], cells: list[str], where: str) -> tuple[str, Entry, str]:
     if len(cells) > len(header):
         raise ValueError(f"{len(cells)} cells, want {len(header)} as in the first line")
@@ -125,7 +146,8 @@ def _row(form: Form, header: list[str], cells: list[str], where: str) -> tuple[s
         raise ValueError(f"{' and '.join(empty)} is empty")
     key = form.key({**dict.fromkeys(form.keys, ""), **row})
     said = row.pop("date", "") or row.get("doc_date", "")
-    entry = form.entry(row)
+    known = _columns(form)
+    entry = form.entry({name: value for name, value in row.items() if name in known})
     if len(entry) <= len(form.keys):
         raise ValueError("nothing but the key is said")
     date = str(entry.get(form.date, said))
