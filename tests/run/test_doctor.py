@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from ioplateau.engine import Engine, EngineSettings
-from ioplateau.measure.snapshot import Snapshot, Static
+from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Limit, Origin
+from ioplateau.limits.claims import ConfiguredLimit
+from ioplateau.limits.topology import Rules
+from ioplateau.measure.snapshot import DISKSTATS, Snapshot, Static
 from ioplateau.run import doctor
 from ioplateau.run.machine import machine as machine_of
 from ioplateau.run.sampler import Sampler, SamplerSettings, files
@@ -105,6 +108,22 @@ def test_ebs_volumes_that_tell_nothing_are_mended_by_the_drop_in_of_the_service(
     assert found.mend.startswith("it takes CAP_SYS_ADMIN, which the service gets by: ")
     for command in found.mend.partition(": ")[2].split(" && "):
         assert command in drop_in
+
+
+def test_limits_are_known_where_a_disk_has_one_and_not_where_a_control_group_has():
+    seen = Snapshot(0.0, 0.0, 0.0, Static(), texts={DISKSTATS: LINE})
+
+    def limits(*rules):
+        state = Engine(EngineSettings(rules=Rules(rules))).observe(seen)
+        disk = state.budgets[BudgetKey(Kind.DISK, "sda")]
+        allowed = Limit(Dimension.IOPS, Direction.READ, 100.0, Origin.CONFIGURED)
+        key = BudgetKey(Kind.CGROUP, "db.slice on sda")
+        group = disk._replace(budget=disk.budget._replace(key=key, limits=(allowed,)))
+        state = state._replace(budgets={**state.budgets, key: group})
+        return {each.subject: each for each in doctor.examine(seen, state)}["limits"]
+
+    assert not limits().is_good
+    assert limits(ConfiguredLimit(disk="sda", iops=500.0)).what == "known for disk sda"
 
 
 def test_garbage_everywhere_is_a_report_all_the_same(machine):

@@ -28,6 +28,9 @@ from ioplateau.run.settings import PathSettings, ServeSettings
 from ioplateau.state import State
 from ioplateau.tell import blindness, plain
 
+# What is allowed by the administrator or the client, whatever the storage would give.
+NOT_STORAGE = (Kind.CGROUP, Kind.NFS_SLOTS, Kind.NFS_CONNECTION)
+
 
 class Finding(NamedTuple):
     """One line of the report. `mend` says what to do; "" where nothing is to be done."""
@@ -311,7 +314,11 @@ def _limits(state: State) -> Iterable[Finding]:
             what="cannot be told of what cannot be seen",
         )
         return
-    known = [str(key.name) for key, budget in state.budgets.items() if budget.budget.limits]
+    known = [
+        f"{key.kind} {key.name}"
+        for key, budget in state.budgets.items()
+        if budget.budget.limits and key.kind not in NOT_STORAGE
+    ]
     if known:
         yield Finding("limits", is_good=True, what=f"known for {', '.join(known)}")
     else:
