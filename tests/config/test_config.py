@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ioplateau.config import ConfigurationError, Settings, add_flags, load
 from ioplateau.config.flags import CONFIG_FILE, FLAGS
-from ioplateau.config.loading import settings_from
+from ioplateau.config.loading import read_tree, settings_from
 from ioplateau.config.table import TABLE
 from ioplateau.limits.budgets import Direction
 from ioplateau.limits.claims import ConfiguredLimit, DiskFact, VmFact, VolumeFact
@@ -569,3 +569,10 @@ def test_a_disk_may_be_named_as_people_type_it(name):
     found = settings(f'limit = [{{ disk = "{name}", iops = 1 }}]')
 
     assert found.limits[0].disk == "sdc"
+
+
+def test_a_byte_order_mark_before_a_configuration_is_none_of_it(tmp_path):
+    file = tmp_path / "ioplateau.toml"
+    file.write_bytes(b'\xef\xbb\xbf[log]\nlevel = "debug"\n')
+
+    assert read_tree(str(file)) == {"log": {"level": "debug"}}

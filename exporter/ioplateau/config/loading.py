@@ -87,7 +87,7 @@ def read_tree(file: str) -> dict[str, Any]:
     if len(content) > MOST_BYTES:
         raise ValueError(f"has more than {MOST_BYTES} bytes: no configuration")
     try:
-        return tomllib.loads(content.decode())
+        return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(f"is not UTF-8 (at line {line})") from error
