@@ -98,7 +98,7 @@ def test_a_disk_that_stands_on_others_is_not_added_to_them(daemon, told, is_abov
             answer = {**answer, "disks": [{**each, **told} for each in disks]}
         return answer
 
-    samples, _ = of_daemon(ask_of_virtual, now - 60, now - 30, lambda: now)
+    samples, _ = of_daemon(ask_of_virtual, now - 60, now - 30, now, lambda: now)
 
     assert (FlowKey("disk", "sda") in samples.stacked) is is_above
 
@@ -122,7 +122,7 @@ def test_a_control_group_has_its_requirements_as_in_the_report_of_a_recording():
     def ask(path, **query):
         return getattr(answers, path)({name: str(value) for name, value in query.items()})
 
-    samples, source = of_daemon(ask, now - 60, now, lambda: now)
+    samples, source = of_daemon(ask, now - 60, now, now, lambda: now)
     told = render.as_json(samples, source)["requirements"]["flows"]
     text = render.text(document.document(samples, source))
 

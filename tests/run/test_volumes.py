@@ -161,7 +161,7 @@ def test_the_apis_answer_gives_an_io2_volume_block_expresss_throughput():
 def test_a_volume_that_several_instances_have_is_said_to_be_shared(others):
     devices = dict.fromkeys(("i-0abc", *others), "/dev/sdf")
     told = {ID: volumes.EbsVolume("io2", 10_000.0, None, devices)}
-    reasons = machine(volumes.document(told, "x")).reasons
+    reasons = machine(volumes.document(volumes.EbsVolumes(told), "x")).reasons
 
     assert bool(reasons) is bool(others)
     assert all(words.startswith("nvme1n1: shared with other VMs") for words in reasons)
