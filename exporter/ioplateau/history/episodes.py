@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
-from ioplateau.judge.parameters import INTERRUPTED_SECONDS
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin, Verdict, Word
 from ioplateau.measure.asked import Asked
 from ioplateau.measure.nothing import NO_ENTRIES
@@ -16,7 +15,7 @@ from ioplateau.state import BudgetConsumers, State
 Consumers: TypeAlias = Mapping[BudgetKey, BudgetConsumers]
 
 # One that comes back this soon was not over: a word may flap at its threshold.
-REJOIN_SECONDS = INTERRUPTED_SECONDS
+REJOIN_SECONDS = 10.0
 # One that a restart cut off goes on if the budget is held again this soon after.
 REJOIN_RESTART_SECONDS = 120.0
 # Cells are of whole seconds: the end of the last one may lie ahead of a restart that was quick.
@@ -29,9 +28,10 @@ class Episode(NamedTuple):
     """One budget at its limit (`word` throttled), saturated or stalled.
 
     Times are UNIX seconds; ended None: it goes on. held_seconds: within it, without the
-    interruptions, each tick for as long as it was (`Meter.throttled_seconds` counts alike). Shares are of the limit, 1.0 at it. requests_waiting: mean number;
-    waited_seconds: what all requests together waited beyond their time. victims: flows that
-    suffer; drew_most: the control group, process or flow that took most of it; "" where it is not known.
+    interruptions, each tick for as long as it was (`Meter.throttled_seconds` counts alike). Shares are of the
+    limit, 1.0 at it. requests_waiting: mean number; waited_seconds: what all requests together waited
+    beyond their time. victims: flows that suffer; drew_most: the control group, process or flow that took
+    most of it; "" where it is not known.
     """
 
     kind: Kind

@@ -228,7 +228,7 @@ class Case:
             if known is not None and known.value == claim.limit.value:
                 claim.restore(known)
         # A clock that is behind is that of another start of the machine.
-        if saved.since <= at and away_seconds <= number.INTERRUPTED_SECONDS:
+        if saved.since <= at and away_seconds <= 2 * number.SETTLED_SECONDS:
             self.word, self.since, self.hold = saved.word, saved.since, saved.hold
 
 

@@ -34,10 +34,6 @@ FULL_SECONDS, ON_SECONDS = 2.5, 1.9
 # one NFS call waits for its answer, are a stall. Physics, and half a second with some room for its beat.
 BLOCK_SECONDS = 0.45
 
-# Seconds: what held, was not looked at for no longer than this, and holds again has held all the time (a restart
-# of ours). So it is one episode (history/episodes.py). Chosen; no score depends on it.
-INTERRUPTED_SECONDS = 10.0
-
 # -- a limit that was told (phases.py)
 
 # Share by which the rate of one block may be off a limit that was told and still be "at" it. The
@@ -151,6 +147,7 @@ LITTLE = 0.08
 # - how long rate and time per request must stand still, and over how long their steps are averaged;
 # - how long a mount's usual rate is averaged;
 # - how long a sentence stays as it is. Twice as long where nobody waits;
+# - half of the time for which nobody may have looked, and what held then and holds now has held all the time;
 # - half of the time for which no read or write is answered before a server is silent that answers other calls;
 # - half of the time after which looking for a limit once more counts as another try. Fitted.
 SETTLED_SECONDS = 5.0
