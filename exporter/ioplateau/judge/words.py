@@ -237,7 +237,13 @@ def _saturated(verdict: Verdict, _at: float) -> str:
             f"{proofs}, but at no known limit, and the server answers "
             f"'come back later' {later:,.1f} times a second"
         )
-    if _number(verdict, "own_level"):
+    operations, floor = _number(verdict, "own_level"), _number(verdict, "floor_seconds") or 0.0
+    if operations and ALWAYS <= operations * floor < SEVERAL:
+        return (
+            f"{proofs}, but at no known limit, and one request at a time does as much: "
+            "a device that serves one after the other, or a limit nobody told"
+        )
+    if operations:
         return (
             f"{proofs}, but at no known limit, and as much was done while none waited: "
             "the device or server has become slow"
