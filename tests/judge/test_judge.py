@@ -1,5 +1,6 @@
 """The judge as a whole: gaps, ticks of any length, memory, counters of the provider, words."""
 
+import itertools
 import json
 import random
 
@@ -1138,3 +1139,30 @@ def test_a_second_in_which_nothing_of_what_is_outstanding_is_done_ends_no_learne
         verdict = judge.observe(100.0 + number, 1.0, budgets, {DISK: each})[SDA]
 
     assert verdict.word is Word.THROTTLED
+
+
+def paced(looks, seconds=140, seed=5):
+    """Words, second by second, of a disk at 115 operations a second by batches, 3.5 outstanding on average and as
+    many as `looks` says at the looks, in turn.
+    """
+    r = random.Random(seed)
+    calm = [tick(rate=30.0, wait=0.007)._replace(busy_ratio=0.2, in_flight=0)] * 12
+    held = [
+        tick(rate=round(r.gauss(115.0, 0.6)), wait=3.5 / 115)._replace(
+            busy_ratio=0.88, in_flight=look
+        )
+        for look, _ in zip(itertools.cycle(looks), range(seconds), strict=False)
+    ]
+    budgets, judge = {SDA: Budget(SDA, (DISK,))}, Judge()
+    return [
+        judge.observe(100.0 + at, 1.0, budgets, {DISK: each})[SDA].word
+        for at, each in enumerate([*calm, *held])
+    ]
+
+
+def test_a_rate_that_stays_over_looks_at_an_idle_disk_is_the_applications_own():
+    in_parts = paced((5, 3, 0, 5, 4, 1, 7, 4, 1, 6))
+    always = paced((5, 3, 4, 5, 4, 3, 7, 4, 3, 6))
+
+    assert in_parts.count(Word.THROTTLED) == 0
+    assert always.count(Word.THROTTLED) > 60

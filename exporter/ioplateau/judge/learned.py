@@ -91,6 +91,7 @@ class Plateau:
         "_free_seconds",
         "_highest",
         "_looked",
+        "_parted",
         "_queued_at",
         "_queued_before",
         "_row",
@@ -135,6 +136,8 @@ class Plateau:
         # And all of those blocks, also those that stand, with which of them follow another.
         self._whole_rates = {IOPS: array("d"), THROUGHPUT: array("d")}
         self._begins = array("b")
+        # Rates that stayed the same over a look that found hardly anything outstanding.
+        self._parted = {IOPS: array("d"), THROUGHPUT: array("d")}
         self._row = 0  # of them in a row up to now
         self.dimension = IOPS
         self.value = 0.0
@@ -300,6 +303,8 @@ class Plateau:
             if not self.ceilings[dimension] or _passes_by(drawn, dimension, dt):
                 continue
             for value in self._trusted(dimension):
+                if self._is_parted(dimension, value):
+                    continue
                 if is_sure and abs(rate / value - 1) <= same:
                     return Evidence(weight, dimension, value)
                 if in_part(drawn, rate, value, (same, same), drawn.level_of(dimension)):
@@ -401,6 +406,13 @@ class Plateau:
             self._queued_before = drawn.queued
         else:
             self._waits.end()
+        if drawn.emptied:
+            for dimension, rate in _rates(drawn):
+                before = drawn.values_of(dimension)[-2:-1]
+                if before and abs(before[0] - rate) <= number.SAME_LEVEL * rate:
+                    parted = self._parted[dimension]
+                    parted.append(rate)
+                    del parted[: -number.VISITS]
         if min(drawn.came, drawn.left) < 1.0:
             self._row = 0
             return
@@ -436,7 +448,21 @@ class Plateau:
         _, dimension, value = evidence
         if not value or found < self._asked(drawn, dt, doubts, dimension, value):
             return None
+        if self._is_parted(dimension, value):
+            return None
         return None if self._is_no_limit(drawn, dt, dimension, value) else evidence
+
+    def _is_parted(self, dimension: Dimension, value: float) -> bool:
+        """Whether as much was done, often, before and after a look that found hardly anything outstanding: a
+        limit leaves no time unused while requests wait for it (utilization law), an application that hands
+        over in parts does.
+        """
+        low, high = (1 - number.SAME_LEVEL) * value, (1 + number.SAME_LEVEL) * value
+        parted, whole = [
+            sum([low <= rate <= high for rate in each[dimension]])
+            for each in (self._parted, self._whole_rates)
+        ]
+        return parted >= number.LEVEL_LEAST and parted > number.LEAST_PART * whole
 
     def _visited(self, drawn: Drawn, dt: float) -> tuple[float, Evidence]:
         """Log-odds of a level to which the rate came back again and again, and not to those beside it:

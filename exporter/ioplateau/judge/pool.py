@@ -230,6 +230,8 @@ class Pool(Levels):
                 self.queued = 0
         self.recent_latency.add(self.outstanding / self.operations if self.operations else 0.0)
 
+    emptied = False  # that is asked of one flow only
+
     @property
     def parts(self) -> list[tuple[float, float]]:
         """Of reads and of writes: requests outstanding, and those of them that wait."""

@@ -249,6 +249,7 @@ class WatchedFlow(Levels):
         "came",
         "clears",
         "delay",
+        "emptied",
         "excess",
         "floors",
         "in_flight",
@@ -334,6 +335,7 @@ class WatchedFlow(Levels):
         self.came = self.left = 0.0
         self.was_idle = False  # for a part of the block, not at its ends
         self.own = False
+        self.emptied = False  # hardly anything was outstanding as this block began, and several before and since
         self.risen = 0.0  # latency over this flow's own history, a share
         self.queue = NONE
         self.queue_share = self.queue_load = self.rtt_load = self.rtt_excess = 0.0
@@ -408,10 +410,10 @@ class WatchedFlow(Levels):
         population = reads * (read_await or 0.0) + writes * (write_await or 0.0)
         alone = (
             not self.near
+            and self.in_flight <= 2
+            and population <= (1 + number.QUEUE_EXCESS) * min(1.0, busy)
             and operations < (1 - number.STEP) * self.told_operations
             and total < (1 - number.STEP) * self.told_bytes
-            and population <= (1 + number.QUEUE_EXCESS) * min(1.0, busy)
-            and self.in_flight <= 2
         )
         base = waiting = held = usual = 0.0
         parts = self.parts = [_NO_PART, _NO_PART]
@@ -441,6 +443,7 @@ class WatchedFlow(Levels):
         # Whether its own history says so too, and not only the prior or another class.
         self.risen = held / usual - 1 if usual > 0 else 0.0
         self.own = self.risen >= number.QUEUE_EXCESS
+        self.emptied = before <= 1 and held >= 2.0 <= self.outstanding and in_flight is not None
         self.outstanding = held
         self.waiting = waiting
         self.latency = held / operations
@@ -706,8 +709,8 @@ class WatchedFlow(Levels):
         rate, latency = self.operations, self.latency
         self._before = rate, latency
         if before_rate > 0 and before_latency > 0:
-            # One operation more or less is no step.
-            step = max(0.0, abs(rate / before_rate - 1) - 1 / max(1.0, rate * dt))
+            off = abs(rate - before_rate) - 1 / dt  # one operation more or less is no step
+            step = off / before_rate if off > 0 else 0.0
             if step >= number.OFF_LEVEL:  # another demand
                 self.standing_seconds = 0.0
                 return

@@ -27,6 +27,7 @@ class Drawn(Protocol):
     queue: Queue
     queued: int
     own: bool
+    emptied: bool
     is_held: bool
     is_ordinary: bool
     was_idle: bool
