@@ -1,5 +1,6 @@
 """The doctor, on machines of all kinds."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from ioplateau.run import doctor
 from ioplateau.run.machine import machine as machine_of
 from ioplateau.run.sampler import Sampler, SamplerSettings, files
 from ioplateau.run.settings import PathSettings, ServeSettings
+from machine_tree import nitro_instance
 from nfs_texts import entry, mounted
 
 ROOT = Path(__file__).parents[2]
@@ -124,6 +126,23 @@ def test_limits_are_known_where_a_disk_has_one_and_not_where_a_control_group_has
 
     assert not limits().is_good
     assert limits(ConfiguredLimit(disk="sda", iops=500.0)).what == "known for disk sda"
+
+
+@pytest.mark.parametrize(
+    ("subject", "entry"),
+    [
+        ("limits", {"limit": [{"disk": "nvme0n1", "iops": 5000}]}),
+        ("EBS volume types", {"disk": [{"disk": "nvme0n1", "sku": "gp3", "iops": 3000}]}),
+    ],
+)
+def test_what_doctor_says_to_configure_is_toml_with_a_disk_of_this_machine(
+    subject, entry, tmp_path
+):
+    nitro_instance(tmp_path)
+    found, _ = report(tmp_path)
+    text = doctor.render((found[subject],))
+
+    assert tomllib.loads(text.partition("like:\n")[2]) == entry
 
 
 def test_garbage_everywhere_is_a_report_all_the_same(machine):

@@ -141,6 +141,13 @@ def test_the_clis_file_gives_a_volume_its_type_and_provisioned_figures(tmp_path)
     assert disk.info["sku"] == "gp3"
 
 
+def test_a_file_that_begins_with_a_byte_order_mark_is_read(tmp_path):
+    file = tmp_path / "volumes.json"
+    file.write_text(json.dumps(CLI), encoding="utf-8-sig")
+
+    assert figures(sold(of_file(str(file))))[Dimension.IOPS] == (6000, Origin.REPORTED)
+
+
 def test_of_the_answer_nothing_is_kept_that_is_not_needed(tmp_path):
     file = tmp_path / "volumes.json"
     file.write_text(json.dumps(CLI))

@@ -80,7 +80,8 @@ def _repeated(name: str, found: Any, table: Table, problems: list[str]) -> list[
 def _one(name: str, path: str, found: Any, table: Table, problems: list[str]) -> dict[str, Any]:
     if not isinstance(found, Mapping):
         wanted = "a table of keys" if table[name].is_repeated else f"a table, [{name}]"
-        problems.append(f"{path}: found {_shown(found)}, want {wanted}")
+        hint = _repeatable(name, table) if isinstance(found, list) else ""
+        problems.append(f"{path}: found {_shown(found)}, want {wanted}{hint}")
         return {}
     values: dict[str, Any] = {}
     keys = table[name].keys
@@ -97,6 +98,14 @@ def _one(name: str, path: str, found: Any, table: Table, problems: list[str]) ->
             values[key] = None
             problems.append(f"{path}.{key}: found {_shown(value)}, want {wish.want}")
     return values
+
+
+def _repeatable(name: str, table: Table) -> str:
+    from difflib import get_close_matches
+
+    known = [each for each, section in table.items() if section.is_repeated]
+    near = get_close_matches(name, known, n=1, cutoff=0.8)
+    return f"; did you mean [[{near[0]}]]?" if near else ""
 
 
 def _unknown(key: str, found: Any, here: Iterable[str], table: Table, hint: str = "") -> str:
@@ -147,8 +156,8 @@ def number(low: float, high: float, unit: str = "") -> Check:
 
 
 def above_zero(unit: str = "") -> Check:
-    """A number that a rate or a size can be: above zero and below 10^15."""
-    want = f"a number above 0{unit and f' ({unit})'}"
+    """A number that a rate or a size can be: above zero, at most 1e15."""
+    want = f"a number above 0 and at most 1e15{unit and f' ({unit})'}"
     return Check(want, lambda value: _within(value, 1e-9, 1e15), float)
 
 

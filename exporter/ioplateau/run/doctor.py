@@ -33,7 +33,7 @@ NOT_STORAGE = (Kind.CGROUP, Kind.NFS_SLOTS, Kind.NFS_CONNECTION)
 
 
 class Finding(NamedTuple):
-    """One line of the report. `mend` says what to do; "" where nothing is to be done."""
+    """One line of the report. `mend` says what to do, in lines; "" where nothing is to be done."""
 
     subject: str
     is_good: bool
@@ -144,7 +144,8 @@ def render(findings: Iterable[Finding]) -> str:
         mark = "ok     " if finding.is_good else "MISSING" if finding.is_vital else "limited"
         lines.append(f"{mark}  {finding.subject}: {finding.what}")
         if finding.mend and not finding.is_good:
-            lines.append(f"         -> {finding.mend}")
+            first, *more = finding.mend.split("\n")
+            lines += [f"         -> {first}", *(f"            {line}" for line in more)]
     return "\n".join(map(plain.printable, lines)) + "\n"
 
 
@@ -291,10 +292,10 @@ def _volume_types(state: State) -> Iterable[Finding]:
             "EBS volume types",
             is_good=False,
             what=f"what {', '.join(unknown)} were sold as is unknown ({whose}): no limits",
-            mend="cloud.volumes_file with what `aws ec2 describe-volumes --output json` prints, or "
-            '[[disk]] disk = "nvme1n1" sku = "gp3" iops = 3000, or, not with deb, rpm or the single '
-            "file, cloud.describe_volumes = true (the extra ioplateau[ec2], a role that may "
-            "ec2:DescribeVolumes)",
+            mend="cloud.volumes_file with what `aws ec2 describe-volumes --output json` prints, or, "
+            "not with deb, rpm or the single file, cloud.describe_volumes = true (the extra "
+            "ioplateau[ec2], a role that may ec2:DescribeVolumes), or in the configuration, like:"
+            f'\n[[disk]]\ndisk = "{unknown[0]}"\nsku = "gp3"\niops = 3000',
         )
     elif ours:
         types = ", ".join(f"{name} {_sku(state, name)}" for name in ours)
@@ -322,11 +323,13 @@ def _limits(state: State) -> Iterable[Finding]:
     if known:
         yield Finding("limits", is_good=True, what=f"known for {', '.join(known)}")
     else:
+        disk = next(iter(state.disks), None)
+        example = "" if disk is None else f', like:\n[[limit]]\ndisk = "{disk}"\niops = 5000'
         yield Finding(
             "limits",
             is_good=False,
             what="none known: only plateaus that were met can be named",
-            mend='state them in the configuration: [[limit]] disk = "sdc" iops = 5000',
+            mend=f"state them in the configuration{example}",
         )
     for notice in state.notices:
         yield Finding("configuration", is_good=False, what=notice)

@@ -161,7 +161,7 @@ def of_file(place: str) -> str:
     if len(raw) > SIZE_LIMIT:
         raise VolumesError(f"{place}: more than {SIZE_LIMIT:,} bytes")
     try:
-        return volumes.document(volumes.of_cli(raw.decode("utf-8", "replace")), place)
+        return volumes.document(volumes.of_cli(raw.decode("utf-8-sig", "replace")), place)
     except ValueError as error:
         raise VolumesError(f"{place}: {error}") from None
 
