@@ -293,6 +293,10 @@ def test_by_default_what_is_no_storage_is_left_out(name, is_hidden):
     assert settings().devices.is_hidden(name) is is_hidden
 
 
+def test_a_device_is_left_out_by_what_people_type_too():
+    assert settings('[device]\nexclude = ["/dev/loop*"]\n').devices.is_hidden("loop0")
+
+
 def test_an_included_device_is_followed_though_excluded():
     devices = settings('[device]\nexclude = ["*"]\ninclude = ["sd[bc]"]').devices
 
@@ -387,6 +391,11 @@ def test_everything_wrong_is_said_at_once_in_file_environment_and_flags():
         ('limit = [{ vm = "all", iops = 1 }]', 'found "all", want one of "uncached", "cached"'),
         ("limit = [{ lun = -1, iops = 1 }]", "limit[0].lun: found -1, want a whole number"),
         ('limit = [{ disk = "", iops = 1 }]', 'limit[0].disk: found "", want a name'),
+        ('limit = [{ disk = "/dev/", iops = 1 }]', 'limit[0].disk: found "/dev/", want a name'),
+        (
+            'device.exclude = ["/dev/mapper/a"]',
+            "want a list of: a name or shell pattern of a device",
+        ),
         ('limit = [{ disk = "a", iops = inf }]', "limit[0].iops: found inf"),
         ('limit = [{ disk = "a", iops = 1, direction = "up" }]', "limit[0].direction: found"),
         (

@@ -138,6 +138,10 @@ def test_a_burst_without_a_duration_has_no_bucket():
         (VolumeFact(mount="/mnt/*"), True),
         (VolumeFact(volume="10.0.0.4:/vol1"), True),
         (VolumeFact(volume="10.0.0.5:*"), False),
+        (VolumeFact(volume="10.0.0.4:/vol1/"), True),
+        (ConfiguredLimit(mount="/srv/"), True),
+        (ConfiguredLimit(mount="/mnt/*/"), True),
+        (ConfiguredLimit(mount="/"), False),
         (ConfiguredLimit(vm="uncached"), False),
         (ConfiguredLimit(), False),
     ],
@@ -152,6 +156,30 @@ def test_a_selector_chooses_by_name_lun_serial_mount_or_volume(rule, is_chosen):
     )
 
     assert limits.selects(rule, target) is is_chosen
+
+
+def test_a_slash_that_the_kernel_has_at_the_end_makes_no_other_volume_and_the_root_is_one():
+    typed = Target(mounts=("/",), volume="10.0.0.4:/vol1/")
+
+    assert limits.selects(VolumeFact(volume="10.0.0.4:/vol1"), typed)
+    assert limits.selects(ConfiguredLimit(mount="/"), typed)
+
+
+@pytest.mark.parametrize(
+    ("rule", "near"),
+    [
+        (ConfiguredLimit(mount="mnt/data"), " (near it is '/mnt/data')"),
+        (VolumeFact(volume="10.0.0.4:vol1"), " (near it is '10.0.0.4:/vol1')"),
+        (ConfiguredLimit(disk="SDC"), " (near it is 'sdc')"),
+        (ConfiguredLimit(disk="sdz"), ""),
+        (ConfiguredLimit(lun=3), ""),
+    ],
+)
+def test_of_a_rule_that_chooses_nothing_what_is_written_nearly_so_is_told(rule, near):
+    here = Target(("sdc", ""), mounts=("/mnt/data",), volume="10.0.0.4:/vol1")
+
+    assert f"now{near}; it applies" in limits.unmatched(rule, "disk", [here])
+    assert " now; it applies" in limits.unmatched(rule, "disk", [])
 
 
 def test_a_disk_without_a_serial_is_not_chosen_by_a_pattern_for_every_serial():

@@ -226,6 +226,30 @@ def test_a_fact_about_a_disk_that_is_not_here_is_said():
     assert "c disk[0]: no disk matches 'sdz' now; it applies when one appears" in found.notices
 
 
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"caching": "ReadOnly"}, "caching"),
+        ({"caching": "ReadWrite", "on_demand_burst": True}, "caching and on_demand_burst"),
+        ({"caching": "None", "on_demand_burst": False}, ""),
+        ({"caching": "ReadOnly", "sku": "P30"}, ""),
+    ],
+)
+def test_what_is_said_of_a_disk_that_nobody_knows_is_said_to_be_without_effect(said, words):
+    fact = DiskFact(disk="sda", source="c disk[0]", **said)
+    found = laid_out({"sda": scsi(SCSI1, 0)}, facts=discover.Facts(disks=[fact]), cloud="")
+    told = [notice for notice in found.notices if "without effect" in notice]
+
+    assert told == ([f"sda: {words}: without effect while nobody says its sku"] if words else [])
+
+
+def test_caching_of_a_disk_without_sku_counts_on_the_cached_lane_of_a_known_size():
+    facts = discover.Facts(VmFact("Standard_D8s_v3"), [DiskFact(disk="sda", caching="ReadOnly")])
+    found = laid_out({"sda": scsi(SCSI1, 0)}, facts=facts)
+
+    assert not any("without effect" in notice for notice in found.notices)
+
+
 def test_a_limit_of_a_lane_that_nothing_draws_on_is_said():
     rule = ConfiguredLimit(vm="cached", iops=500.0, source="c limit[0]")
     found = laid_out({"sda": scsi("", 0)}, limits=[rule], cloud="")

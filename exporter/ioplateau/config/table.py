@@ -63,22 +63,23 @@ _PLACE = _place_check()
 _PATTERN = text("a name or shell pattern")
 
 
-def _device_check() -> Check:
-    """Names as the kernel has them; what people type has /dev before it."""
+def _device_check(examples: str, *, is_mapped: bool) -> Check:
+    """Names as the kernel has them; what people type has /dev before it. is_mapped: or /dev/mapper."""
 
     def accept(value: Any) -> str:
-        name = str(_PATTERN.accept(value)).removeprefix("/dev/mapper/").removeprefix("/dev/")
-        if "/" in name:  # /dev/disk/by-id/... is another name, which changes with udev's rules
+        name = str(_PATTERN.accept(value))
+        name = (name.removeprefix("/dev/mapper/") if is_mapped else name).removeprefix("/dev/")
+        # /dev/disk/by-id/... is another name, which changes with udev's rules.
+        if not name or "/" in name:
             raise ValueError
         return name
 
-    return Check(
-        'a name or shell pattern of a device, like "sdc", "/dev/sdc" or "vg-data"', accept, str
-    )
+    return Check(f"a name or shell pattern of a device, like {examples}", accept, str)
 
 
+_KERNEL_DEVICE = _device_check('"sdc", "/dev/sdc" or "loop*"', is_mapped=False)
 _SELECTORS: Mapping[str, Check] = {
-    "disk": _device_check(),
+    "disk": _device_check('"sdc", "/dev/sdc" or "vg-data"', is_mapped=True),
     "lun": whole(0, 65535),
     "serial": _PATTERN,
     "vm": choice("uncached", "cached", "ultra", "network"),
@@ -129,8 +130,8 @@ TABLE: Mapping[str, Section] = {
     "state": Section({"directory": _PLACE}),
     "limits": Section({"catalogue": _PLACE}),
     "device": Section({
-        "include": several(_PATTERN, empty=True),
-        "exclude": several(_PATTERN, empty=True),
+        "include": several(_KERNEL_DEVICE, empty=True),
+        "exclude": several(_KERNEL_DEVICE, empty=True),
     }),
     "nfs": Section({
         "ports": several(whole(1, 65535), empty=False),

@@ -103,23 +103,35 @@ class Target(NamedTuple):
 RANK = {origin: rank for rank, origin in enumerate(Origin)}
 # So near, a plateau and a documented limit are the same.
 AGREES = 0.06
+NEAR = 0.75  # of difflib's ratio: two letters of eight may be wrong
 
 Lost = tuple[Limit, str]
 
 
 def selects(rule: ConfiguredLimit | DiskFact | VolumeFact, target: Target) -> bool:
-    """Whether a rule's selector chooses this disk or volume; patterns as in the shell."""
+    """Whether a rule's selector chooses this disk or volume; patterns as in the shell. "/" at the end
+    of a mount point or export, which the kernel has as it was typed, makes no other one.
+    """
+    found = _names(rule, target)
+    if found is not None:
+        pattern, names = found
+        wanted = pattern.rstrip("/")
+        return any(name and fnmatchcase(name.rstrip("/"), wanted) for name in names)
+    lun = getattr(rule, "lun", None)
+    return lun is not None and lun == target.lun
+
+
+def _names(
+    rule: ConfiguredLimit | DiskFact | VolumeFact, target: Target
+) -> tuple[str, tuple[str, ...]] | None:
+    """A rule's pattern, and the names that it is held against; None: it chooses by none."""
     tests = (
         (getattr(rule, "disk", None), target.disks),
         (getattr(rule, "serial", None), (target.serial,)),
         (getattr(rule, "mount", None), target.mounts),
         (getattr(rule, "volume", None), (target.volume,)),
     )
-    for pattern, names in tests:
-        if pattern is not None:
-            return any(name and fnmatchcase(name, pattern) for name in names)
-    lun = getattr(rule, "lun", None)
-    return lun is not None and lun == target.lun
+    return next(((pattern, names) for pattern, names in tests if pattern is not None), None)
 
 
 def configured(rule: ConfiguredLimit) -> tuple[Limit, ...]:
@@ -246,9 +258,25 @@ def selector(rule: ConfiguredLimit | DiskFact | VolumeFact) -> str:
     return f"LUN {getattr(rule, 'lun', None)}"
 
 
-def unmatched(rule: ConfiguredLimit | DiskFact | VolumeFact, what: str) -> str:
-    """What to say of a rule that chooses nothing here."""
-    return f"{rule.source}: no {what} matches {selector(rule)} now; it applies when one appears"
+def unmatched(
+    rule: ConfiguredLimit | DiskFact | VolumeFact, what: str, targets: Iterable[Target]
+) -> str:
+    """What to say of a rule that chooses none of these, with what is written nearly so."""
+    near = _near(rule, targets)
+    hint = f" (near it is {near!r})" if near else ""
+    return (
+        f"{rule.source}: no {what} matches {selector(rule)} now{hint}; it applies when one appears"
+    )
+
+
+def _near(rule: ConfiguredLimit | DiskFact | VolumeFact, targets: Iterable[Target]) -> str:
+    from difflib import get_close_matches  # only who has made a mistake needs it
+
+    compared = [found for target in targets if (found := _names(rule, target)) is not None]
+    by_lower = {name.lower(): name for _, names in compared for name in names}
+    wanted = compared[0][0].lower() if compared else ""
+    near = get_close_matches(wanted, by_lower, n=1, cutoff=NEAR)
+    return by_lower[near[0]] if near else ""
 
 
 def counted(request_bytes: int, unit: int) -> int:

@@ -310,7 +310,8 @@ class _Builder:
             targets = volumes if is_nfs else disks
             chosen = [name for name, target in targets.items() if selects(rule, target)]
             if not chosen:
-                yield self._partition(rule) or unmatched(rule, "NFS mount" if is_nfs else "disk")
+                what = "NFS mount" if is_nfs else "disk"
+                yield self._partition(rule) or unmatched(rule, what, targets.values())
             elif not is_nfs and hidden.keys() >= {*chosen}:
                 names = f"{' and '.join(chosen)} {'are' if chosen[1:] else 'is'}"
                 yield f"{rule.source}: {names} left out by device.exclude: the limit is not told"

@@ -12,6 +12,7 @@ from ioplateau.engine.sources import FILES
 from ioplateau.limits.budgets import BudgetKey, Kind
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.aws import is_ebs
+from ioplateau.limits.stacks import is_remote_disk
 from ioplateau.measure import ebs
 from ioplateau.measure.snapshot import (
     DISKSTATS,
@@ -323,7 +324,8 @@ def _limits(state: State) -> Iterable[Finding]:
     if known:
         yield Finding("limits", is_good=True, what=f"known for {', '.join(known)}")
     else:
-        disk = next(iter(state.disks), None)
+        remote = (name for name, disk in state.disks.items() if is_remote_disk(name, disk.device))
+        disk = next(remote, next(iter(state.disks), None))
         example = "" if disk is None else f', like:\n[[limit]]\ndisk = "{disk}"\niops = 5000'
         yield Finding(
             "limits",

@@ -65,16 +65,17 @@ def identify(
     disks = dict(identity.disks)
     reasons = [*identity.reasons]
     for fact in facts.disks:
-        chosen = [
-            name
+        targets = {
+            name: target_of(device, disks.get(name))
             for name, device in devices.items()
-            if not device.partition_of and selects(fact, target_of(device, disks.get(name)))
-        ]
+            if not device.partition_of
+        }
+        chosen = [name for name, target in targets.items() if selects(fact, target)]
         for name in chosen:
             disk = disks.get(name, DiskIdentity(device=name, role=DATA))
             disks[name] = _with_fact(disk, devices[name], fact)
         if not chosen:
-            reasons.append(unmatched(fact, "disk"))
+            reasons.append(unmatched(fact, "disk", targets.values()))
     return identity._replace(disks=disks, reasons=tuple(reasons))
 
 
@@ -157,7 +158,23 @@ def sold(identity: Identity, catalogue: Catalogue) -> Sold:
         for name, disk in disks.items()
         if disk.identity.is_shared
     )
-    return found._replace(disks=disks, reasons=(*found.reasons, *shared))
+    idle = tuple(filter(None, (_without_effect(name, disk) for name, disk in disks.items())))
+    return found._replace(disks=disks, reasons=(*found.reasons, *shared, *idle))
+
+
+def _without_effect(name: str, disk: SoldDisk) -> str:
+    """A word of what is said of a disk and counts only for one that is known; "": nothing is."""
+    identity = disk.identity
+    if _named(identity):
+        return ""
+    is_cached = identity.caching.lower() not in ("", "none") and not identity.is_ephemeral
+    said = {
+        "caching": is_cached and not disk.draws.read_hit,
+        "on_demand_burst": identity.on_demand_burst,
+        "performance_plus": identity.performance_plus,
+    }
+    idle = " and ".join(key for key, is_said in said.items() if is_said)
+    return f"{name}: {idle}: without effect while nobody says its sku" if idle else ""
 
 
 def _by_its_cloud(identity: Identity, catalogue: Catalogue) -> Sold:
