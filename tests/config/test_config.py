@@ -1,6 +1,7 @@
 """Configuration: what is accepted, and that everything wrong is said at once."""
 
 import argparse
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -493,6 +494,14 @@ def test_a_message_begins_with_the_file(tmp_path):
 def test_a_missing_file_is_an_error(tmp_path):
     assert from_file(tmp_path / "no.toml") == (
         f"{tmp_path}/no.toml: cannot be read: No such file or directory",
+    )
+
+
+def test_a_pipe_is_an_error_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "io.toml")
+
+    assert from_file(tmp_path / "io.toml") == (
+        f"{tmp_path}/io.toml: cannot be read: no regular file",
     )
 
 

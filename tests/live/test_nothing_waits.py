@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from live_daemon import IOPLATEAU, free_port, running_daemon, scrape
+from silent_file import silent
 
 pytestmark = pytest.mark.live
 
@@ -135,19 +136,16 @@ def test_without_standard_error_it_runs():
 def test_a_configuration_that_does_not_answer_costs_no_tick_and_is_taken_when_it_does(tmp_path):
     limit = '[[limit]]\ndisk = "*"\niops = {}\n'
     with running_daemon(limit.format(1e9), tmp_path, ["--no-cloud"]) as daemon:
-        # Opening a FIFO waits for whoever writes into it: a file on a server that is away.
-        os.mkfifo(tmp_path / "slow")
-        os.rename(tmp_path / "slow", tmp_path / "ioplateau.toml")
-        begun = daemon.scrape().value(TICKS)
-        daemon.process.send_signal(signal.SIGHUP)
-        told = daemon.wait_until(
-            lambda now: (
-                now.value(TICKS) >= begun + 6
-                and "configuration does not answer" in daemon.log.read_text()
-            ),
-            LONG,
-        )
-        (tmp_path / "ioplateau.toml").write_text(limit.format(777))
+        with silent(tmp_path / "ioplateau.toml", limit.format(777)):
+            begun = daemon.scrape().value(TICKS)
+            daemon.process.send_signal(signal.SIGHUP)
+            told = daemon.wait_until(
+                lambda now: (
+                    now.value(TICKS) >= begun + 6
+                    and "configuration does not answer" in daemon.log.read_text()
+                ),
+                LONG,
+            )
         taken = daemon.wait_until(
             lambda now: 777 in now.values("ioplateau_budget_limit_operations_per_second"), LONG
         )
@@ -159,9 +157,10 @@ def test_a_configuration_that_does_not_answer_costs_no_tick_and_is_taken_when_it
 
 
 def test_a_configuration_that_does_not_answer_does_not_keep_it_from_stopping(tmp_path):
-    with running_daemon("", tmp_path, ["--no-cloud"]) as daemon:
-        os.mkfifo(tmp_path / "slow")
-        os.rename(tmp_path / "slow", tmp_path / "ioplateau.toml")
+    with (
+        running_daemon("", tmp_path, ["--no-cloud"]) as daemon,
+        silent(tmp_path / "ioplateau.toml", ""),
+    ):
         daemon.process.send_signal(signal.SIGHUP)
         begun = daemon.scrape().value(TICKS)
         daemon.wait_until(lambda now: now.value(TICKS) >= begun + 3, LONG)

@@ -195,8 +195,10 @@ def test_a_span_is_told_as_finely_as_it_is_kept_though_asking_takes_time(
     assert source.step_seconds == step_seconds
 
 
-@pytest.mark.parametrize(("back_days", "is_told"), [(0, True), (2, False)])
-def test_a_report_to_a_moment_is_of_the_day_before_it(api, back_days, is_told):
+@pytest.mark.parametrize(("back_days", "is_told"), [(0, True), (2, False), (-9, True)])
+def test_a_report_to_a_moment_is_of_the_day_before_it_and_to_one_ahead_of_the_day_before_now(
+    api, back_days, is_told
+):
     answers, now = api
     with WebServer(("127.0.0.1:0",), answers.routes()) as server:
         server.start()

@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -146,6 +147,13 @@ def test_a_file_that_begins_with_a_byte_order_mark_is_read(tmp_path):
     file.write_text(json.dumps(CLI), encoding="utf-8-sig")
 
     assert figures(sold(of_file(str(file))))[Dimension.IOPS] == (6000, Origin.REPORTED)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "volumes.json")
+
+    with pytest.raises(VolumesError, match=r"volumes\.json: no regular file"):
+        of_file(str(tmp_path / "volumes.json"))
 
 
 def test_of_the_answer_nothing_is_kept_that_is_not_needed(tmp_path):

@@ -6,6 +6,8 @@ import threading
 import pytest
 
 from ioplateau.web.accessfile import LOOK_SECONDS, SILENT_SECONDS, AccessFile
+from ioplateau.web.config import WebConfigError
+from silent_file import silent
 
 ONE = "rate_limit:\n  interval: 1s\n  burst: 5\n"
 
@@ -27,19 +29,23 @@ def test_what_changed_holds_for_the_connection_that_comes_next(path):
 
 
 def test_a_file_that_does_not_answer_leaves_the_old_access_until_it_does(path, caplog):
-    """A pipe nobody writes to is opened as slowly as a file on a server that is away."""
     file = AccessFile(str(path))
-    path.unlink()
-    os.mkfifo(path)
-
-    kept = file.look(100.0)
-    later = file.look(100.0 + SILENT_SECONDS)
+    with silent(path, "{}\n"):
+        kept = file.look(100.0)
+        later = file.look(100.0 + SILENT_SECONDS)
+        [looking] = [each for each in threading.enumerate() if each.name == "web-config"]
 
     assert kept.bucket is later.bucket is not None
     assert [r.message for r in caplog.records] == [
         "web configuration does not answer, the old one stays until it does"
     ]
-    [looking] = [each for each in threading.enumerate() if each.name == "web-config"]
-    path.write_text("{}\n")  # it answers
     looking.join(10.0)
     assert file.access.bucket is None
+
+
+def test_a_pipe_is_refused_and_not_waited_for(path):
+    path.unlink()
+    os.mkfifo(path)
+
+    with pytest.raises(WebConfigError, match="no regular file"):
+        AccessFile(str(path))

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 import os
-import stat
 import threading
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ioplateau.logs import event
+from ioplateau.regular import open_regular
 from ioplateau.run import cataloguefiles
 from ioplateau.threads import started
 
@@ -51,11 +51,7 @@ def read_directory(directory: str | None) -> OwnRows:
 def _content(path: str) -> bytes:
     from ioplateau.limits.ownrows import MOST_BYTES
 
-    # Not waiting for whoever would write into a pipe.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, "is no regular file")
+    with open_regular(path) as file:
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise OSError(0, f"has more than {MOST_BYTES} bytes")

@@ -132,7 +132,7 @@ def remembered(
     daemon: DaemonAddress, wanted: TimeSpan, asked_at: float
 ) -> tuple[Samples, ReportSource]:
     """What the daemon remembers of a span, which was asked for at asked_at. Raises ReportError."""
-    ended = asked_at if wanted.ended is None else wanted.ended
+    ended = asked_at if wanted.ended is None else min(wanted.ended, asked_at)
     began = ended - DEFAULT_SECONDS if wanted.began is None else wanted.began
     try:
         return daemonreport.of_daemon(

@@ -7,7 +7,6 @@ sampling loop; one question for all volumes, and its answer is good for hours.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 from ioplateau.limits.clouds import lenientjson
@@ -16,6 +15,7 @@ from ioplateau.limits.clouds.aws.metadata import INSTANCE, REGION, TOKEN, identi
 from ioplateau.measure import linklocal, sysblock
 from ioplateau.measure.metadata import Document, Fetcher
 from ioplateau.measure.snapshot import Static
+from ioplateau.regular import open_regular
 from ioplateau.run.clock import Clock
 from ioplateau.run.settings import VolumeQuestions
 
@@ -154,7 +154,7 @@ def _attached(known: Mapping[str, str], static: Static) -> frozenset[tuple[str, 
 def of_file(place: str) -> str:
     """The document, out of what `aws ec2 describe-volumes --output json` wrote."""
     try:
-        with Path(place).open("rb") as file:
+        with open_regular(place) as file:
             raw = file.read(SIZE_LIMIT + 1)
     except OSError as error:
         raise VolumesError(f"{place}: {error.strerror or error}") from None

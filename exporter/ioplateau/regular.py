@@ -1,0 +1,17 @@
+"""Opens a file that an operator named: no pipe, which would be waited for, and no device."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+
+def open_regular(path: Path | str) -> BinaryIO:
+    """A regular file, for reading. Raises OSError, also for anything else."""
+    mode = os.stat(path).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # of a directory open() says so
+        raise OSError(errno.EINVAL, "no regular file", str(path))
+    return open(path, "rb")
