@@ -367,6 +367,10 @@ def test_everything_wrong_is_said_at_once_in_file_environment_and_flags():
         ("web.listen_addresses = []", "found a list of 0, want a list, not empty,"),
         ('web.listen_addresses = "10049"', 'found "10049", want a list'),
         ('web.listen_addresses = ["10049"]', "want a list, not empty, of: an address like"),
+        (
+            'web.listen_addresses = ["[127.0.0.1]:9831", "127.0.0.1:9831"]',
+            "web.listen_addresses: found 127.0.0.1:9831 twice, want each address once",
+        ),
         ('web.telemetry_path = "/-/healthy"', 'found "/-/healthy", want a path like "/metrics"'),
         ('web.telemetry_path = "/"', 'found "/", want a path'),
         ('web.telemetry_path = "//x"', 'found "//x", want a path like "/metrics"'),

@@ -9,6 +9,7 @@ from ioplateau.config.checker import Values
 from ioplateau.config.settings import Settings
 from ioplateau.limits.budgets import Direction
 from ioplateau.limits.clouds import registry
+from ioplateau.web.listen import split_address
 from ioplateau.web.settings import WebSettings
 
 LIMIT_SELECTORS = ("disk", "lun", "serial", "vm", "mount", "volume")
@@ -50,6 +51,10 @@ def broken_together(settings: Settings) -> Iterator[str]:
 
 def _sockets(settings: Settings) -> Iterator[str]:
     web = settings.web
+    places = [split_address(address.lower()) for address in web.listen_addresses]
+    for number, (address, place) in enumerate(zip(web.listen_addresses, places, strict=True)):
+        if place[1] and place in places[:number]:  # of port 0 each has another one
+            yield f"web.listen_addresses: found {address} twice, want each address once"
     if web.systemd_socket and web.listen_addresses != WebSettings().listen_addresses:
         yield (
             f"web.listen_addresses: found {', '.join(web.listen_addresses)}, but systemd opens the "

@@ -56,14 +56,27 @@ def listen(address: str) -> list[socket.socket]:
 def listen_all(addresses: Sequence[str]) -> list[socket.socket]:
     """Sockets for all of them, or none: closed again when one cannot be had."""
     sockets: list[socket.socket] = []
-    try:
-        for address in addresses:
+    for number, address in enumerate(addresses):
+        try:
             sockets += listen(address)
-    except (OSError, ValueError):
-        for one in sockets:
-            one.close()
-        raise
+        except (OSError, ValueError) as error:
+            for one in sockets:
+                one.close()
+            before = ", ".join(addresses[:number])
+            if before and getattr(error, "errno", None) == errno.EADDRINUSE and _is_free(address):
+                words = f"cannot listen on {address}: the address before it has the port ({before})"
+                raise OSError(errno.EADDRINUSE, words) from error
+            raise
     return sockets
+
+
+def _is_free(address: str) -> bool:
+    try:
+        for one in listen(address):
+            one.close()
+    except OSError:
+        return False
+    return True
 
 
 def passed(environ: Mapping[str, str] = os.environ) -> list[socket.socket]:
