@@ -141,6 +141,42 @@ def test_a_doubt_is_over_when_the_known_limit_is_met_after_all():
     assert not books.book.doubts({SDA: books.budget})
 
 
+def test_a_configured_limit_that_is_passed_by_far_for_seconds_is_doubted_until_it_is_another():
+    books = Books(PLAIN)
+    for rate, seconds in ((9000.0, 4), (900.0, 1), (9000.0, 4)):
+        books.reads(rate, seconds=seconds)
+    early = books.book.doubts({SDA: books.budget})
+    books.reads(9000.0)
+    told = books.book.doubts({SDA: books.budget})
+    books.reads(10.0, seconds=60)
+    later = books.book.doubts({SDA: books.budget})
+    other = books.budget._replace(limits=(PLAIN._replace(value=10_000.0),))
+    said = "does 9,000 operations/s, but configuration says 1,000 operations/s (no source)"
+
+    assert early == ()
+    assert told == later == (f"disk sda: {said}: is its unit right, or does it burst?",)
+    assert books.book.doubts({SDA: other}) == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "limit", "rate"),
+    [
+        (SDA, PLAIN, 1900.0),
+        (SDA, PLAIN._replace(burst=Burst(3500.0, None)), 3600.0),
+        (SDA, PLAIN._replace(origin=Origin.CATALOGUE), 9000.0),
+        (BudgetKey(Kind.VM_NETWORK, "vm"), PLAIN, 9000.0),
+        (BudgetKey(Kind.CGROUP, "db.slice on sda"), PLAIN, 9000.0),
+    ],
+)
+def test_a_limit_that_may_be_passed_by_right_is_not_doubted(key, limit, rate):
+    books = Books(limit)
+    books.budget = books.budget._replace(key=key)
+    books.book.keep_only({key: books.budget})
+    books.reads(rate, CALM._replace(key=key), seconds=60)
+
+    assert books.book.doubts({key: books.budget}) == ()
+
+
 def test_a_limit_that_the_provider_counts_is_the_most_that_was_done_while_it_was_exceeded():
     books = Books()
     books.reads(3000.0, held(None, Origin.REPORTED))

@@ -17,12 +17,13 @@ from ioplateau.limits.budgets import (
     Dimension,
     Direction,
     FlowKey,
+    Kind,
     Limit,
     Origin,
     Verdict,
     Word,
 )
-from ioplateau.limits.claims import doubt, settle
+from ioplateau.limits.claims import doubt, is_outdone, outdone, settle
 from ioplateau.limits.credits import (
     NEAR_ABOVE,
     CreditBucket,
@@ -43,6 +44,12 @@ RESTORED_WINDOW_SECONDS = 15.0
 
 # Share by which a limit in force must change for it to be told at once: a learned one moves all the time.
 MOVED = 0.02
+
+# Whose limits of the configuration nothing passes by right. An instance's network does for hours where its
+# limit is a baseline; what a control group is allowed is its kernel's to keep.
+KEPT = frozenset({
+    Kind.DISK, Kind.STRIPE, Kind.VM_UNCACHED, Kind.VM_CACHED, Kind.VM_ULTRA, Kind.VOLUME,
+})  # fmt: skip
 
 # Budgets that are no more, of which what was counted is kept.
 MOST_ABSENT = 200
@@ -128,6 +135,10 @@ class Accounts:
         self._buckets: dict[Place, CreditBucket] = {}
         self._paces: dict[Place, WindowMean] = {}
         self._words: dict[Place, str] = {}  # the last correction of each bucket
+        self._above: dict[Place, float] = {}  # seconds in a row far above a configured limit
+        self._outdone: dict[
+            Place, tuple[Limit, float]
+        ] = {}  # and what was done then, the first time
         self._clock = FlowClock()
         self._passed = 0.0  # seconds since the tick before
         self._budgets: Mapping[BudgetKey, Budget] = {}
@@ -210,7 +221,9 @@ class Accounts:
     def _drop_observed(self, is_gone: Callable[[BudgetKey], bool]) -> None:
         for learned in [key for key in self._learned if is_gone(key)]:
             del self._learned[learned]
-        observed: tuple[dict[Place, Any], ...] = (self._buckets, self._paces, self._words)
+        observed: tuple[dict[Place, Any], ...] = (
+            self._buckets, self._paces, self._words, self._above, self._outdone,
+        )  # fmt: skip
         for book in observed:
             for place in [place for place in book if is_gone(place[0])]:
                 del book[place]
@@ -254,6 +267,8 @@ class Accounts:
         meter.mean.seconds = window_seconds
         rate = drawn(budget, flows, limit.dimension, limit.direction)
         throttled = is_throttled_at(verdict, limit.dimension, limit.direction)
+        if limit.origin is Origin.CONFIGURED and budget.key.kind in KEPT:
+            self._compare(place, limit, rate, elapsed)
         bucket = before = self._buckets.get(place)
         if limit.burst is not None or before is not None:
             bucket = self._credit(place, limit, rate, elapsed, throttled)
@@ -294,6 +309,17 @@ class Accounts:
             # Nobody sold what was learned.
             effective / sold if throttled and limit.origin is not Origin.LEARNED else None,
         )
+
+    def _compare(
+        self, place: Place, limit: Limit, rate: float | None, elapsed: float | None
+    ) -> None:
+        if rate is None or elapsed is None or not is_outdone(limit, rate):
+            self._above.pop(place, None)
+            return
+        self._above[place] = self._above.get(place, 0.0) + elapsed
+        before = self._outdone.get(place)
+        if self._above[place] >= PACE_SECONDS and (before is None or before[0] != limit):
+            self._outdone[place] = limit, rate
 
     def _is_spent(self, budget: Budget, limit: Limit, held: float | None) -> bool:
         """Whether a burst of unknown credit is over: it is held at its base or below (held: the
@@ -393,14 +419,21 @@ class Accounts:
 
     def doubts(self, budgets: Mapping[BudgetKey, Budget]) -> tuple[str, ...]:
         """Where observation and what we were told of a limit disagree, in words."""
-        found = (
+        held = (
             (key, doubt(known, learned[known.dimension, known.direction]))
             for key, learned in self._learned.items()
             if key in budgets
             for known in budgets[key].limits
             if (known.dimension, known.direction) in learned
         )
-        return tuple(f"{key.kind} {key.name}: {words}" for key, words in found if words)
+        passed = (
+            (key, outdone(limit, rate))
+            for (key, *way), (limit, rate) in self._outdone.items()
+            if key in budgets
+            and limit in budgets[key].limits
+            and tuple(way) not in self._learned.get(key, {})
+        )
+        return tuple(f"{key.kind} {key.name}: {words}" for key, words in (*held, *passed) if words)
 
     def memory(self) -> SavedAccounts:
         """All that must survive a restart."""

@@ -103,6 +103,8 @@ class Target(NamedTuple):
 RANK = {origin: rank for rank, origin in enumerate(Origin)}
 # So near, a plateau and a documented limit are the same.
 AGREES = 0.06
+# No tolerance and no look that came late makes that much of a limit, second after second.
+OUTDONE = 2.0
 NEAR = 0.75  # of difflib's ratio: two letters of eight may be wrong
 
 Lost = tuple[Limit, str]
@@ -229,6 +231,22 @@ def doubt(known: Limit, learned: Limit) -> str:
     return (
         f"held at {_rate(learned)}, but {_SPEAKERS[known.origin]} says {_rate(known)} "
         f"({known.source or 'no source'}): if that is wrong, say what it was sold with"
+    )
+
+
+def is_outdone(known: Limit, rate: float) -> bool:
+    """Whether a rate, kept up for seconds, tells that a limit was told wrong: so far it lies above it, and above
+    its burst.
+    """
+    most = known.value if known.burst is None else max(known.value, known.burst.rate)
+    return rate > OUTDONE * most
+
+
+def outdone(known: Limit, rate: float) -> str:
+    """What to say where more is done than a limit that we were told allows."""
+    return (
+        f"does {_rate(known._replace(value=rate))}, but {_SPEAKERS[known.origin]} says {_rate(known)} "
+        f"({known.source or 'no source'}): is its unit right, or does it burst?"
     )
 
 
