@@ -236,6 +236,27 @@ def test_on_xen_no_volume_is_taken_for_ours_where_nobody_tells_which_instance_th
     )
 
 
+@pytest.mark.parametrize(
+    ("attachments", "why"),
+    [
+        ({"gp3": [THEIRS]}, "lists no volume attached to i-0abc as xvdf or sdf"),
+        ({}, "lists no volume attached to i-0abc as xvdf or sdf"),
+        ({"": [OURS], "gp3": [THEIRS]}, "says no VolumeType of vol-00000000"),
+        ({"": [THEIRS]}, "lists no volume attached to i-0abc as xvdf or sdf"),
+    ],
+)
+def test_on_xen_a_volume_that_a_file_does_not_tell_is_named_with_the_reason(attachments, why):
+    identity = on_xen(attachments, **{metadata.INSTANCE: "i-0abc"})
+    of_storage = on_xen(
+        attachments, **{metadata.INSTANCE: "i-0abc", f"{metadata.MAPPING}/ephemeral0": "sdf"}
+    )
+
+    assert discover.sold(identity, CatalogueFiles()).reasons == (
+        f"xvdf: v.json {why}: its limits are unknown",
+    )
+    assert of_storage.disks["xvdf"].untold == ""
+
+
 def test_a_volume_where_the_mapping_names_instance_storage_is_a_volume():
     mapping = {f"{metadata.MAPPING}/ephemeral0": "sdf"}
 

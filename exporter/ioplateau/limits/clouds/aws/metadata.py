@@ -76,14 +76,14 @@ def identify(
         if volumes.VOLUMES in documents
         else _NOBODY
     )
-    attached = _attached(documents, sold)
+    instance = documents.get(INSTANCE, "").strip()
     disks = {}
     for name, device in devices.items():
         disk = None if device.partition_of else _disk(name, device, root, local)
         if disk is not None:
-            disks[name] = _with_type(disk, sold, attached)
+            disks[name] = _with_type(disk, sold, instance)
     on_xen = [name for name, disk in disks.items() if disk.role != LOCAL and name.startswith("xvd")]
-    if on_xen and sold.volumes and not documents.get(INSTANCE):
+    if on_xen and sold.source and not instance:
         reasons.append(
             f"{INSTANCE}: not told, so it is not known which volumes of {sold.source} "
             f"are {', '.join(on_xen)}"
@@ -98,28 +98,19 @@ def identify(
     )
 
 
-def _attached(
-    documents: Mapping[str, str], sold: volumes.EbsVolumes
-) -> dict[str, volumes.EbsVolume]:
-    """What is attached to this instance, whose id must be told, by its kernel name on Xen."""
-    instance = documents.get(INSTANCE, "").strip()
-    return {
-        _xen(volume.devices[instance]): volume
-        for volume in sold.volumes.values()
-        if instance and instance in volume.devices
-    }
+def _attached(volume: volumes.EbsVolume | volumes.UnusableVolume, instance: str) -> str:
+    """As what kernel name on Xen a volume is attached to this instance; "": it is not, or nobody told the id."""
+    return _xen(volume.devices.get(instance, "")) if instance else ""
 
 
-def _with_type(
-    disk: DiskIdentity, sold: volumes.EbsVolumes, attached: Mapping[str, volumes.EbsVolume]
-) -> DiskIdentity:
+def _with_type(disk: DiskIdentity, sold: volumes.EbsVolumes, instance: str) -> DiskIdentity:
     """What a volume was sold as: by its id, or on Xen by the device it was attached as."""
-    found = sold.volumes.get(disk.name) or attached.get(disk.device)
+    found = sold.volumes.get(disk.name)
+    if found is None and disk.device:
+        here = (each for each in sold.volumes.values() if _attached(each, instance) == disk.device)
+        found = next(here, None)
     if found is None:
-        if disk.name and sold.source:  # of a Nitro device, which has the volume's id
-            why = sold.unusable.get(disk.name) or f"lists no volume {disk.name}"
-            return disk._replace(untold=f"{sold.source} {why}")
-        return disk
+        return disk._replace(untold=_untold(disk, sold, instance))
     # What gp2 and hard disks do follows from their size; the API's figure is that and no more.
     is_set = found.kind in volumes.PROVISIONED
     mibps = found.mibps if is_set else None
@@ -133,6 +124,22 @@ def _with_type(
         # Multi-Attach of io1 and io2: one limit for all that have it.
         is_shared=len(found.devices) > 1,
     )
+
+
+def _untold(disk: DiskIdentity, sold: volumes.EbsVolumes, instance: str) -> str:
+    """Why somebody who was to tell what a volume was sold as did not; "": nobody was to."""
+    if not sold.source or disk.role == LOCAL:
+        return ""
+    if disk.name:  # of a Nitro device, which has the volume's id
+        wrong, what = sold.unusable.get(disk.name), disk.name
+    elif instance and disk.device.startswith("xvd"):
+        every = sold.unusable.values()
+        wrong = next((each for each in every if _attached(each, instance) == disk.device), None)
+        names = f"{disk.device} or {disk.device.replace('xvd', 'sd', 1)}"
+        what = f"attached to {instance} as {names}"
+    else:
+        return ""
+    return f"{sold.source} {wrong.why if wrong else f'lists no volume {what}'}"
 
 
 def volume_id(serial: str) -> str:

@@ -34,12 +34,19 @@ class EbsVolume(NamedTuple):
     devices: Mapping[str, str]
 
 
+class UnusableVolume(NamedTuple):
+    """One volume of which something wrong was told. devices: as of a volume."""
+
+    why: str
+    devices: Mapping[str, str]
+
+
 class EbsVolumes(NamedTuple):
-    """Volumes by id, who told, and what is wrong with what was told of others, by id."""
+    """Volumes by id, who told, and those of which something wrong was told, by id."""
 
     volumes: Mapping[str, EbsVolume] = NO_ENTRIES
     source: str = ""
-    unusable: Mapping[str, str] = NO_ENTRIES
+    unusable: Mapping[str, UnusableVolume] = NO_ENTRIES
 
 
 def query(instance: str) -> str:
@@ -92,7 +99,7 @@ def document(found: EbsVolumes, source: str) -> str:
     described = {name: volume._asdict() for name, volume in found.volumes.items()}
     kept = {"source": source, "volumes": described}
     if found.unusable:
-        kept["unusable"] = {**found.unusable}
+        kept["unusable"] = {name: wrong._asdict() for name, wrong in found.unusable.items()}
     return json.dumps(kept, sort_keys=True, separators=(",", ":"))
 
 
@@ -107,16 +114,20 @@ def read(text: str, reasons: list[str]) -> EbsVolumes:
                 lenientjson.text(described.get("kind")),
                 lenientjson.number(described, "iops", what, reasons),
                 lenientjson.number(described, "mibps", what, reasons),
-                {
-                    instance: lenientjson.text(device)
-                    for instance, device in lenientjson.mapping(described, "devices").items()
-                },
+                _devices(described),
             )
     source = lenientjson.text(whole.get("source")) if isinstance(whole, dict) else ""
     unusable = {
-        name: lenientjson.text(why) for name, why in lenientjson.mapping(whole, "unusable").items()
+        name: UnusableVolume(lenientjson.text(wrong.get("why")), _devices(wrong))
+        for name, wrong in lenientjson.mapping(whole, "unusable").items()
+        if isinstance(wrong, dict)
     }
     return EbsVolumes(volumes, source, unusable)
+
+
+def _devices(described: Mapping[str, Any]) -> dict[str, str]:
+    found = lenientjson.mapping(described, "devices")
+    return {instance: lenientjson.text(device) for instance, device in found.items()}
 
 
 def _by_id(items: Iterable[Mapping[str, Any]]) -> EbsVolumes:
@@ -140,7 +151,7 @@ def _by_id(items: Iterable[Mapping[str, Any]]) -> EbsVolumes:
         elif kind == "gp3" and mibps is None:
             reasons.append(f"says no Throughput of {name}, a {kind}")
         if reasons:
-            unusable[name] = reasons[0]
+            unusable[name] = UnusableVolume(reasons[0], devices)
         elif name:
             found[name] = EbsVolume(kind, iops, mibps, devices)
     return EbsVolumes(found, unusable=unusable)
