@@ -1,4 +1,4 @@
-"""Opens a file that an operator named: no pipe, which would be waited for, and no device."""
+"""Opens a file that is read again and again: no pipe, which would be waited for, and no device."""
 
 from __future__ import annotations
 

@@ -501,12 +501,15 @@ def test_a_missing_file_is_an_error(tmp_path):
     )
 
 
-def test_a_pipe_is_an_error_and_not_waited_for(tmp_path):
-    os.mkfifo(tmp_path / "io.toml")
+def test_a_configuration_may_come_through_a_pipe_and_be_empty():
+    read, write = os.pipe()
+    os.write(write, b"[state]\nnothing = 1\n")
+    os.close(write)
 
-    assert from_file(tmp_path / "io.toml") == (
-        f"{tmp_path}/io.toml: cannot be read: no regular file",
-    )
+    assert "nothing" in from_file(Path(f"/dev/fd/{read}"))[0]
+    os.close(read)
+    empty = load(options("--config.file=/dev/null"), {})
+    assert empty._replace(config_file=None) == load(options(), {})
 
 
 def test_a_directory_is_an_error(tmp_path):

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 
 import pytest
 
@@ -154,13 +153,6 @@ def test_what_is_no_recording_is_said_in_a_sentence(tmp_path, content, sentence)
 
     with pytest.raises(RecordingError, match=sentence):
         recording.read(path)
-
-
-def test_a_pipe_is_no_recording_and_not_waited_for(tmp_path):
-    os.mkfifo(tmp_path / "pipe.gz")
-
-    with pytest.raises(RecordingError, match=r"pipe\.gz: no regular file"):
-        recording.read(tmp_path / "pipe.gz")
 
 
 def test_a_missing_file_is_named(tmp_path):

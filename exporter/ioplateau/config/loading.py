@@ -25,7 +25,6 @@ from ioplateau.config.table import TABLE
 from ioplateau.limits.budgets import Direction
 from ioplateau.limits.claims import ConfiguredLimit, DiskFact, VmFact, VolumeFact
 from ioplateau.logs import LogSettings
-from ioplateau.regular import open_regular
 from ioplateau.run.settings import PathSettings
 from ioplateau.web.settings import WebSettings
 
@@ -81,7 +80,7 @@ def read_tree(file: str) -> dict[str, Any]:
     import tomllib
 
     try:
-        with open_regular(file) as stream:
+        with open(file, "rb") as stream:
             content = stream.read(MOST_BYTES + 1)
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror}") from error

@@ -19,7 +19,6 @@ from typing import Any, BinaryIO, NamedTuple
 
 from ioplateau import __version__
 from ioplateau.measure.snapshot import DISKSTATS, MOUNTSTATS, NETDEV, Snapshot, Static
-from ioplateau.regular import open_regular
 from ioplateau.run import gzlines, provenance
 from ioplateau.run.provenance import NOWHERE, Provenance
 
@@ -161,7 +160,7 @@ def is_plain(path: Path) -> bool:
 
 def _lines(path: Path, left_out: Callable[[str], None]) -> Iterator[bytes | None]:
     try:
-        with sys.stdin.buffer if is_standard(path) else open_regular(path) as file:
+        with sys.stdin.buffer if is_standard(path) else path.open("rb") as file:
             yield from gzlines.lines(file, MOST_LINE_BYTES, left_out)
     except OSError as error:
         raise RecordingError(f"{path}: {error.strerror or error}") from error
