@@ -136,9 +136,8 @@ class Accounts:
         self._paces: dict[Place, WindowMean] = {}
         self._words: dict[Place, str] = {}  # the last correction of each bucket
         self._above: dict[Place, float] = {}  # seconds in a row far above a configured limit
-        self._outdone: dict[
-            Place, tuple[Limit, float]
-        ] = {}  # and what was done then, the first time
+        # Such limits, and what was done then, the first time.
+        self._outdone: dict[Place, tuple[Limit, float]] = {}
         self._clock = FlowClock()
         self._passed = 0.0  # seconds since the tick before
         self._budgets: Mapping[BudgetKey, Budget] = {}
