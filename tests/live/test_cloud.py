@@ -340,7 +340,7 @@ def test_ebs_volumes_types_are_asked_of_the_ec2_api_once(machine, tmp_path):
     assert limits(found, "disk", "nvme0n1") == (3000, 125 * MIB)
     assert sum("DescribeVolumes" in path for _, _, path, _ in machine.asked()) == 1
     assert "the-secret" not in machine.log.read_text()
-    assert "nvme0n1, nvme1n1 were sold as is told by nobody" in doctor.stdout
+    assert "nvme0n1, nvme1n1 were sold as is unknown (told by nobody here)" in doctor.stdout
 
 
 def test_an_ebs_volume_attached_to_a_running_instance_is_asked_about(machine, tmp_path):
