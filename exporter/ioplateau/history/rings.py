@@ -14,13 +14,14 @@ import struct
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
+from functools import cache, reduce
 from itertools import repeat
 from operator import mul
 from typing import NamedTuple, TypeAlias
 
 from ioplateau.history.records import Block
 from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.window import joined
 from ioplateau.limits.budgets import FlowKey
 from ioplateau.measure.asked import Asked
 
@@ -441,39 +442,15 @@ def _mean_flows(several: Sequence[Flows]) -> Flows:
 
 
 def _mean_tick(several: Sequence[FlowTick]) -> FlowTick | None:
-    """The mean over their time of what a cell is made of; None: there are none."""
-    seconds = [tick.elapsed_seconds for tick in several]
-    whole = sum(seconds)
-    if len(several) < 2 or not whole:
-        return several[-1] if several else None
-    columns = zip(*map(_counted, several), strict=True)
-    means = [sum(map(mul, column, seconds)) / whole for column in columns]
-    reads, writes, read_bytes, write_bytes, read_seconds, write_seconds, queue = means
-    return FlowTick(
-        whole,
-        reads,
-        writes,
-        read_bytes,
-        write_bytes,
-        read_seconds / reads if reads else None,
-        write_seconds / writes if writes else None,
-        None if math.isnan(queue) else queue,
-        several[-1].in_flight,
-    )
+    """The mean over their time; None: there are none."""
+    return reduce(joined, map(_with_queue, several)) if several else None
 
 
-def _counted(tick: FlowTick) -> tuple[float, ...]:
-    """Of one tick, what may be averaged over time; nan: not known."""
-    _, reads, writes, read_bytes, write_bytes, read_await, write_await, queue, in_flight = tick[:9]
-    return (
-        reads,
-        writes,
-        read_bytes,
-        write_bytes,
-        reads * (read_await or 0.0),
-        writes * (write_await or 0.0),
-        NAN if queue is None else queue or in_flight or 0.0,
-    )
+def _with_queue(tick: FlowTick) -> FlowTick:
+    """A disk that completes nothing counts no queue: then it is what is in flight."""
+    if tick.queue_length is None or tick.queue_length or not tick.in_flight:
+        return tick
+    return tick._replace(queue_length=float(tick.in_flight))
 
 
 def _cut_out(rows: Mapping[FlowKey, bytearray], cut: slice) -> dict[FlowKey, bytes]:
