@@ -54,7 +54,7 @@ class Case:
         self.claims = [
             Claim(limit) for limit in budget.limits if limit.dimension is not Dimension.SLOTS
         ]
-        self._tell_pace()
+        self._tell_least()
         self.plateau = Plateau()
         self.at_rest = False  # nothing is drawn, and no known limit has evidence left
         self.saturated_seconds = 0.0
@@ -100,9 +100,9 @@ class Case:
             for limit in limits
             if limit.dimension is not Dimension.SLOTS
         ]
-        self._tell_pace()
+        self._tell_least()
 
-    def _tell_pace(self) -> None:
+    def _tell_least(self) -> None:
         """Tell the flow the lowest limits on its bytes and operations. Only a disk's or volume's own: the budget
         of an NFS client's slots has the same flow, and no such limits.
         """

@@ -448,9 +448,10 @@ class Plateau:
         _, dimension, value = evidence
         if not value or found < self._asked(drawn, dt, doubts, dimension, value):
             return None
-        if self._is_parted(dimension, value):
-            return None
-        return None if self._is_no_limit(drawn, dt, dimension, value) else evidence
+        is_none = self._is_parted(dimension, value) or self._is_no_limit(
+            drawn, dt, dimension, value
+        )
+        return None if is_none else evidence
 
     def _is_parted(self, dimension: Dimension, value: float) -> bool:
         """Whether as much was done, often, before and after a look that found hardly anything outstanding: a
@@ -458,11 +459,11 @@ class Plateau:
         over in parts does.
         """
         low, high = (1 - number.SAME_LEVEL) * value, (1 + number.SAME_LEVEL) * value
-        parted, whole = [
-            sum([low <= rate <= high for rate in each[dimension]])
-            for each in (self._parted, self._whole_rates)
-        ]
-        return parted >= number.LEVEL_LEAST and parted > number.LEAST_PART * whole
+        parted = sum([low <= rate <= high for rate in self._parted[dimension]])
+        if parted < number.LEVEL_LEAST:
+            return False
+        whole = sum([low <= rate <= high for rate in self._whole_rates[dimension]])
+        return parted > number.LEAST_PART * whole
 
     def _visited(self, drawn: Drawn, dt: float) -> tuple[float, Evidence]:
         """Log-odds of a level to which the rate came back again and again, and not to those beside it:

@@ -34,7 +34,7 @@ class Pool(Levels):
     """The sum of its members, block by block; reads like a WatchedFlow."""
 
     asleep = False
-    is_paced = was_idle = False  # that is asked of one flow only
+    is_paced = was_idle = emptied = False  # that is asked of one flow only
     __slots__ = (
         "_groups",
         "_last",
@@ -229,8 +229,6 @@ class Pool(Levels):
             if self.still > 1:
                 self.queued = 0
         self.recent_latency.add(self.outstanding / self.operations if self.operations else 0.0)
-
-    emptied = False  # that is asked of one flow only
 
     @property
     def parts(self) -> list[tuple[float, float]]:
