@@ -448,7 +448,7 @@ def test_a_limit_that_demand_reaches_slowly_is_found_although_nobody_waited_at_f
     rates = [500 * (1 + 0.002 * (-1) ** n) for n in range(60)]
     plateau = told([*CALM, *[(rate, (1 + n / 8) / rate) for n, rate in enumerate(rates)]])
 
-    assert plateau._free
+    assert plateau.free.has(500.0)
     assert plateau.on
     assert plateau.value == pytest.approx(500.0, rel=0.003)
 
@@ -473,14 +473,14 @@ def test_nothing_is_learned_where_another_limit_explains_the_queue():
     plateau = told([*CALM, *held(count=40)], allowed=False)
 
     assert not plateau.on
-    assert not plateau.ceilings[Dimension.IOPS]
+    assert not plateau.ceilings.of(Dimension.IOPS)
 
 
 def test_a_limit_that_was_outgrown_is_forgotten():
     plateau = told([*CALM, *held(count=20)])
     told([(800.0, 0.002)] * 10, plateau)
 
-    assert not plateau.ceilings[Dimension.IOPS]
+    assert not plateau.ceilings.of(Dimension.IOPS)
 
 
 def test_a_limit_of_bytes_speaks_against_none_of_operations():
@@ -524,7 +524,7 @@ def test_ceilings_do_not_pile_up():
     for rate in range(500, 5000, 300):
         told([*CALM, *held(rate=float(rate), count=20)], plateau)
 
-    assert len(plateau.ceilings[Dimension.IOPS]) <= 4
+    assert len(plateau.ceilings.of(Dimension.IOPS)) <= 4
 
 
 def test_learned_limits_survive_a_restart_as_json():
@@ -533,7 +533,10 @@ def test_learned_limits_survive_a_restart_as_json():
 
     assert again.on
     assert again.value == before.value
-    assert again.ceilings[Dimension.IOPS][0].seconds == before.ceilings[Dimension.IOPS][0].seconds
+    assert (
+        again.ceilings.of(Dimension.IOPS)[0].seconds
+        == before.ceilings.of(Dimension.IOPS)[0].seconds
+    )
 
 
 @pytest.mark.parametrize("restarts", [False, True])
@@ -650,8 +653,8 @@ def test_all_that_speaks_for_and_against_a_level_survives_a_restart():
 
 def test_a_limit_of_bytes_is_none_once_more_was_done_while_nobody_waited():
     plateau = told([*CALM, *held(count=30)], size=1048576.0)
-    before = [each.value for each in plateau.ceilings[Dimension.THROUGHPUT]]
+    before = [each.value for each in plateau.ceilings.of(Dimension.THROUGHPUT)]
     told([(100.0 + n % 3, 0.002) for n in range(12)], plateau, size=16 * 1048576.0)
 
     assert before == [pytest.approx(500.0 * 1048576, rel=0.01)]
-    assert plateau.ceilings[Dimension.THROUGHPUT] == []
+    assert plateau.ceilings.of(Dimension.THROUGHPUT) == []

@@ -5,7 +5,7 @@ from math import log
 import pytest
 
 from ioplateau.judge import parameters as number
-from ioplateau.judge.waits import Stands
+from ioplateau.judge.standing import Stands
 
 HALF_SECONDS = number.STANDS_HALF_SECONDS
 

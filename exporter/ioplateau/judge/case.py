@@ -205,7 +205,7 @@ class Case:
         return Signs(
             queue, level, latency, *waits, elsewhere,
             hidden, doubtful, number.STEP if of_server else 0.0, drawn.busy, drawn.busy_most,
-            queue > NONE and self.plateau.was_free(drawn), is_paced, drawn.was_alone, stands,
+            queue > NONE and self.plateau.free.is_usual(drawn), is_paced, drawn.was_alone, stands,
         )  # fmt: skip
 
     def rate_of(self, dimension: Dimension, direction: Direction) -> float:

@@ -215,7 +215,7 @@ RIPPLE_STEPS = 11
 # - only a guessed floor says that requests are slow;
 # - limits were told, and this is another;
 # - NFS calls wait as long as TCP delays an acknowledgement;
-# - the level was left before (learned.Plateau._moved);
+# - the level was left before (standing.Standing.moved);
 # - more than the level was done while nobody waited, and requests never wait for long (learned.Plateau._return).
 # It is also what must speak for the VM rather than for its disks, and for members of a sum that move against
 # each other rather than each by itself. ASKED_SHALLOW is added where the queue

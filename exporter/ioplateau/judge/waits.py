@@ -1,15 +1,13 @@
-"""Where requests waited, and how long they took: the levels at which a flow, or a sum of flows, stood."""
+"""What a plateau is looked for in, and how long its requests took while they waited."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import exp, log
+from math import log
 from typing import NamedTuple, Protocol
 
 from ioplateau.judge import parameters as number
-from ioplateau.judge.memory import SavedStand
 from ioplateau.judge.signals import Queue
-from ioplateau.judge.window import Level, Recent, level_blocks
+from ioplateau.judge.window import IOPS, THROUGHPUT, Level, Recent, level_blocks
 from ioplateau.limits.budgets import Dimension
 
 
@@ -45,6 +43,16 @@ class Drawn(Protocol):
     def flat_latency(self) -> Level: ...
 
 
+def drawn_rate(drawn: Drawn, dimension: Dimension) -> float:
+    """Operations or bytes per second."""
+    return drawn.operations if dimension is IOPS else drawn.bytes
+
+
+def drawn_rates(drawn: Drawn) -> tuple[tuple[Dimension, float], tuple[Dimension, float]]:
+    """Operations and bytes per second."""
+    return (IOPS, drawn.operations), (THROUGHPUT, drawn.bytes)
+
+
 class Run(NamedTuple):
     """What was done in one block in which requests waited. waited: seconds for which they had, by its end."""
 
@@ -52,68 +60,6 @@ class Run(NamedTuple):
     bytes: float
     seconds: float
     waited: float
-
-
-class Stands:
-    """Seconds in which requests waited, by the level at which they did; what is long ago counts
-    less. A limit stands at one level whenever it binds; a device that is only slow does not.
-    """
-
-    __slots__ = ("_bins", "_changes", "_last", "_scale")
-
-    def __init__(self) -> None:
-        self._bins: dict[int, float] = {}  # by level, in steps of STANDING
-        self._scale = 1.0  # what a second counts now; old ones stay as they were
-        self._last = 0.0  # the level at which it stood last
-        self._changes = 0.0  # of it, by a step
-
-    def add(self, value: float, seconds: float) -> None:
-        """Seconds at this level, while requests wait."""
-        if self._last and abs(log(value / self._last)) > number.STEP:
-            self._changes += self._scale
-        self._last = value
-        name = round(log(value) / number.STANDING)
-        self._bins[name] = self._bins.get(name, 0.0) + seconds * self._scale
-        if len(self._bins) > number.VISITS // 2:
-            del self._bins[min(self._bins, key=self._bins.__getitem__)]
-        self._scale *= 1 + seconds * log(2) / number.STANDS_HALF_SECONDS
-        if self._scale > 2.0:
-            least = self._scale  # of a second now
-            self._bins = {n: s / self._scale for n, s in self._bins.items() if s > least}
-            self._changes /= self._scale
-            self._scale = 1.0
-
-    @property
-    def changes(self) -> int:
-        """How often it moved to another level by a step."""
-        return round(self._changes / self._scale)
-
-    def around(self, value: float) -> tuple[float, float]:
-        """Seconds at this level, and at others that are not far from it."""
-        name, far = log(value) / number.STANDING, log(2) / number.STANDING
-        here = others = 0.0
-        for each, seconds in self._bins.items():
-            off = abs(each - name)
-            if off <= 2:
-                here += seconds
-            elif off <= far:
-                others += seconds
-        return here / self._scale, others / self._scale
-
-    def __bool__(self) -> bool:
-        return bool(self._bins)
-
-    def memory(self) -> tuple[SavedStand, ...]:
-        """Levels, and seconds at each."""
-        return tuple(
-            SavedStand(exp(name * number.STANDING), seconds / self._scale)
-            for name, seconds in self._bins.items()
-        )
-
-    def restore(self, saved: Sequence[SavedStand]) -> None:
-        """Take up what was saved."""
-        for value, seconds in saved[-(number.VISITS // 2) :]:
-            self._bins[round(log(value) / number.STANDING)] = seconds
 
 
 class Wait:
