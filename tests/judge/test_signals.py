@@ -5,9 +5,10 @@ import random
 
 import pytest
 
+from ioplateau.judge.floors import Floors
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.memory import SavedFloor
-from ioplateau.judge.signals import Floors, Queue, WatchedFlow
+from ioplateau.judge.signals import Queue, WatchedFlow
 
 
 def reading(rate, wait, *, size=4096.0, write=False, busy=1.0, in_flight=1):

@@ -184,7 +184,7 @@ OFF_LEVEL = 0.05
 # statistics.NormalDist().inv_cdf(14.5 / 16) - .inv_cdf(6.5 / 16).
 UPPER_SPREADS = 1.55
 
-# -- the time of a request that does not wait: the floor (signals.py)
+# -- the time of a request that does not wait: the floor (floors.py)
 
 # Seconds: the unit in which the kernel counts the time of requests, so that a block's total is known no
 # better. Half of it is the guess for a request that a host's cache may answer and that was never seen

@@ -1,25 +1,22 @@
 """Signs of a queue: latency held against the best this flow has shown, by size and direction.
 
 A limit that denies demand makes requests wait; near a limit nobody waits, and a queue without
-a limit is an overloaded device. The floor is a running minimum, as BBR's filter of the
-smallest round trip (net/ipv4/tcp_bbr.c), and waiting requests are Vegas' estimate of a queue:
-rate times the latency above the floor.
+a limit is an overloaded device. Waiting requests are Vegas' estimate of a queue: rate times the latency
+above the floor.
 
-https://github.com/torvalds/linux/blob/v6.1/net/ipv4/tcp_bbr.c
+https://doi.org/10.1109/49.464716
 """
 
 from __future__ import annotations
 
-from bisect import bisect
-from collections.abc import Sequence
 from enum import IntEnum
-from math import exp, inf, log, sqrt
-from sys import maxsize
+from math import inf
 from typing import NamedTuple
 
 from ioplateau.judge import parameters as number
+from ioplateau.judge.floors import PRIORS, Floors, class_of
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.memory import SavedAlone, SavedFloor, SavedFlow
+from ioplateau.judge.memory import SavedFlow
 from ioplateau.judge.window import Level, Levels, Recent
 
 
@@ -35,187 +32,6 @@ class Queue(IntEnum):
 # Each flow asks at each tick, and an attribute of an enumeration is dear before Python 3.12.
 NONE, WEAK, STRONG, DEEP = Queue
 _NO_PART = (0.0, 0.0)
-
-
-PRIORS = number.PRIOR_SECONDS, number.PRIOR_SECONDS
-# Where the half octaves of size + 1 end, in bytes, of any size that a machine's word can tell.
-_HALF_OCTAVES = [2 ** ((place + 1 / 2) / 2) - 1 for place in range(2 * maxsize.bit_length())]
-
-
-# The kernel cuts a total of seconds to its unit as it tells it. Of so much that is less than a fifth.
-KNOWN_SECONDS = number.COUNTED_SECONDS / number.LEAST_PART
-
-
-class Few(NamedTuple):
-    """Few requests of some blocks in a row: seconds that they took together, how many they were, and blocks."""
-
-    seconds: float = 0.0
-    requests: float = 0.0
-    counts: float = 0.0
-    alone: bool = False
-
-
-class Floors:
-    """Lowest latency by direction and half octave of request size.
-
-    priors: seconds of a read and of a write that nobody has seen yet. Where they differ, a host's
-    cache answers one direction, which then says nothing of the other. way: seconds that the way to
-    where requests are served takes there and back, 0 if nobody told; no prior is below it.
-    """
-
-    __slots__ = ("_alone", "_classes", "_few", "_priors", "way")
-
-    def __init__(self, priors: tuple[float, float] = PRIORS) -> None:
-        self._priors = priors
-        self.way = 0.0
-        # class -> [floor seconds, monotonic seconds of that floor, blocks seen, bytes]
-        self._classes: dict[int, list[float]] = {}
-        # class -> [blocks of one request at a time, mean logarithm of their seconds, mean square off it]
-        self._alone: dict[int, list[float]] = {}
-        # class -> what few requests took, until it is known well enough
-        self._few: dict[int, Few] = {}
-
-    def observe(
-        self,
-        write: bool,
-        size: float,
-        seconds: float,
-        at: float,
-        alone: bool = False,
-        counts: float = 1.0,
-        requests: float = inf,
-    ) -> tuple[float, float | None]:
-        """Learn one block's mean. What such a request should take by all we know, and by this
-        class's own history alone (None: it is too short). alone: one request at a time, so that
-        this is what the device takes, and no guess is needed any more. counts: for so many blocks
-        this one counts, each second of a long one for one. requests: of how many it is the mean.
-        """
-        name = _class_of(write, size)
-        own = self._classes.get(name)
-        if seconds * requests < KNOWN_SECONDS:
-            few = self._take_few(name, Few(seconds * requests, requests, counts, alone))
-            if few.seconds < KNOWN_SECONDS:
-                most = (few.seconds + number.COUNTED_SECONDS) / few.requests
-                if own is None:
-                    return min(most, self._bound(name, write, size)), None
-                return self._by_all(name, own, min(own[0], most), write, size)
-            seconds, counts = few.seconds / few.requests, few.counts
-        if own is None:
-            own = self._classes[name] = [seconds, at, 0.0, size, 0.0]
-            floor = seconds
-        else:
-            floor = own[0] * (1 + (at - own[1]) / number.FLOOR_RISE_SECONDS)
-            own[1] = at
-            if seconds < floor:  # half way down: one lucky block is not the floor yet
-                floor = (floor + seconds) / 2
-            own[0] = floor
-        own[2] += counts
-        if alone:
-            own[4] += counts
-        return self._by_all(name, own, floor, write, size)
-
-    def _take_few(self, name: int, few: Few) -> Few:
-        """These requests with those of the blocks before, until together they are known well enough."""
-        before = self._few.pop(name, None)
-        if before is not None and before.alone is few.alone:
-            few = Few(
-                before.seconds + few.seconds,
-                before.requests + few.requests,
-                before.counts + few.counts,
-                few.alone,
-            )
-        if few.seconds < KNOWN_SECONDS:
-            self._few[name] = few
-        return few
-
-    def _by_all(
-        self, name: int, own: list[float], floor: float, write: bool, size: float
-    ) -> tuple[float, float | None]:
-        """What observe() tells of a class whose own floor this is."""
-        history = floor if own[2] >= number.LEVEL_LEAST else None
-        if own[4] >= number.LEVEL_LEAST and self._priors[write] >= number.PRIOR_SECONDS:
-            return floor, history
-        return min(floor, self._bound(name, write, size)), history
-
-    def _bound(self, name: int, write: bool, size: float) -> float:
-        """What the prior and the other classes say this class cannot be slower than."""
-        prior = self._priors[write]
-        is_cached = self._priors[0] != self._priors[1]
-        least, pace = number.LEVEL_LEAST, number.BYTES_PER_SECOND
-        is_seen, bound = False, inf
-        for other, (floor, _, blocks, other_size, alone) in self._classes.items():
-            if alone >= least:
-                is_seen = True
-            if blocks < least or other == name or (is_cached and (other & 1) != write):
-                continue
-            longest = floor + (size - other_size) / pace if size > other_size else floor
-            bound = min(bound, longest)
-        if is_seen and prior >= number.PRIOR_SECONDS:
-            return bound  # what was seen, and no guess; a cache has two speeds
-        return min(max(prior, self.way) + size / number.BYTES_PER_SECOND, bound)
-
-    def believe(self, name: int) -> None:
-        """What this class has shown is what the device takes, as if it had been asked for one at a time."""
-        own = self._classes.get(name)
-        if own is not None:
-            own[4] = max(own[4], float(number.LEVEL_LEAST))
-
-    def note_alone(self, write: bool, size: float, seconds: float) -> None:
-        """One more block of one request at a time while nobody waits; old ones count less."""
-        name, now = _class_of(write, size), log(seconds)
-        own = self._alone.get(name)
-        if own is None:
-            self._alone[name] = [1.0, now, 0.0]
-            return
-        own[0] = blocks = min(own[0] + 1, number.VISITS)
-        off = now - own[1]
-        own[1] = mean = own[1] + off / blocks
-        own[2] += (off * (now - mean) - own[2]) / blocks
-
-    def alone(self, write: bool, size: float) -> tuple[float, float] | None:
-        """Seconds that a request of this class takes while nobody waits, on average, and their spread from
-        block to block, as a share. None: too few were seen.
-        """
-        own = self._alone.get(_class_of(write, size))
-        if own is None or own[0] < 2 * number.LEVEL_LEAST:
-            return None
-        return exp(own[1]), sqrt(own[2])
-
-    @property
-    def was_alone(self) -> bool:
-        """Whether any class was seen one request at a time: else requests that take as long as the floor may
-        wait as well.
-        """
-        return any(each[4] >= number.LEVEL_LEAST for each in self._classes.values())
-
-    def is_guess(self, floor: float) -> bool:
-        """Whether a floor that was told rests on the prior: nobody saw one request at a time, and
-        nothing faster.
-        """
-        return floor >= min(self._priors) and not self.was_alone
-
-    def memory(self) -> tuple[SavedFloor, ...]:
-        """What must survive a restart."""
-        return tuple(SavedFloor(name, *values) for name, values in self._classes.items())
-
-    def memory_alone(self) -> tuple[SavedAlone, ...]:
-        """The same of how long requests take while nobody waits."""
-        return tuple(SavedAlone(name, *values) for name, values in self._alone.items())
-
-    def restore(self, saved: Sequence[SavedFloor], at: float) -> None:
-        """Take up saved floors, as of now."""
-        for name, seconds, _, *seen in saved:
-            if seconds > 0:  # before 0.2 what took less than the kernel's unit was saved as nothing
-                self._classes[name] = [seconds, at, *seen]
-
-    def restore_alone(self, saved: Sequence[SavedAlone]) -> None:
-        """Take up what was saved of requests while nobody waits."""
-        for name, *values in saved:
-            self._alone[name] = values
-
-
-def _class_of(write: bool, size: float) -> int:
-    return bisect(_HALF_OCTAVES, size) * 2 + write
 
 
 class Served(NamedTuple):
@@ -378,50 +194,103 @@ class WatchedFlow(Levels):
 
     def look(self, tick: FlowTick, at: float, dt: float, on_wire: int | None = None) -> None:
         """One block. on_wire: calls of a mount that are sent and not answered as it ends; None: unknown."""
-        (
-            _, reads, writes, read_bytes, write_bytes, read_await, write_await, _, in_flight,
-            busy_ratio, discards, flushes, read_rtt, write_rtt, read_queue, write_queue, later,
-        ) = tick  # fmt: skip
-        operations = reads + writes
-        before, self.in_flight = self.in_flight, in_flight or 0
-        began, self._ended = self._ended, self.in_flight or on_wire or 0
-        cleared, self.clears = self.clears, bool(discards or flushes)
+        before, began, cleared = self.in_flight, self._ended, self.clears
+        operations = tick.read_operations_per_second + tick.write_operations_per_second
+        self._count_outstanding(tick, operations, dt, on_wire)
+        if operations <= 0:
+            self._rest()
+            self.asleep = self.asleep and not (cleared or self.clears)
+            return
+        self._take_rates(tick, operations)
+        was_several = self.outstanding >= 2.0
+        alone = self._is_alone(tick)
+        base = self._hold_against_floors(tick, at, dt, alone)
+        held, in_flight = self.outstanding, tick.in_flight
+        self.emptied = before <= 1 and was_several and held >= 2.0 and in_flight is not None
+        self.came = self.left
+        self.left = (
+            max(0.0, self.in_flight - number.IN_SERVICE * base)
+            if in_flight is not None
+            else (self.waiting if self.excess >= number.QUEUE_EXCESS and on_wire != 0 else 0.0)
+        )
+        # What takes longer than a block is outstanding at a look whenever it came, and counted late.
+        least = min(began, self._ended) if self.latency < dt else 0
+        self._compare_looks(least)
+        self.later = tick.later_per_second
+        if tick.read_rtt_seconds is not None or tick.write_rtt_seconds is not None:
+            self._look_at_wire(tick, at, dt, alone)
+        busy_ratio = tick.busy_ratio
+        may_be_idle = busy_ratio is None or busy_ratio < 1 - number.LITTLE
+        self.was_idle = may_be_idle and (
+            self.busy < number.SHARE_WAITING or held < (1 - number.LEAST_PART) * least
+        )
+        if not may_be_idle:
+            stands = not self._comes_in_step(number.SHARE_WAITING)
+        elif busy_ratio is None:
+            stands = on_wire != 0 and not self._comes_in_step(1 - number.LEAST_PART)
+        else:
+            stands = (
+                min(self.came, self.left) >= number.QUEUE_WAITING
+                and busy_ratio >= number.SHARE_WAITING
+                and not self._comes_in_step(1 - number.LEAST_PART)
+            )
+        self._weigh(dt, stands=stands)
+        self._keep(operations, self.bytes, self.latency)
+
+    def _count_outstanding(
+        self, tick: FlowTick, operations: float, dt: float, on_wire: int | None
+    ) -> None:
+        """What is outstanding as the block ends, and whether nothing was answered since it began."""
+        before, self.in_flight = self.in_flight, tick.in_flight or 0
+        self._ended = self.in_flight or on_wire or 0
+        self.clears = bool(tick.discard_operations_per_second or tick.flush_operations_per_second)
         if before and self.in_flight and operations == 0 and not self.clears:
             # Times are added when a request ends: in a stall only in_flight tells.
             self.stalled_seconds += dt
         elif operations > 0 or not self.in_flight:
             self.stalled_seconds = 0.0
         self.watched_seconds = 0.0 if self.stalled_seconds else self.watched_seconds + dt
-        if operations <= 0:
-            self._rest()
-            self.asleep = self.asleep and not (cleared or self.clears)
-            return
+
+    def _take_rates(self, tick: FlowTick, operations: float) -> None:
         self.known = self.active = True
         self.asleep = False
         self.resting = 0
         self.operations_level = self.bytes_level = self.latency_level = None
-        self.read_operations_per_second, self.write_operations_per_second = reads, writes
-        self.read_bytes_per_second, self.write_bytes_per_second = read_bytes, write_bytes
         self.operations = operations
-        self.bytes = total = read_bytes + write_bytes
-        self.busy = busy = 1.0 if busy_ratio is None else busy_ratio
-        self.busy_counted = busy_ratio or 0.0
-        # Whether requests were served one at a time, or nearly so: by population while busy.
-        population = reads * (read_await or 0.0) + writes * (write_await or 0.0)
-        alone = (
+        self.read_operations_per_second = tick.read_operations_per_second
+        self.write_operations_per_second = tick.write_operations_per_second
+        self.read_bytes_per_second = tick.read_bytes_per_second
+        self.write_bytes_per_second = tick.write_bytes_per_second
+        self.bytes = self.read_bytes_per_second + self.write_bytes_per_second
+        busy = tick.busy_ratio
+        self.busy = 1.0 if busy is None else busy
+        self.busy_counted = busy or 0.0
+
+    def _is_alone(self, tick: FlowTick) -> bool:
+        """Whether requests were served one at a time, or nearly so, and far from any limit: by population
+        while busy.
+        """
+        reads = self.read_operations_per_second * (tick.read_await_seconds or 0.0)
+        writes = self.write_operations_per_second * (tick.write_await_seconds or 0.0)
+        return (
             not self.near
             and self.in_flight <= 2
-            and population <= (1 + number.QUEUE_EXCESS) * min(1.0, busy)
-            and operations < (1 - number.STEP) * self.told_operations
-            and total < (1 - number.STEP) * self.told_bytes
+            and reads + writes <= (1 + number.QUEUE_EXCESS) * min(1.0, self.busy)
+            and self.operations < (1 - number.STEP) * self.told_operations
+            and self.bytes < (1 - number.STEP) * self.told_bytes
         )
+
+    def _hold_against_floors(self, tick: FlowTick, at: float, dt: float, alone: bool) -> float:
+        """What is outstanding, and which part of it waits (Little's law); how many would be outstanding if none
+        waited.
+        """
         base = waiting = held = usual = 0.0
         parts = self.parts = [_NO_PART, _NO_PART]
         counts = max(1.0, dt)
         for write, rate, wait, volume in (
-            (False, reads, read_await, read_bytes),
-            (True, writes, write_await, write_bytes),
-        ):
+            (False, self.read_operations_per_second, tick.read_await_seconds, self.read_bytes_per_second),
+            (True, self.write_operations_per_second, tick.write_await_seconds, self.write_bytes_per_second),
+        ):  # fmt: skip
             if rate <= 0 or wait is None:
                 continue
             # The kernel counts milliseconds: of few requests the time is known no better.
@@ -443,40 +312,11 @@ class WatchedFlow(Levels):
         # Whether its own history says so too, and not only the prior or another class.
         self.risen = held / usual - 1 if usual > 0 else 0.0
         self.own = self.risen >= number.QUEUE_EXCESS
-        self.emptied = before <= 1 and held >= 2.0 <= self.outstanding and in_flight is not None
         self.outstanding = held
         self.waiting = waiting
-        self.latency = held / operations
+        self.latency = held / self.operations
         self.excess = waiting / base if base > 0 else 0.0
-        self.came = self.left
-        self.left = (
-            max(0.0, self.in_flight - number.IN_SERVICE * base)
-            if in_flight is not None
-            else (waiting if self.excess >= number.QUEUE_EXCESS and on_wire != 0 else 0.0)
-        )
-        # What takes longer than a block is outstanding at a look whenever it came, and counted late.
-        least = min(began, self._ended) if self.latency < dt else 0
-        self._compare_looks(least)
-        self.later = later
-        if read_rtt is not None or write_rtt is not None:
-            reads_wire, writes_wire = (read_rtt, read_queue), (write_rtt, write_queue)
-            self._look_at_wire(at, dt, held, alone, reads_wire, writes_wire)
-        may_be_idle = busy_ratio is None or busy < 1 - number.LITTLE
-        self.was_idle = may_be_idle and (
-            busy < number.SHARE_WAITING or held < (1 - number.LEAST_PART) * least
-        )
-        if not may_be_idle:
-            stands = not self._comes_in_step(number.SHARE_WAITING)
-        elif busy_ratio is None:
-            stands = on_wire != 0 and not self._comes_in_step(1 - number.LEAST_PART)
-        else:
-            stands = (
-                min(self.came, self.left) >= number.QUEUE_WAITING
-                and busy >= number.SHARE_WAITING
-                and not self._comes_in_step(1 - number.LEAST_PART)
-            )
-        self._weigh(dt, stands=stands)
-        self._keep(operations, total, self.latency)
+        return base
 
     def resume(self, stalled: float, outstanding: int | None = None) -> None:
         """What is answered as a stall ends has waited for that, and for no limit: if nothing is left then,
@@ -534,34 +374,30 @@ class WatchedFlow(Levels):
         if len(values) > 2 * number.SUM_BLOCKS:
             del values[0], volumes[0], latencies[0]
 
-    def _look_at_wire(
-        self,
-        at: float,
-        dt: float,
-        held: float,
-        alone: bool,
-        reads: tuple[float | None, float | None],
-        writes: tuple[float | None, float | None],
-    ) -> None:
-        """NFS: the time on the wire apart from the time spent waiting on this client. reads, writes:
-        seconds of a call on the wire and before it.
-        """
+    def _look_at_wire(self, tick: FlowTick, at: float, dt: float, alone: bool) -> None:
+        """NFS: the time on the wire apart from the time spent waiting on this client."""
         load = base = waited = 0.0
-        for write, rate, (rtt, queue), size in (
-            (False, self.read_operations_per_second, reads, self.read_bytes_per_second),
-            (True, self.write_operations_per_second, writes, self.write_bytes_per_second),
-        ):
+        for write, rate, rtt, queue, volume in (
+            (
+                False, self.read_operations_per_second, tick.read_rtt_seconds,
+                tick.read_queue_seconds, self.read_bytes_per_second,
+            ),
+            (
+                True, self.write_operations_per_second, tick.write_rtt_seconds,
+                tick.write_queue_seconds, self.write_bytes_per_second,
+            ),
+        ):  # fmt: skip
             if rate > 0 and rtt is not None:
                 load += rate * rtt
                 floor, _ = self.rtt_floors.observe(
-                    write, size / rate, rtt, at, alone, requests=rate * dt
+                    write, volume / rate, rtt, at, alone, requests=rate * dt
                 )
                 base += rate * floor
                 waited += rate * (queue or 0.0)
         self.rtt_load = load
         self.rtt_excess = load / base - 1 if base > 0 else 0.0
         self.queue_load = waited
-        self.queue_share = waited / held if held > 0 else 0.0
+        self.queue_share = waited / self.outstanding if self.outstanding > 0 else 0.0
 
     def _weigh(self, dt: float, *, stands: bool) -> None:
         """stands: as far as it can be seen, something was outstanding all the time."""
@@ -571,7 +407,7 @@ class WatchedFlow(Levels):
             self.risen < number.QUEUE_EXCESS <= excess
             and self.busy_counted >= 1 - number.LITTLE
             and self.bytes
-            < number.SHARE_WAITING * self.outstanding * self.told_bytes  # see is_own above
+            < number.SHARE_WAITING * self.outstanding * self.told_bytes  # see _hold_against_floors
         ):
             self._doubt_guess()
         queue = NONE
@@ -633,7 +469,7 @@ class WatchedFlow(Levels):
         reads, writes = self.read_operations_per_second, self.write_operations_per_second
         classes = tuple(
             [
-                _class_of(write, volume / rate)
+                class_of(write, volume / rate)
                 for write, rate, volume in (
                     (False, reads, self.read_bytes_per_second),
                     (True, writes, self.write_bytes_per_second),
