@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.blame import (
@@ -38,6 +39,15 @@ DISK, THROTTLED = Kind.DISK, Word.THROTTLED
 LANES = (Kind.VM_UNCACHED, Kind.VM_CACHED, Kind.VM_ULTRA)
 
 
+class FoundInLanes(NamedTuple):
+    """Limits of lanes that nobody told, as far as their plateaus show them."""
+
+    held: dict[BudgetKey, Claim | None]  # the lanes that are
+    culprit: Culprit  # whose limit it is where disks wait
+    shared: set[str]  # disks that wait in a lane's queue
+    is_close: bool  # some lane stands close to a limit that was told
+
+
 class DiskJudge:
     """Remembers every disk, stripe and lane between blocks."""
 
@@ -46,6 +56,7 @@ class DiskJudge:
         self._disks: dict[BudgetKey, Case] = {}
         self._stripes: dict[BudgetKey, Case] = {}
         self._lanes: dict[BudgetKey, Case] = {}
+        self._uncached: Pool | None = None  # what draws on the lane that no cache answers
         # A host's cache may answer some of what these are asked.
         self._read_cached: set[str] = set()
         self._write_cached: set[str] = set()
@@ -92,6 +103,9 @@ class DiskJudge:
             for key, b in budgets.items()
             if key.kind in LANES
         }
+        self._uncached = next(
+            (each.pool for key, each in self._lanes.items() if key.kind is Kind.VM_UNCACHED), None
+        )
         self._lanes_over = {
             key.name: tuple(
                 [lane for lane, each in self._lanes.items() if _is_below(each, b.members)]
@@ -142,20 +156,13 @@ class DiskJudge:
         verdicts: dict[BudgetKey, Verdict],
     ) -> None:
         """Every budget judged here, one block."""
-        for flow, watched in self._watched_flows.items():
-            tick = flows.get(flow)
-            if tick is None:
-                watched.miss()
-            elif not (watched.asleep and watched.sleeps_on(tick)):
-                stalled = watched.stalled_seconds
-                watched.look(tick, at, dt)
-                if stalled or watched.resumes:
-                    watched.resume(stalled)
+        self._look(at, dt, flows)
         awake, lasting = apart(self._disks)
         bound = self._bind_disks(dt, awake)
         lanes = self._bind_lanes(dt, awake, bound)
-        culprit, found = self._find_unknown(dt, awake, bound, lanes)
-        lanes |= found
+        above = self._find_in_lanes(dt, lanes)
+        self._find_in_disks(dt, awake, bound, lanes, above)
+        lanes |= above.held
         exceeded = instance_exceeded(witness.ebs.values())
         held = {*lanes}
         if witness.ebs:
@@ -173,7 +180,9 @@ class DiskJudge:
                 verdicts[key] = verdict
                 continue
             else:
-                says = self._of_disk(case, bound.get(key), culprit, self._if_waiting(case, held))
+                says = self._of_disk(
+                    case, bound.get(key), above.culprit, self._if_waiting(case, held)
+                )
             verdicts[key] = conclude(case, at, dt, says, case.budget.members)
         for key, case in self._stripes.items():
             says = self._of_stripe(case, dt, verdicts, self._if_waiting(case, held))
@@ -186,6 +195,17 @@ class DiskJudge:
             else:
                 says, members = self._of_lane(case, lanes.get(key)), _waiting(case.pool)
             verdicts[key] = conclude(case, at, dt, says, members)
+
+    def _look(self, at: float, dt: float, flows: Mapping[FlowKey, FlowTick | None]) -> None:
+        for flow, watched in self._watched_flows.items():
+            tick = flows.get(flow)
+            if tick is None:
+                watched.miss()
+            elif not (watched.asleep and watched.sleeps_on(tick)):
+                stalled = watched.stalled_seconds
+                watched.look(tick, at, dt)
+                if stalled or watched.resumes:
+                    watched.resume(stalled)
 
     def unsettle(self) -> None:
         """A gap: nothing new is learned just after it."""
@@ -300,14 +320,8 @@ class DiskJudge:
         cases = [self._disks.get(member.key) for member in pool.those_waiting]
         return bool(cases) and all(case and _nearest(case) <= number.OFF_LIMIT for case in cases)
 
-    def _find_unknown(
-        self,
-        dt: float,
-        awake: Mapping[BudgetKey, Case],
-        bound: Mapping[BudgetKey, Claim],
-        lanes: Mapping[BudgetKey, Claim | None],
-    ) -> tuple[Culprit, dict[BudgetKey, Claim | None]]:
-        """Plateaus without a known limit: of disks that met theirs before, of a lane, of disks."""
+    def _find_in_lanes(self, dt: float, lanes: Mapping[BudgetKey, Claim | None]) -> FoundInLanes:
+        """Plateaus of lanes, where no limit that was told holds them."""
         culprit = Culprit.DISK
         found: dict[BudgetKey, Claim | None] = {}
         shared: set[str] = set()
@@ -316,7 +330,7 @@ class DiskJudge:
             pool = case.pool
             if not pool.operations and not case.plateau.belief.seconds:
                 continue
-            if pool.is_cache and found and not is_slower(pool, self._uncached_pool()):
+            if pool.is_cache and found and not is_slower(pool, self._uncached):
                 case.plateau.rest(dt)
                 continue
             who = Culprit.DISK
@@ -341,11 +355,22 @@ class DiskJudge:
             if case.plateau.on and not is_held:
                 found[key] = None
                 shared |= in_one_queue(pool, self._disks)
-        whole = self._uncached_pool()
+        return FoundInLanes(found, culprit, shared, is_close)
+
+    def _find_in_disks(
+        self,
+        dt: float,
+        awake: Mapping[BudgetKey, Case],
+        bound: Mapping[BudgetKey, Claim],
+        lanes: Mapping[BudgetKey, Claim | None],
+        above: FoundInLanes,
+    ) -> None:
+        """Plateaus of disks, where no limit that was told holds them or a lane of theirs."""
+        shared = above.shared
         waits = any(case.watched.queue >= STRONG for case in awake.values())
         hints = ceilings_met(self._disks) if waits else []
         if waits:
-            shared |= stripe_followers(self._stripes.values(), self._watched_flows)
+            shared = shared | stripe_followers(self._stripes.values(), self._watched_flows)
         for key, case in awake.items():
             watched = case.watched
             if not watched.active:
@@ -359,30 +384,28 @@ class DiskJudge:
                     case.plateau.disown(watched)
                 case.plateau.rest(dt)
                 continue
-            is_free = allowed = key not in bound and self._holder(key.name, lanes) is None
-            if (
-                allowed
-                and whole is not None
-                and self._lanes_over[key.name]
-                and (is_close or whole.waiting_members > 1 or whole.alike)
-            ):
-                own = is_apart(watched, whole) if found else culprit is not Culprit.VM
-                allowed = (own or key.name in self._own) and not case.claims
+            is_free = key not in bound and not (lanes and self._holder(key.name, lanes))
             case.plateau.step(
                 watched,
                 dt,
                 doubts=case.has_limits_to_beat,
-                allowed=allowed,
+                allowed=is_free and self._may_be_its_own(key, case, above),
                 settled=watched.is_settled,
                 hints=hints if is_free else (),
             )
-        return culprit, found
 
-    def _uncached_pool(self) -> Pool | None:
-        for key, lane in self._lanes.items():
-            if key.kind is Kind.VM_UNCACHED:
-                return lane.pool
-        return None
+    def _may_be_its_own(self, disk: BudgetKey, case: Case, above: FoundInLanes) -> bool:
+        """Whether a plateau of this disk may be a limit of its own, and not the lane's."""
+        whole = self._uncached
+        if whole is None or not self._lanes_over[disk.name]:
+            return True
+        if not (above.is_close or whole.waiting_members > 1 or whole.alike):
+            return True
+        if case.claims:
+            return False
+        if disk.name in self._own:
+            return True
+        return is_apart(case.watched, whole) if above.held else above.culprit is not Culprit.VM
 
     def _holder(self, name: str, held: Collection[BudgetKey]) -> BudgetKey | None:
         """The first of these lanes that a disk or stripe draws on."""

@@ -113,6 +113,26 @@ class MountJudge:
         """Every budget judged here, one block."""
         if not self._watched_flows:
             return
+        self._look(at, dt, flows, witness)
+        self._follow_wires(witness, dt)
+        network = self._bind_networks(dt)
+        exceeded = allowance_exceeded(witness.allowances)
+        for key, case in self._networks.items():
+            counted = None
+            if exceeded is not None:
+                counted = Ruling.counted(case, *exceeded)
+            says = Hypotheses(counted=counted, met=network.get(key))
+            verdicts[key] = conclude(case, at, dt, says, self._queued())
+        slots = self._bind_slots(at, dt, witness, verdicts)
+        self._judge_volumes(at, dt, witness, verdicts, held=next(iter(network), None), slots=slots)
+
+    def _look(
+        self,
+        at: float,
+        dt: float,
+        flows: Mapping[FlowKey, FlowTick | None],
+        witness: Witness,
+    ) -> None:
         silent = self._silent_clients(witness, flows)
         self._awake = {}
         calm = None  # what all that rest did is one value
@@ -137,30 +157,19 @@ class MountJudge:
             self._awake[flow] = watched
             if tick is None:
                 watched.miss()
-            else:
-                stalled = watched.stalled_seconds
-                name = self._clients.get(flow, "")
-                client, is_silent = witness.clients.get(name), flow in silent.get(name, ())
-                if client is not None and client.shortest_trip_seconds is not None:
-                    watched.take_way(client.shortest_trip_seconds)
-                wire = self._wires.get(name)
-                lost = None if wire is None else wire.lost
-                on_wire = None if lost is None else _on_wire(client, tick, lost)
-                watched.look(tick, at, dt, on_wire)
-                self._notice_stall(flow, watched, tick, dt, stalled, is_silent=is_silent)
-                if (stalled or watched.resumes) and not watched.stalled_seconds:
-                    watched.resume(stalled, client.on_wire if client is not None else None)
-        self._follow_wires(witness, dt)
-        network = self._bind_networks(dt)
-        exceeded = allowance_exceeded(witness.allowances)
-        for key, case in self._networks.items():
-            counted = None
-            if exceeded is not None:
-                counted = Ruling.counted(case, *exceeded)
-            says = Hypotheses(counted=counted, met=network.get(key))
-            verdicts[key] = conclude(case, at, dt, says, self._queued())
-        slots = self._bind_slots(at, dt, witness, verdicts)
-        self._judge_volumes(at, dt, witness, verdicts, held=next(iter(network), None), slots=slots)
+                continue
+            stalled = watched.stalled_seconds
+            name = self._clients.get(flow, "")
+            client, is_silent = witness.clients.get(name), flow in silent.get(name, ())
+            if client is not None and client.shortest_trip_seconds is not None:
+                watched.take_way(client.shortest_trip_seconds)
+            wire = self._wires.get(name)
+            lost = None if wire is None else wire.lost
+            on_wire = None if lost is None else _on_wire(client, tick, lost)
+            watched.look(tick, at, dt, on_wire)
+            self._notice_stall(flow, watched, tick, dt, stalled, is_silent=is_silent)
+            if (stalled or watched.resumes) and not watched.stalled_seconds:
+                watched.resume(stalled, client.on_wire if client is not None else None)
 
     def unsettle(self) -> None:
         """A gap: nothing new is learned just after it."""
@@ -391,7 +400,10 @@ class MountJudge:
         held: BudgetKey | None,
         slots: Mapping[str, tuple[FlowKey, ...]],
     ) -> None:
-        tight: dict[str, list[FlowKey]] = {}
+        """Volumes, and the connections of clients. held: the network that is; slots: by client whose slots are
+        taken, the mounts that wait for one.
+        """
+        tight: dict[str, list[FlowKey]] = {}  # mounts that fill their client's connections
         for key, case in self._volumes.items():
             lasting = case.lasting
             if lasting is not None and not slots:
@@ -402,18 +414,18 @@ class MountJudge:
             if lasting is not None and name not in slots:
                 verdicts[key] = lasting
                 continue
-            client = witness.clients.get(name)
             watched = case.watched
             # Calls of this mount may be what takes the slots: those that take longer on the wire than they should.
             takes_long = watched.rtt_excess >= number.QUEUE_EXCESS
             is_short = name in slots and not (
                 takes_long and slots[name] and flow not in slots[name]
             )
+            is_tight = is_connection_bound(witness.clients.get(name))
             claim = case.weigh_claims(dt)
             case.plateau.step(
                 watched,
                 dt,
-                doubts=(case.has_limits_to_beat and not is_connection_bound(client))
+                doubts=(case.has_limits_to_beat and not is_tight)
                 + waits_for_acknowledgements(watched),
                 allowed=claim is None
                 and held is None
@@ -423,7 +435,7 @@ class MountJudge:
                 settled=watched.is_settled,
             )
             met = elsewhere = None
-            if case.plateau.on and is_connection_bound(client):
+            if case.plateau.on and is_tight:
                 if claim is None:
                     tight.setdefault(name, []).append(flow)
                 elsewhere = BudgetKey(Kind.NFS_CONNECTION, name)
@@ -435,6 +447,15 @@ class MountJudge:
                 elsewhere = held
             says = Hypotheses(known=claim, met=met, elsewhere=elsewhere)
             verdicts[key] = conclude(case, at, dt, says, (flow,))
+        self._judge_connections(at, dt, verdicts, tight)
+
+    def _judge_connections(
+        self,
+        at: float,
+        dt: float,
+        verdicts: dict[BudgetKey, Verdict],
+        tight: Mapping[str, Sequence[FlowKey]],
+    ) -> None:
         for key, case in self._connections.items():
             flows = tight.get(key.name)
             if flows:

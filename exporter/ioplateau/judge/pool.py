@@ -162,7 +162,39 @@ class Pool(Levels):
         """Whether the members wait for something they share. explained: members whose own limit
         already holds them back. told: those of them whose limit somebody told.
         """
-        free = strong = base = waiting = 0.0
+        free, strong, weak = self._add_waiting(explained)
+        if self.active_members > 1:
+            self._correlate(told)
+        else:
+            # One request at a time, now and then, is enough: while nobody else asks, it holds.
+            self._locked = False
+            self.alike = self.alike and self.is_sampled and self.is_held
+            self.median_delay = 0.0
+        waits = weak or strong > 0
+        for member in self.moving:
+            member.watched.beside_queue = waits
+        if waits:
+            self._hold_against_alone(explained)
+        else:
+            self._longer.clear()
+        self.queue = self._queue(free, strong, weak=weak)
+        is_pressed = self.is_longer and self.waiting >= number.QUEUE_WAITING
+        self._pressed = self._pressed + 1 if is_pressed else 0
+        if self.queue >= STRONG:
+            # What shows by now that they wait for one limit was so in those blocks as well.
+            self.queued = max(self.queued + 1, self._pressed if self.is_locked else 0)
+            self.still = 0
+        elif min(self.came, self.left) < 1.0:
+            self.still += 1
+            if self.still > 1:
+                self.queued = 0
+        self.recent_latency.add(self.outstanding / self.operations if self.operations else 0.0)
+
+    def _add_waiting(self, explained: set[str]) -> tuple[float, float, bool]:
+        """Add up what waits. Operations per second of members that no limit of their own explains, of those
+        among them that surely wait, and whether others may.
+        """
+        free = strong = base = 0.0
         weak = False
         self._weighed = []
         for member in self.moving:
@@ -189,7 +221,7 @@ class Pool(Levels):
             self.outstanding += watched.outstanding
             if watched.waiting > 0:
                 self.busy = max(self.busy, watched.busy)
-            waiting += watched.waiting
+            self.waiting += watched.waiting
             self.came += watched.came
             self.left += watched.left
             base += max(0.0, watched.outstanding - watched.waiting)
@@ -201,34 +233,8 @@ class Pool(Levels):
                 watched.is_slow and watched.waiting >= number.QUEUE_WAITING
             ):
                 weak = True
-        self.waiting = waiting
-        self.excess = waiting / base if base > 0 else (inf if waiting > 0 else 0.0)
-        if self.active_members > 1:
-            self._correlate(told)
-        else:
-            # One request at a time, now and then, is enough: while nobody else asks, it holds.
-            self._locked = False
-            self.alike = self.alike and self.is_sampled and self.is_held
-            self.median_delay = 0.0
-        waits = weak or strong > 0
-        for member in self.moving:
-            member.watched.beside_queue = waits
-        if waits:
-            self._hold_against_alone(explained)
-        else:
-            self._longer.clear()
-        self.queue = self._queue(free, strong, weak=weak)
-        is_pressed = self.is_longer and waiting >= number.QUEUE_WAITING
-        self._pressed = self._pressed + 1 if is_pressed else 0
-        if self.queue >= STRONG:
-            # What shows by now that they wait for one limit was so in those blocks as well.
-            self.queued = max(self.queued + 1, self._pressed if self.is_locked else 0)
-            self.still = 0
-        elif min(self.came, self.left) < 1.0:
-            self.still += 1
-            if self.still > 1:
-                self.queued = 0
-        self.recent_latency.add(self.outstanding / self.operations if self.operations else 0.0)
+        self.excess = self.waiting / base if base > 0 else (inf if self.waiting > 0 else 0.0)
+        return free, strong, weak
 
     @property
     def parts(self) -> list[tuple[float, float]]:
