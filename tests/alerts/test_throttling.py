@@ -262,6 +262,43 @@ def test_less_than_half_of_the_time_is_not_critical(tmp_path):
     assert play(tmp_path, world(growing(0.49, 30), demand=2.3), expected) == ""
 
 
+def test_two_limits_that_take_turns_are_critical_together(tmp_path):
+    """A disk at its IOPS limit and at its MB/s limit by turns is held all the time."""
+    bytes_limit = SDA | {"dimension": "throughput"}
+    story = [
+        each
+        for budget in (SDA, bytes_limit)
+        for each in (
+            series(SECONDS, growing(0.45, 30), **budget),
+            series(HOLDS, "1x200", **budget),
+            series("ioplateau_budget_demand_ratio", "2.3x200", **budget),
+        )
+    ]
+
+    said = play(tmp_path, story, [expect("25m", "IoplateauDiskThrottled")])
+
+    assert said.count('severity="critical"') == 2
+    assert "for 45% of the last 15 minutes, and requests take much longer" in said
+
+
+def test_a_learned_limits_time_makes_no_told_one_critical(tmp_path):
+    bytes_limit = SDA | {"dimension": "throughput"}
+    story = [
+        series(SECONDS, growing(0.3, 30), **SDA),
+        series(SECONDS, growing(0.6, 30), **bytes_limit),
+        series("ioplateau_budget_learned_confidence_ratio", "0.7x200", **bytes_limit),
+        *[
+            series("ioplateau_budget_demand_ratio", "2.3x200", **budget)
+            for budget in (SDA, bytes_limit)
+        ],
+    ]
+
+    said = play(tmp_path, story, [expect("25m", "IoplateauDiskThrottled")])
+
+    assert said.count('severity="warning"') == 2
+    assert 'severity="critical"' not in said
+
+
 def test_critical_resolves_when_the_limit_lets_go(tmp_path):
     story = world(growing(0.6, 25, then_minutes=15), demand=2.3)
 
