@@ -202,9 +202,7 @@ def _requests(case: Case, direction: Direction | None) -> tuple[float, float, fl
     where it is known how long its requests take, else of all.
     """
     drawn = case.drawn
-    if direction not in {Direction.READ, Direction.WRITE} or not any(
-        held for held, _ in drawn.parts
-    ):
+    if direction is None or direction is Direction.TOTAL or not any(h for h, _ in drawn.parts):
         return drawn.operations, drawn.outstanding, drawn.waiting, drawn.excess
     held, waiting = drawn.parts[direction is Direction.WRITE]
     base = held - waiting
