@@ -43,6 +43,14 @@ from ioplateau.measure.sysblock import BlockDevice
 # looked. What happened in between belongs to no single tick.
 GAP_INTERVALS = 2.5
 
+# A limit in force that changed by no more is the same one: a learned one moves all the time.
+SAME_LIMIT_RATIO = 0.02
+
+
+def has_moved(before: float, now: float) -> bool:
+    """Whether a limit in force is another one now."""
+    return abs(now - before) > SAME_LIMIT_RATIO * before
+
 
 class DiskState(NamedTuple):
     """One line of diskstats that is a flow: whole disks and stacked devices, no partitions."""

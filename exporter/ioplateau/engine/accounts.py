@@ -35,15 +35,12 @@ from ioplateau.limits.credits import (
     observe,
 )
 from ioplateau.saved import Count, Rate, Seconds, as_row, wrong
-from ioplateau.state import LimitState
+from ioplateau.state import LimitState, has_moved
 
 # "At the present rate": a burst should show within seconds, one odd tick should not.
 PACE_SECONDS = 5.0
 # Until the first tick sets the window.
 RESTORED_WINDOW_SECONDS = 15.0
-
-# Share by which a limit in force must change for it to be told at once: a learned one moves all the time.
-MOVED = 0.02
 
 # Whose limits of the configuration nothing passes by right. An instance's network does for hours where its
 # limit is a baseline; what a control group is allowed is its kernel's to keep.
@@ -286,7 +283,7 @@ class Accounts:
             # A verdict that is older than this run goes on, and its episode is counted.
             meter.throttled = verdict.since < self._began
         meter.observe(at, elapsed, share, throttled=throttled)
-        if meter.in_force is not None and abs(effective - meter.in_force) > MOVED * meter.in_force:
+        if meter.in_force is not None and has_moved(meter.in_force, effective):
             self.moved.append(budget.key)
         meter.in_force = effective
         credit = left = None

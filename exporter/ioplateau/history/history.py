@@ -15,11 +15,10 @@ from ioplateau.history.rings import CELLS, NO_LOCK, Lock, Rings
 from ioplateau.history.series import Series, Steps, series
 from ioplateau.limits import units
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin
-from ioplateau.state import GAP_INTERVALS, BudgetState, LimitState, State
+from ioplateau.state import GAP_INTERVALS, BudgetState, LimitState, State, has_moved
 
 CLOCK_SECONDS = 1.0  # a wall clock that moved further than this was set, or the machine slept
 MOST_EVENTS = 400
-LEARNED_ANEW = 0.02  # a learned value that moved by less is the same one
 MOST_PLACES = 2000  # of limits that are remembered by time
 # How often they changed: of all together, of one at least and at most.
 MOST_STEPS, LEAST_OF_ONE, MOST_OF_ONE = 16_384, 8, 256
@@ -324,7 +323,7 @@ class History:
         """Note a limit that nobody told, or another level than was told."""
         place, value = (key, limit.dimension, limit.direction), limit.effective
         before = self._learned.get(place)
-        if before is not None and abs(value - before) <= LEARNED_ANEW * before:
+        if before is not None and not has_moved(before, value):
             return
         self._learned[place] = value
         if silent:  # of an earlier run, or of a budget that has just come back

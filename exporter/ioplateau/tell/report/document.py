@@ -7,8 +7,8 @@ from math import isnan
 from typing import NamedTuple
 
 from ioplateau.history import Episode
-from ioplateau.history.history import LEARNED_ANEW
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind
+from ioplateau.state import has_moved
 from ioplateau.tell import plain
 from ioplateau.tell.report import figures
 from ioplateau.tell.report.figures import Spread, Tenths
@@ -202,7 +202,7 @@ def _tenths(samples: Samples, source: ReportSource) -> Iterable[Paragraph | Repo
 def _in_force(found: Tenths) -> str:
     """Which limit the shares are of; of several in turn the span: "200 IOPS to 400 IOPS in force"."""
     dimension, direction = found.key.dimension, found.key.direction
-    if found.most_value - found.least_value <= LEARNED_ANEW * found.most_value:
+    if not has_moved(found.most_value, found.least_value):
         return plain.limit(dimension, direction, found.value)
     least = plain.amount(dimension, found.least_value)
     return f"{least} to {plain.limit(dimension, direction, found.most_value)} in force"
