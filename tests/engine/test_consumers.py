@@ -34,7 +34,7 @@ def process(pid, size, devices, group="/system.slice/db.service"):
 
 
 def look(busiest=(), groups=None, **more):
-    seen = {"seconds": 2.0, "all_bytes": 0, "seen": 9, "unreadable": 0, "is_cut": False, **more}
+    seen = {"seconds": 2.0, "seen": 9, "unreadable": 0, "is_cut": False, **more}
     return {"processes": {**seen, "busiest": list(busiest)}, "groups": groups, "refused": ""}
 
 

@@ -80,7 +80,6 @@ class ProcessesLook(NamedTuple):
 
     seconds: float
     busiest: tuple[BusyProcess, ...]
-    all_bytes: int  # of every process seen
     seen: int
     unreadable: int  # processes whose I/O we may not see
     is_cut: bool = False  # there were more processes than are looked at
@@ -138,7 +137,6 @@ class Processes:
         return ProcessesLook(
             seconds=boot_seconds - before_at,
             busiest=tuple(busiest),
-            all_bytes=sum(growth.bytes for growth in grown.values()),
             seen=len(now),
             unreadable=unreadable,
             is_cut=len(pids) > MOST_PROCESSES,
@@ -248,7 +246,6 @@ def from_json(value: Any) -> ProcessesLook:
     return ProcessesLook(
         seconds,
         busiest,
-        all_bytes=int(value["all_bytes"]),
         seen=int(value["seen"]),
         unreadable=int(value["unreadable"]),
         is_cut=bool(value["is_cut"]),

@@ -206,13 +206,7 @@ def _disk_tier(row: Mapping[str, Any]) -> DiskTier:
     )
 
 
-def facts(catalogue: Catalogue, table: str, *path: str) -> tuple[Fact, ...]:
-    """Facts whose key begins with these words: "file_services", "efs", ..."""
-    lines = catalogue.lines(table, "".join(word + "/" for word in path))
-    return tuple(Fact({k: str(v) for k, v in json.loads(line).items()}) for line in lines)
-
-
 def fact(catalogue: Catalogue, table: str, *path: str) -> Fact | None:
-    """The one fact with this key."""
+    """The one fact with this key: "file_services", "efs", ..."""
     line = catalogue.line(table, "/".join(path))
     return None if line is None else Fact({k: str(v) for k, v in json.loads(line).items()})
