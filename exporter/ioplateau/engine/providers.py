@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ioplateau.engine.follower import NOTHING, Follower, Moment, Outcome
 from ioplateau.judge.witness import EbsWitness
@@ -58,30 +58,17 @@ class Providers:
         return rejects
 
 
-class EbsFollower(Follower):
-    """What EBS volumes count."""
+class ProviderCounts(Follower):
+    """What devices of one kind count. take: what Providers does with a reading of them."""
 
-    def __init__(self, providers: Providers) -> None:
-        self._providers = providers
+    def __init__(self, take: Callable[..., tuple[str, ...]]) -> None:
+        self._take = take
 
     def follow(self, found: object, moment: Moment) -> Outcome:
         if found is None:  # what they said before holds no longer
-            self._providers.take_volumes(moment.mono, {}, gap=True)
+            self._take(moment.mono, {}, gap=True)
             return NOTHING
-        return Outcome(rejects=self._providers.take_volumes(moment.at, found, gap=moment.gap))
-
-
-class EnaFollower(Follower):
-    """What ENA interfaces count."""
-
-    def __init__(self, providers: Providers) -> None:
-        self._providers = providers
-
-    def follow(self, found: object, moment: Moment) -> Outcome:
-        if found is None:
-            self._providers.take_interfaces(moment.mono, {}, gap=True)
-            return NOTHING
-        return Outcome(rejects=self._providers.take_interfaces(moment.at, found, gap=moment.gap))
+        return Outcome(rejects=self._take(moment.at, found, gap=moment.gap))
 
 
 def _witness(before: EbsCounters, after: EbsCounters, elapsed: float) -> EbsWitness | None:

@@ -13,7 +13,7 @@ from ioplateau.engine.follower import Flows, Follower, Latest, Moment, Seen
 from ioplateau.engine.groups import Groups
 from ioplateau.engine.interfaces import Interfaces
 from ioplateau.engine.nfs import MountPoints, Nfs
-from ioplateau.engine.providers import EbsFollower, EnaFollower, Providers
+from ioplateau.engine.providers import ProviderCounts, Providers
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.engine.witnesses import Sockets, Witnesses
 from ioplateau.measure import meminfo, pressure, procstat
@@ -78,8 +78,10 @@ SOURCES = (
     FollowedSource("interfaces", "interfaces", lambda of: Seen()),  # noqa: ARG005
     FollowedSource("sysfs", "sysfs", lambda of: Seen(is_well=True)),  # noqa: ARG005
     FollowedSource("cgroups", "cgroups", lambda of: of.groups),
-    FollowedSource("ebs", "ebs", lambda of: EbsFollower(of.providers)),
-    FollowedSource("allowances", "allowances", lambda of: EnaFollower(of.providers)),
+    FollowedSource("ebs", "ebs", lambda of: ProviderCounts(of.providers.take_volumes)),
+    FollowedSource(
+        "allowances", "allowances", lambda of: ProviderCounts(of.providers.take_interfaces)
+    ),
     FollowedSource("consumers", "consumers", lambda of: of.consumers),
 )
 # What is read by path, at each tick or seldom.
