@@ -519,7 +519,7 @@ def _record(options: argparse.Namespace, settings: Settings) -> int:
             interval,
             ticks=None if seconds is None else max(round(seconds / interval), 1) + 1,
             wait=pause.sleep,
-            seen=record.RecordingFollower(watched).see,
+            seen=record.RecordingEngine(watched).see,
             made=record.provenance_of(watched),
         )
     except record.NothingError as error:

@@ -193,7 +193,7 @@ def _refuse_nothing(path: Path, snapshot: Snapshot) -> None:
     raise NothingError(f"{path}: nothing to record: {'; '.join(unseen)}")
 
 
-class RecordingFollower:
+class RecordingEngine:
     """Understands what is recorded, so that what belongs to it is looked for as the daemon does."""
 
     def __init__(self, machine: Machine) -> None:
