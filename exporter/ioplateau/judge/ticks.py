@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from operator import add, sub
 
 from ioplateau.judge.flows import FlowTick
-from ioplateau.measure import diskstats, native
+from ioplateau.measure import diskstats
 from ioplateau.measure.diskstats import SECTOR_BYTES, DiskCounters
 from ioplateau.measure.interfaces import InterfaceCounters
 from ioplateau.measure.mountstats import (
-    DELAY,
     LATER_MILLISECONDS,
     SERVER_READ,
     SERVER_WRITE,
     Mount,
-    Operation,
     data,
+    grown,
+    told_later,
 )
 
 READS = ("READ", "READ_PLUS")  # NFSv4.2 may read with either
@@ -80,14 +78,14 @@ def of_mount(before: Mount, after: Mount, elapsed_seconds: float) -> FlowTick | 
     if after.operations is before.operations:
         return mount_at_rest(elapsed_seconds)
     was, now = data(before.operations), data(after.operations)
-    reads, _, _, _, received, read_queue, read_rtt, read_execute = _grown(was, now, READS)
-    writes, _, _, sent, _, write_queue, write_rtt, write_execute = _grown(was, now, WRITES)
+    reads, _, _, _, received, read_queue, read_rtt, read_execute = grown(was, now, READS)
+    writes, _, _, sent, _, write_queue, write_rtt, write_execute = grown(was, now, WRITES)
     if len(after.bytes) > SERVER_WRITE and len(before.bytes) > SERVER_WRITE:
         read_bytes = after.bytes[SERVER_READ] - before.bytes[SERVER_READ]
         write_bytes = after.bytes[SERVER_WRITE] - before.bytes[SERVER_WRITE]
     else:
         read_bytes, write_bytes = received, sent
-    later, queue = _told_later(before, after), read_queue + write_queue
+    later, queue = told_later(before, after), read_queue + write_queue
     here = max(0.0, 1 - LATER_MILLISECONDS * later / queue) if later and queue else 1.0
     t = elapsed_seconds
     return FlowTick(
@@ -108,17 +106,6 @@ def of_mount(before: Mount, after: Mount, elapsed_seconds: float) -> FlowTick | 
         here * write_queue / writes / 1000 if writes else None,
         later / t,
     )
-
-
-def _told_later(before: Mount, after: Mount) -> int:
-    """How often the server answered 'come back later'. The kernel counts the call as done, and the time until
-    it sends it again as spent before that sending: rpc_exit_task(),
-    https://github.com/torvalds/linux/blob/v6.1/net/sunrpc/sched.c
-    """
-    if min(len(before.events), len(after.events)) <= DELAY:
-        return 0
-    was, now = before.events[DELAY], after.events[DELAY]
-    return 0 if now == was else max(0, int(now) - int(was))
 
 
 UNKNOWN_ON_MOUNTS = (None, None, 0.0, 0.0)  # in flight and busy; discards and flushes are none
@@ -146,32 +133,3 @@ def of_interface(
 
 # Times, queue, in flight and busy; discards and flushes are none; rtt and queue.
 UNKNOWN_ON_INTERFACES = (None, None, None, None, None, 0.0, 0.0, None, None, None, None)
-
-
-def _grown(
-    before: Mapping[str, Operation], after: Mapping[str, Operation], names: tuple[str, ...]
-) -> Sequence[int]:
-    """By how much some operations grew together, in the columns of Operation but for errors; none
-    below zero.
-    """
-    total: Sequence[int] = ()
-    scan = native.scan
-    for name in names:
-        now = after.get(name)
-        if now is None:
-            continue
-        was = before.get(name, _NEVER)
-        grown: Sequence[int] | None = None
-        if scan is not None:
-            grown = scan.grown(was, now, 0, COLUMNS, -1)
-        if grown is None:
-            grown = [*map(sub, now[:COLUMNS], was)]
-            if min(grown) < 0:
-                grown = [max(each, 0) for each in grown]
-        total = [*map(add, total, grown)] if total else grown
-    return total or _NOTHING
-
-
-COLUMNS = Operation._fields.index("errors")
-_NEVER = Operation(0, 0, 0, 0, 0, 0, 0, 0)
-_NOTHING = [0] * COLUMNS

@@ -15,9 +15,11 @@ from ioplateau.measure.mountstats.growth import (
     MountRates,
     OperationRates,
     client_rates,
+    grown,
     has_lost_data,
     is_continuous,
     rates,
+    told_later,
 )
 from ioplateau.measure.mountstats.nfslines import NfsConnection, NfsConnections
 from ioplateau.measure.mountstats.nfsrecords import Mount, MountTable, parse, server_and_export
@@ -41,9 +43,11 @@ __all__ = [
     "client_rates",
     "data",
     "everything",
+    "grown",
     "has_lost_data",
     "is_continuous",
     "parse",
     "rates",
     "server_and_export",
+    "told_later",
 ]

@@ -7,10 +7,11 @@ https://git.linux-nfs.org/?p=steved/nfs-utils.git;a=blob;f=tools/nfs-iostat/nfs-
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from operator import le
+from collections.abc import Iterable, Mapping, Sequence
+from operator import add, le, sub
 from typing import NamedTuple
 
+from ioplateau.measure import native
 from ioplateau.measure.mountstats.nfslines import NfsConnection
 from ioplateau.measure.mountstats.nfsrecords import Mount
 from ioplateau.measure.mountstats.nfstables import DATA, Operation, data, everything
@@ -211,25 +212,51 @@ def rates(before: Mount, after: Mount, elapsed_seconds: float) -> MountRates | N
     return MountRates(before, after, elapsed_seconds)
 
 
+def grown(
+    before: Mapping[str, Operation], after: Mapping[str, Operation], names: tuple[str, ...]
+) -> Sequence[int]:
+    """By how much some operations grew together, in the columns of Operation but for errors; none
+    below zero.
+    """
+    total: Sequence[int] = ()
+    for name in names:
+        now = after.get(name)
+        if now is not None:
+            found = _columns(before.get(name, _NEVER), now)
+            total = [*map(add, total, found)] if total else found
+    return total or _NOTHING
+
+
+def told_later(before: Mount, after: Mount) -> int:
+    """How often the server answered 'come back later'. The kernel counts the call as done, and the time until
+    it sends it again as spent before that sending: rpc_exit_task(),
+    https://github.com/torvalds/linux/blob/v6.1/net/sunrpc/sched.c
+    """
+    if min(len(before.events), len(after.events)) <= DELAY:
+        return 0
+    was, now = before.events[DELAY], after.events[DELAY]
+    return 0 if now == was else max(0, int(now) - int(was))
+
+
+COLUMNS = Operation._fields.index("errors")
 _NEVER = Operation(0, 0, 0, 0, 0, 0, 0, 0, 0)
+_NOTHING = [0] * COLUMNS
 
 
 def _difference(was: Operation, now: Operation) -> Operation:
     errors = None
     if was.errors is not None and now.errors is not None:
         errors = max(now.errors - was.errors, 0)
+    return Operation._make((*_columns(was, now), errors))
+
+
+def _columns(was: Operation, now: Operation) -> Sequence[int]:
+    """By how much each column but that of errors grew."""
+    scan = native.scan
+    if scan is not None and (found := scan.grown(was, now, 0, COLUMNS, -1)) is not None:
+        return found
     # Sums of times have been seen to fall below zero and to fall (see nfslines.numbers).
-    return Operation(
-        now.operations - was.operations,
-        max(now.transmissions - was.transmissions, 0),
-        max(now.timeouts - was.timeouts, 0),
-        now.bytes_sent - was.bytes_sent,
-        now.bytes_received - was.bytes_received,
-        max(now.queue_milliseconds - was.queue_milliseconds, 0),
-        max(now.rtt_milliseconds - was.rtt_milliseconds, 0),
-        max(now.execute_milliseconds - was.execute_milliseconds, 0),
-        errors,
-    )
+    return [max(each, 0) for each in map(sub, now[:COLUMNS], was)]
 
 
 def _sum(each: Iterable[Operation]) -> Operation:
