@@ -154,12 +154,17 @@ class Disks(Follower):
             and device.counts_io is False
             and device.kind in _MAY_COUNT_NOTHING
         )
+        self._learn_flows(names)
+
+    def _learn_flows(self, names: tuple[str, ...]) -> None:
+        """A flow for each of these; one that was there goes on."""
         before = {flow.name: flow for flow in self._flows}
+        window_seconds = self.settings.rate_window_seconds
         self._flows = tuple(
             _Flow(
                 name,
                 before[name].key if name in before else FlowKey("disk", name),
-                before[name].history if name in before else Readings(settings.rate_window_seconds),
+                before[name].history if name in before else Readings(window_seconds),
                 name not in self.hidden,
             )
             for name in names
