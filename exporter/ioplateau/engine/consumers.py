@@ -325,20 +325,9 @@ def _flushed(
     """The groups, and where the kernel's flusher does most of the I/O, those it does it for first."""
     if look.groups is None:
         return groups
-    written = dict[str, int]()
-    for each in look.groups.busiest:
-        if each.device in own:
-            written[each.group] = written.get(each.group, 0) + each.write_bytes
-    dirtied = dict[str, int]()
-    for process in there:
-        dirtied[process.group] = dirtied.get(process.group, 0) + process.write_bytes
-    total = sum(look.groups.device_bytes.get(number, 0) for number in own)
-    # What processes of the root group wrote past the page cache is theirs.
-    by_flusher = written.get(ROOT, 0) - dirtied.pop(ROOT, 0) - dirtied.pop("", 0)
-    if by_flusher <= MOST * total:
+    waiting = _waiting(there, look.groups, own)
+    if waiting is None:
         return groups
-    waiting = {path: size - written.get(path, 0) for path, size in dirtied.items()}
-    waiting = {path: size for path, size in waiting.items() if size > 0}
     whole = sum(waiting.values())
     known = tuple(
         Consumer(
@@ -364,6 +353,28 @@ def _flushed(
     names = {each.name for each in known}
     others = tuple(g for g in groups if g.name != ROOT and g.name not in names)
     return (*known, *others)[:MOST_NAMED]
+
+
+def _waiting(
+    there: Sequence[BusyProcess], groups: GroupsLook, own: frozenset[str]
+) -> dict[str, int] | None:
+    """By group, bytes that its processes wrote and the group itself did not; None: the kernel's flusher does
+    not most of the I/O.
+    """
+    written = dict[str, int]()
+    for each in groups.busiest:
+        if each.device in own:
+            written[each.group] = written.get(each.group, 0) + each.write_bytes
+    dirtied = dict[str, int]()
+    for process in there:
+        dirtied[process.group] = dirtied.get(process.group, 0) + process.write_bytes
+    total = sum(groups.device_bytes.get(number, 0) for number in own)
+    # What processes of the root group wrote past the page cache is theirs.
+    by_flusher = written.get(ROOT, 0) - dirtied.pop(ROOT, 0) - dirtied.pop("", 0)
+    if by_flusher <= MOST * total:
+        return None
+    left = {path: size - written.get(path, 0) for path, size in dirtied.items()}
+    return {path: size for path, size in left.items() if size > 0}
 
 
 def _seconds(look: _Look) -> float:
