@@ -115,20 +115,57 @@ def test_its_disks_draw_on_the_vm_and_without_tables_have_no_limits():
     assert sold.disks["sda"].limits == ()
 
 
-def test_a_persistent_disk_may_do_its_base_and_so_much_per_gib_apart_for_reads_and_writes():
+def test_a_standard_persistent_disk_may_do_so_much_per_gib_its_bytes_read_and_written_together():
     sold = machine("n2-standard-8", [("d", "PERSISTENT-STANDARD")], sdb=disk("d", 1000))
 
     assert figures(sold.disks["sdb"].limits) == {
         READS: 750,
         WRITES: 1500,
-        BYTES_READ: 120 * MIB,
-        BYTES_WRITTEN: 120 * MIB,
+        BYTES: 120 * MIB,
     }
     assert figures(sold.lanes[Kind.VM_UNCACHED]) == {
         READS: 5000,
         WRITES: 15_000,
         BYTES_READ: 800 * MIB,
         BYTES_WRITTEN: 400 * MIB,
+    }
+
+
+@pytest.mark.parametrize("kind", ["BALANCED", "SSD"])
+def test_reads_and_writes_of_ssds_share_operations_and_have_bytes_each_alone(kind):
+    sold = machine("n2-standard-8", [("d", f"PERSISTENT-{kind}")], sdb=disk("d", 4000))
+    disk_limits, lane = (
+        figures(limits) for limits in (sold.disks["sdb"].limits, sold.lanes[Kind.VM_UNCACHED])
+    )
+
+    assert disk_limits.keys() == lane.keys() == {IOPS, BYTES_READ, BYTES_WRITTEN}
+    assert lane == {IOPS: 15_000, BYTES_READ: 800 * MIB, BYTES_WRITTEN: 800 * MIB}
+
+
+def test_a_machine_type_that_lets_more_be_read_than_written_holds_each_alone():
+    sold = machine("c2-standard-16", [("d", "PERSISTENT-BALANCED")], sdb=disk("d", 4000))
+
+    assert figures(sold.lanes[Kind.VM_UNCACHED]) == {
+        READS: 8000,
+        WRITES: 4000,
+        BYTES_READ: 600 * MIB,
+        BYTES_WRITTEN: 480 * MIB,
+    }
+
+
+def test_beside_disks_that_have_reads_and_writes_alone_the_vm_is_held_in_each_direction():
+    sold = machine(
+        "n2-standard-8",
+        [("a", "PERSISTENT-STANDARD"), ("b", "PERSISTENT-SSD")],
+        sda=disk("a", 1000),
+        sdb=disk("b", 1000),
+    )
+
+    assert figures(sold.lanes[Kind.VM_UNCACHED]) == {
+        READS: 15_000,
+        WRITES: 15_000,
+        BYTES_READ: 800 * MIB,
+        BYTES_WRITTEN: 800 * MIB,
     }
 
 
@@ -141,9 +178,9 @@ def test_disks_of_one_type_have_the_sum_of_their_sizes_together():
     )
     together = 3000 + 6 * 400
 
-    assert figures(sold.disks["sda"].limits)[READS] == together
-    assert figures(sold.disks["sdb"].limits)[READS] == together
-    assert figures(sold.lanes[Kind.VM_UNCACHED])[READS] == together
+    assert figures(sold.disks["sda"].limits)[IOPS] == together
+    assert figures(sold.disks["sdb"].limits)[IOPS] == together
+    assert figures(sold.lanes[Kind.VM_UNCACHED])[IOPS] == together
     assert "400 GiB of pd-balanced together" in sold.lanes[Kind.VM_UNCACHED][0].source
 
 
@@ -155,7 +192,7 @@ def test_of_several_types_the_vm_is_held_to_the_most_that_one_may_do():
         sdb=disk("b", 1000),
     )
 
-    assert figures(sold.lanes[Kind.VM_UNCACHED])[READS] == 25_000
+    assert figures(sold.lanes[Kind.VM_UNCACHED])[IOPS] == 25_000
 
 
 def two_ssds_beside(boot, machine_type="n2-standard-8"):
@@ -172,8 +209,8 @@ def test_beside_another_type_disks_of_one_type_have_their_sum_below_the_vms_limi
     found = two_ssds_beside("PERSISTENT-BALANCED")
     together = 6000 + 30 * 200
 
-    assert figures(found.lanes[Kind.VM_UNCACHED])[READS] == 15_000
-    assert {sku: figures(limits)[READS] for sku, limits in found.by_sku.items()} == {
+    assert figures(found.lanes[Kind.VM_UNCACHED])[IOPS] == 15_000
+    assert {sku: figures(limits)[IOPS] for sku, limits in found.by_sku.items()} == {
         "pd-ssd": together
     }
     assert found.by_sku["pd-ssd"][0].source.endswith("; 200 GiB of pd-ssd together")
@@ -187,7 +224,7 @@ def test_beside_another_type_disks_of_one_type_have_their_sum_below_the_vms_limi
 def test_of_one_type_alone_the_vms_limit_is_what_the_disks_have_together():
     found = two_ssds_beside("PERSISTENT-SSD")
 
-    assert figures(found.lanes[Kind.VM_UNCACHED])[READS] == 6000 + 30 * 210
+    assert figures(found.lanes[Kind.VM_UNCACHED])[IOPS] == 6000 + 30 * 210
     assert found.by_sku == {}
 
 
@@ -195,7 +232,7 @@ def test_disks_of_one_type_have_their_sum_where_nobody_knows_the_machine_types_l
     found = two_ssds_beside("PERSISTENT-SSD", "n4-standard-8")
 
     assert found.lanes == {}
-    assert figures(found.by_sku["pd-ssd"])[READS] == 6000 + 30 * 210
+    assert figures(found.by_sku["pd-ssd"])[IOPS] == 6000 + 30 * 210
 
 
 def test_hyperdisks_beside_another_type_have_together_what_the_machine_type_lets_them_do():
@@ -239,8 +276,7 @@ def test_a_disk_alone_on_a_machine_type_of_no_row_does_no_more_than_any_lets_its
     found = machine("n4-standard-8", [("a", "PERSISTENT-SSD")], sda=disk("a", 10_240))
 
     assert figures(found.disks["sda"].limits) == {
-        READS: 100_000,
-        WRITES: 100_000,
+        IOPS: 100_000,
         BYTES_READ: 1800 * MIB,
         BYTES_WRITTEN: 1800 * MIB,
     }
@@ -539,7 +575,7 @@ def test_a_local_ssd_beside_disks_of_one_type_makes_no_mixture():
         for disks in ({"sdb": ssd}, {"sdb": ssd, "nvme0n1": local})
     )
 
-    assert figures(alone.limits)[READS] > 15_000  # what the machine type lets all of them do
+    assert figures(alone.limits)[IOPS] > 15_000  # what the machine type lets all of them do
     assert beside.limits == alone.limits
 
 

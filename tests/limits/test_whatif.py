@@ -184,8 +184,8 @@ def test_a_size_whose_limits_depend_on_the_type_of_its_disks_tells_them_all():
 
     assert question.notices == (
         "c3-standard-8 with hyperdisk-balanced-high-availability: together 50,000 IOPS, 838.9 MB/s",
-        "c3-standard-8 with pd-balanced: reads 15,000 IOPS, 251.7 MB/s; writes 15,000 IOPS, 251.7 MB/s",
-        "c3-standard-8 with pd-ssd: reads 15,000 IOPS, 251.7 MB/s; writes 15,000 IOPS, 251.7 MB/s",
+        "c3-standard-8 with pd-balanced: reads 251.7 MB/s; writes 251.7 MB/s; together 15,000 IOPS",
+        "c3-standard-8 with pd-ssd: reads 251.7 MB/s; writes 251.7 MB/s; together 15,000 IOPS",
     )
 
 

@@ -22,9 +22,9 @@ FORMS = (
             "disk_type is_provisioned base_iops base_mibps read_iops_per_gib "
             "write_iops_per_gib mibps_per_gib max_iops max_mibps max_iops_per_gib "
             "mibps_per_iops max_mibps_per_iops iops_per_mibps disk_gib read_iops write_iops "
-            "read_mibps write_mibps source source_date note"
+            "read_mibps write_mibps reads_and_writes_share source source_date note"
         ),
-        texts=frozenset({"is_provisioned", "note"}),
+        texts=frozenset({"is_provisioned", "reads_and_writes_share", "note"}),
         zeros=frozenset({"base_iops", "base_mibps"}),
     ),
     Form(

@@ -1,7 +1,8 @@
 """What Google Cloud's machine types and disks are sold with, as limits.
 
 https://cloud.google.com/compute/docs/disks/performance: a persistent disk may do what the sizes
-of all disks of its type on the VM give together, up to what the machine type lets that type do;
+of all disks of its type on the VM give together, up to what the machine type lets that type do
+(optimizing-pd-performance there: reads and writes share operations, of standard disks bytes too);
 https://docs.cloud.google.com/compute/docs/disks/hyperdisk-performance: a Hyperdisk may do what
 it was provisioned with, reads and writes together, up to the machine type's limit. Throughput
 is in MiB/s.
@@ -43,7 +44,7 @@ PROVISIONED = "provisioned"
 # gcp_disks.csv has a quarter of what four do together.
 DOCUMENTED_LOCAL = 4
 # What is said of a disk, by the directions in which it is limited.
-Parts = tuple[tuple[Direction, Ceiling], ...]
+Parts = Mapping[Direction, Ceiling]
 
 
 def sold(identity: Identity, catalogue: Catalogue) -> Sold:
@@ -63,7 +64,7 @@ def sold(identity: Identity, catalogue: Catalogue) -> Sold:
         kind = types[disk.sku]
         found, more = _sold_disk(disk, kind, by_type[disk.sku])
         allowed = _cap_of(catalogue, identity.vm_size, disk.sku) if is_mixed else None
-        disks[name] = found if allowed is None else _within(found, allowed, identity.vm_size)
+        disks[name] = found if allowed is None else _within(found, kind, allowed, identity.vm_size)
         reasons.extend((*found.notes, *more))
     local = sum(1 for disk in identity.disks.values() if disk.role == LOCAL)
     if local > DOCUMENTED_LOCAL:
@@ -119,14 +120,14 @@ def _sized(
     if total is None:
         return bare, (f"{what}: {kind.name} without a size: limits unknown",)
     source = f"{kind.name} of {total:g} GiB on this VM, {kind.source} {kind.date}"
-    return bare._replace(limits=_limits(_by_size(kind, total), source)), ()
+    return bare._replace(limits=_limits(together(kind, _by_size(kind, total)), source)), ()
 
 
-def _within(sold: SoldDisk, allowed: Cap, machine: str) -> SoldDisk:
+def _within(sold: SoldDisk, kind: DiskType | None, allowed: Cap, machine: str) -> SoldDisk:
     """A disk that does at most what the machine type lets all disks of its type do."""
     limits = {(limit.dimension, limit.direction): limit for limit in sold.limits}
     source = f"{machine}, {sold.identity.sku}, {allowed.source}"
-    for limit in _limits(_ways(allowed), source):
+    for limit in _limits(together(kind, ways(allowed)), source):
         key = (limit.dimension, limit.direction)
         held = [limits.get(key), limits.get((limit.dimension, Direction.TOTAL))]
         if all(other is None or other.value > limit.value for other in held):
@@ -147,7 +148,7 @@ def _by_size(kind: DiskType, gib: float) -> Parts:
         size = Ceiling(of("base_iops", f"{direction}_iops_per_gib"), data)
         return direction, _least(size, _own(kind, direction))
 
-    return (way(Direction.READ), way(Direction.WRITE))
+    return dict((way(Direction.READ), way(Direction.WRITE)))
 
 
 def _own(kind: DiskType, direction: Direction) -> Ceiling:
@@ -242,11 +243,15 @@ def _lanes(
         for limit in _shared(machine, sku, figure, remote[sku], () if is_mixed else by_type[sku])
     ]
     largest: dict[tuple[Dimension, Direction], Limit] = {}
-    for limit in parts:
-        key = (limit.dimension, limit.direction)
-        if key not in largest or limit.value > largest[key].value:
-            largest[key] = limit
-    if {Direction.READ, Direction.TOTAL} <= {direction for _, direction in largest}:
+    apart = {limit.dimension for limit in parts if limit.direction is not Direction.TOTAL}
+    for part in parts:
+        # What one type does in both directions together, beside one that has each alone: in either.
+        is_split = part.direction is Direction.TOTAL and part.dimension in apart
+        for direction in (Direction.READ, Direction.WRITE) if is_split else (part.direction,):
+            key = (part.dimension, direction)
+            if key not in largest or part.value > largest[key].value:
+                largest[key] = part._replace(direction=direction)
+    if len({sku.startswith("hyperdisk") for sku in caps}) > 1:
         words = f"{machine}: what persistent disks and Hyperdisks share there was found nowhere"
         return {}, (*reasons, words)
     return ({Kind.VM_UNCACHED: tuple(largest.values())} if largest else {}), reasons
@@ -290,24 +295,42 @@ def _shared(
 ) -> Iterable[Limit]:
     sources = [] if figure is None else [f"{machine}, {sku}, {figure.source}"]
     total = _total_gib(alike)
-    by_size: dict[Direction, Ceiling] = {}
+    by_size: Parts = {}
     if len(alike) > 1 and total is not None and not kind.is_provisioned:
         # Several disks of one type draw on one sum, which is not each disk's own limit.
-        by_size = dict(_by_size(kind, total))
+        by_size = _by_size(kind, total)
         sources.append(f"{total:g} GiB of {sku} together")
     source = "; ".join(sources)
-    for direction, ceiling in by_size.items() if figure is None else _ways(figure):
-        yield from limits_of(
-            _least(ceiling, by_size.get(direction, NOTHING)), source, direction=direction
-        )
-
-
-def _ways(figure: Cap) -> Parts:
-    return (
-        (Direction.READ, figure.read),
-        (Direction.WRITE, figure.write),
-        (Direction.TOTAL, figure.total),
+    parts = by_size if figure is None else ways(figure)
+    least = (
+        (direction, _least(part, by_size.get(direction, NOTHING)))
+        for direction, part in parts.items()
     )
+    yield from _limits(together(kind, dict(least)), source)
+
+
+def ways(figure: Cap) -> Parts:
+    """A machine type's figures by direction."""
+    return {
+        Direction.READ: figure.read,
+        Direction.WRITE: figure.write,
+        Direction.TOTAL: figure.total,
+    }
+
+
+def together(kind: DiskType | None, parts: Parts) -> Parts:
+    """Figures of reads and of writes that are one of both together. Of unequal ones each holds alone."""
+    read, write = parts.get(Direction.READ, NOTHING), parts.get(Direction.WRITE, NOTHING)
+    total = parts.get(Direction.TOTAL, NOTHING)
+    if kind is None:
+        return parts
+    if kind.shares("iops") and read.iops == write.iops is not None:
+        total = total._replace(iops=read.iops)
+        read, write = read._replace(iops=None), write._replace(iops=None)
+    if kind.shares("mibps") and read.bytes_per_second == write.bytes_per_second is not None:
+        total = total._replace(bytes_per_second=read.bytes_per_second)
+        read, write = read._replace(bytes_per_second=None), write._replace(bytes_per_second=None)
+    return {Direction.READ: read, Direction.WRITE: write, Direction.TOTAL: total}
 
 
 def _least(one: Ceiling, other: Ceiling) -> Ceiling:
@@ -332,6 +355,6 @@ def _total_gib(disks: Iterable[DiskIdentity]) -> float | None:
 def _limits(parts: Parts, source: str) -> tuple[Limit, ...]:
     return tuple(
         limit
-        for direction, ceiling in parts
+        for direction, ceiling in parts.items()
         for limit in limits_of(ceiling, source, direction=direction)
     )

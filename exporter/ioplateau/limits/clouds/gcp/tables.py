@@ -32,7 +32,7 @@ SHARED_CORE = {"e2-micro": 2, "e2-small": 2, "e2-medium": 2, "f1-micro": 1, "g1-
 class DiskType(NamedTuple):
     """One type of disk. None: does not apply, or documented nowhere.
 
-    Not provisioned: base + per GiB of all disks of the type on the VM, reads and writes apart.
+    Not provisioned: base + per GiB of all disks of the type on the VM.
     """
 
     name: str
@@ -43,6 +43,10 @@ class DiskType(NamedTuple):
     @property
     def is_provisioned(self) -> bool:
         return self.columns.get("is_provisioned") == "yes"
+
+    def shares(self, column: str) -> bool:
+        """Whether reads and writes draw on one figure: "iops", "mibps"."""
+        return column in self.columns.get("reads_and_writes_share", "").split()
 
     def number(self, column: str) -> float | None:
         """A numeric column; None: empty."""

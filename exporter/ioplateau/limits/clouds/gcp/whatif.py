@@ -6,9 +6,9 @@ import json
 import math
 from collections.abc import Iterable
 
-from ioplateau.limits.budgets import Dimension
+from ioplateau.limits.budgets import Dimension, Direction
 from ioplateau.limits.ceilings import Ceiling
-from ioplateau.limits.clouds.gcp.sold import in_no_table, sold, unknown
+from ioplateau.limits.clouds.gcp.sold import in_no_table, sold, together, unknown, ways
 from ioplateau.limits.clouds.gcp.tables import (
     caps,
     disk_type,
@@ -24,6 +24,7 @@ from ioplateau.limits.clouds.protocol import Supposed
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import MIB, rate
 
+_WAYS = {Direction.READ: "reads", Direction.WRITE: "writes", Direction.TOTAL: "together"}
 # Sold in one size only.
 LOCAL_SSD_GIB = 375.0
 
@@ -85,8 +86,8 @@ def _allowed(machine: str, catalogue: Catalogue) -> Iterable[str]:
         yield unknown(machine, "hyperdisk-balanced" if has_some else "its disks")
         yield from _sizes(machine, catalogue)
     for name, found in allowed.items():
-        ways = {"reads": found.read, "writes": found.write, "together": found.total}
-        words = [f"{way} {_figures(one)}" for way, one in ways.items() if one]
+        parts = together(disk_type(catalogue, name), ways(found))
+        words = [f"{_WAYS[way]} {_figures(one)}" for way, one in parts.items() if one]
         yield f"{machine} with {name}: {'; '.join(words)}"
 
 
