@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioplateau.limits.budgets import Dimension, Direction, Kind, Word
+from ioplateau.limits.budgets import VM, BudgetKey, Dimension, Direction, Kind, Word
 from ioplateau.tell import plain, summary
 
 
@@ -138,3 +138,15 @@ def test_whatever_a_name_holds_it_is_one_printable_line(value):
 )
 def test_things_are_counted_in_words(number, said):
     assert plain.counted(number, "row") == said
+
+
+@pytest.mark.parametrize(
+    ("name", "lane", "said"),
+    [
+        ("pd-ssd", "pd-ssd disks", "VM, pd-ssd disks"),
+        ("pd-ssd", "", "VM, disks pd-ssd"),
+        (VM, "remote disks", "VM, remote disks vm"),
+    ],
+)
+def test_a_budget_of_one_disk_type_names_it_once(name, lane, said):
+    assert plain.budget(BudgetKey(Kind.VM_UNCACHED, name), lane) == said

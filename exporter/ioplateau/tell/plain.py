@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from ioplateau.limits import units
-from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Word
+from ioplateau.limits.budgets import VM, BudgetKey, Dimension, Direction, Kind, Word, lane_words
 
 UNKNOWN = "unknown"
 
@@ -49,7 +49,10 @@ def kind(of: Kind, lane: str = "") -> str:
 
 def budget(key: BudgetKey, lane: str = "") -> str:
     """What it is and its name: "disk sdc", "NFS volume /mnt/a", "VM, EBS volumes vm"."""
-    return f"{kind(key.kind, lane)} {key.name}"
+    words = kind(key.kind, lane)
+    # The lane of the disks of one SKU tells its name.
+    is_told = key.kind is Kind.VM_UNCACHED and key.name != VM and lane == lane_words(key, lane)
+    return words if is_told else f"{words} {key.name}"
 
 
 def amount(dimension: Dimension, value: float | None) -> str:
