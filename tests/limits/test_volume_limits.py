@@ -2,7 +2,8 @@
 
 import pytest
 
-from ioplateau.limits.budgets import Dimension, Direction, Kind, Limit, Origin
+from ioplateau.limits import topology
+from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Limit, Origin
 from ioplateau.limits.claims import VolumeFact, settle
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.volumes import enforced
@@ -94,6 +95,24 @@ def test_provisioned_throughput_of_efs_is_the_operators_word():
     assert [limit.value for limit in ways] == pytest.approx([600 * MIB, 200 * MIB], rel=1e-3)
     assert {limit.origin for limit in ways} == {Origin.CONFIGURED}
     assert "provisioned" in ways[0].source
+
+
+@pytest.mark.parametrize(
+    ("server", "level", "mibps"),
+    [
+        ("fs-1.efs.eu-west-1.amazonaws.com", "elastic", 500),
+        ("127.0.0.1", "elastic", 1500),  # efs-proxy
+        ("", "elastic", 1500),
+        ("127.0.0.1", "onezone", 500),
+    ],
+)
+def test_a_client_of_elastic_efs_without_a_proxy_has_a_third(server, level, mibps):
+    fact = VolumeFact(mount="/m", service="efs", service_level=level, source="c")
+    flow = topology.NfsFlow("/m", f"{server}:/", "/m", server, "4.1")
+    rules = topology.Rules(volumes=[fact])
+    budget = topology.build({}, [flow], (), rules, CATALOGUE).budgets[BudgetKey(Kind.VOLUME, "/m")]
+
+    assert [limit.value for limit in budget.limits if limit.each_client] == [mibps * MIB]
 
 
 def test_efs_is_limited_for_each_client_and_by_its_metering():

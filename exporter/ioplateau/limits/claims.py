@@ -76,7 +76,8 @@ class VolumeFact(NamedTuple):
 
     service: one of clouds.registry.services(); empty: the default one. With quota_gib the
     limit is the quota times the service level's rate; with bytes_per_second it is the assigned
-    (manual) throughput. large: a large volume, which has a higher ceiling.
+    (manual) throughput. large: a large volume, which has a higher ceiling. is_proxied: it is mounted
+    through a proxy of this machine, as efs-utils does; None: not known, and no key of the configuration.
     """
 
     mount: str | None = None
@@ -88,6 +89,7 @@ class VolumeFact(NamedTuple):
     bytes_per_second: float | None = None
     large: bool = False
     source: str = ""
+    is_proxied: bool | None = None
 
 
 class Target(NamedTuple):

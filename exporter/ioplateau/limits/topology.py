@@ -262,7 +262,7 @@ class _Builder:
             by_volume.setdefault(_volume_of(flow), []).append(FlowKey("nfs", flow.mount))
         for flow in mounts:
             target, itself = _volume_target(flow), FlowKey("nfs", flow.mount)
-            claims, overruled = self._sold_volume(target)
+            claims, overruled = self._sold_volume(target, flow.server)
             claims.extend(
                 limit
                 for rule in self._rules.limits
@@ -279,9 +279,9 @@ class _Builder:
                 info={"volume": flow.volume, "server": flow.server, "version": flow.version},
             )
 
-    def _sold_volume(self, target: Target) -> tuple[list[Limit], list[Lost]]:
+    def _sold_volume(self, target: Target, server: str) -> tuple[list[Limit], list[Lost]]:
         """What the last [[volume]] that chooses it gives, and what those before it would have given."""
-        facts = [fact for fact in self._rules.volumes if selects(fact, target)]
+        facts = volume_facts(self._rules, target, server)
         if not facts:
             return [], []
         *before, last = facts
@@ -344,14 +344,23 @@ class _Builder:
         return target._replace(serial=serial)
 
 
+def volume_facts(rules: Rules, target: Target, server: str) -> list[VolumeFact]:
+    """Every [[volume]] that chooses it, with what the server's address tells of the way to it."""
+    way = _is_proxy(server) if server else None
+    return [fact._replace(is_proxied=way) for fact in rules.volumes if selects(fact, target)]
+
+
 def _volume_target(flow: NfsFlow) -> Target:
     return Target(mounts=flow.mount_points or (flow.mount,), volume=flow.volume)
 
 
 def _volume_of(flow: NfsFlow) -> str:
     """What is one volume for all superblocks: "server:/export". Behind a proxy on this machine each is its own."""
-    is_proxy = flow.server == "localhost" or flow.server.startswith(("127.", "::1", "[::1"))
-    return flow.mount if is_proxy else flow.volume
+    return flow.mount if _is_proxy(flow.server) else flow.volume
+
+
+def _is_proxy(server: str) -> bool:
+    return server == "localhost" or server.startswith(("127.", "::1", "[::1"))
 
 
 def _flows(names: Iterable[str]) -> tuple[FlowKey, ...]:

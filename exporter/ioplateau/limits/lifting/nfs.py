@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ioplateau.limits.budgets import VM, Budget, BudgetKey, Dimension, Direction, Kind, Limit
-from ioplateau.limits.claims import Target, VolumeFact, selects
+from ioplateau.limits.claims import Target, VolumeFact
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.lifting.disks import LEAST_GAIN
 from ioplateau.limits.lifting.step import Next, Situation, Step
 from ioplateau.limits.tables import Catalogue
-from ioplateau.limits.topology import NFS40_MOST_SLOTS
+from ioplateau.limits.topology import NFS40_MOST_SLOTS, volume_facts
 
 # 16 is the kernel's most, NFS_MAX_CONNECTIONS:
 # https://github.com/torvalds/linux/blob/v6.1/fs/nfs/fs_context.c
@@ -35,7 +35,7 @@ def _volume(situation: Situation, budget: Budget, limit: Limit) -> Iterable[Step
     """A higher service level, or more quota, of what the volume was sold as."""
     mounts = situation.mounts or (budget.key.name,)
     target = Target(mounts=mounts, volume=budget.info.get("volume", ""))
-    facts = [each for each in situation.rules.volumes if selects(each, target)]
+    facts = volume_facts(situation.rules, target, budget.info.get("server", ""))
     if not facts:
         return
     for action, changed in _offers(facts[-1], situation.catalogue):

@@ -56,6 +56,7 @@ class VolumeOrder(NamedTuple):
     is_large: bool = False
     vm_size: str = ""  # of the client, as its table writes it
     words: str = ""  # as typed, for messages
+    is_proxied: bool | None = None  # mounted through a proxy of this machine
 
 
 class VolumeError(ValueError):

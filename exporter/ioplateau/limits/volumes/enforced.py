@@ -33,6 +33,7 @@ def volume_limits(
         bytes_per_second=fact.bytes_per_second,
         is_large=fact.large,
         words=fact.source,
+        is_proxied=fact.is_proxied,
     )
     figures = Ceiling(fact.iops, fact.bytes_per_second)
     stated = limits_of(figures, fact.source, origin=Origin.CONFIGURED)

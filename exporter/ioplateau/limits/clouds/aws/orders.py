@@ -39,10 +39,13 @@ def efs(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
             "want elastic, provisioned, bursting or onezone"
         )
     part = "file system"
+    least = figures.value("client/plain_mibps")
+    is_plain = least is not None and order.is_proxied is False
+    client = "client/plain_mibps" if is_plain else "client/mibps"
     ceilings = [
         *figures.ceiling("file system", f"{part}/read_mibps", write=0.0),
         *figures.ceiling("file system", f"{part}/write_mibps", read=0.0),
-        *figures.ceiling("each client", "client/mibps", kind=Kind.NFS_CONNECTION),
+        *figures.ceiling("each client", client, kind=Kind.NFS_CONNECTION),
         *_metered(order, level, figures),
     ]
     if level in ("bursting", "one zone"):
@@ -52,11 +55,17 @@ def efs(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
     else:
         ceilings += figures.ceiling("file system", f"{part}/read_iops", write=0.0)
         ceilings += figures.ceiling("file system", f"{part}/write_iops", read=0.0)
+    notices = ["throughput of EFS is higher in some regions: the low end is taken"]
+    if least is not None and not is_plain:
+        notices.append(
+            "EFS: a client of elastic throughput has that much with efs-utils 2.0 or newer or the CSI "
+            f"driver, {least:g} MiB/s without"
+        )
     return SoldVolume(
         title=f"EFS, {level}",
         ceilings=tuple(ceilings),
         most_connections=1,  # nconnect is not supported
-        notices=("throughput of EFS is higher in some regions: the low end is taken",),
+        notices=tuple(notices),
     )
 
 
