@@ -372,6 +372,37 @@ def test_the_sockets_of_a_server_are_found_by_its_address_on_whatever_link(addre
     assert [each.remote_address for each in state.clients[CLIENT].sockets] == ["fe80::1"]
 
 
+def test_two_proxies_of_this_machine_have_the_sockets_of_their_own_ports():
+    """As efs-utils mounts: each file system through a port of 127.0.0.1."""
+    at = {"/a": 20049, "/b": 20050, "/c": None}
+    table = b"".join(
+        entry(point, f"0:{40 + number}", of=f"127.0.0.1:/{number}", address="127.0.0.1").replace(
+            b"\n", b",port=%d\n" % port if port else b"\n"
+        )
+        for number, (point, port) in enumerate(at.items())
+    )
+    sockets = [
+        socket(remote_address="127.0.0.1", remote_port=port, local_port=port)._asdict()
+        for port in (20049, 20050, 2049)
+    ]
+    machine = Machine()
+    machine.tick(
+        *(
+            mounted(point, of=f"127.0.0.1:/{number}", sends=1000 * number)
+            for number, point in enumerate(at)
+        ),
+        table=table,
+        blobs={"tcp": sockets},
+    )
+    nfs = machine.engine._nfs
+    ports = {
+        client.label: [each.remote_port for each in nfs._sockets[client.label]]
+        for client in nfs._now.clients.values()
+    }
+
+    assert ports == {"/a": [20049], "/b": [20050], "/c": [2049]}
+
+
 def test_what_tcp_counts_goes_on_as_one_of_the_connections_is_made_anew():
     machine, found = Machine(), []
     machine.static = Static(mountinfo=entry("/a", "0:40", version="3"))

@@ -101,6 +101,17 @@ def test_a_mount_that_is_bad_further_on_still_counts_as_one():
     assert [entry.occurrence for entry in info.entries] == [1]
 
 
+@pytest.mark.parametrize(
+    ("told", "port"),
+    [(b",port=20049", 20049), (b",port=2049", None), (b",port=0", None), (b",port=x", None)],
+)
+def test_the_port_of_a_server_is_known_where_it_is_not_the_usual_one(told, port):
+    line = b"30 1 0:40 / /m rw - nfs4 127.0.0.1:/ rw,vers=4.1,addr=127.0.0.1" + told + b"\n"
+    (entry,) = mountinfo.parse(line).entries
+
+    assert entry.server_port == port
+
+
 @given(damaged_text(kept("mountinfo-odd")))
 def test_whatever_is_damaged_the_lines_left_whole_are_read(text):
     whole = {entry.mount_id for entry in mountinfo.parse(kept("mountinfo-odd")).entries}

@@ -331,6 +331,13 @@ class Nfs(Follower):
             return None
         address, ports = _address(client), _ports(client)
         mine = [socket for socket in tcp if socket.remote_address == address]
+        if client.port is not None:
+            mine = [socket for socket in mine if socket.remote_port == client.port]
+        else:
+            others = {
+                other.port for other in self._now.clients.values() if _address(other) == address
+            }
+            mine = [socket for socket in mine if socket.remote_port not in others]
         if ports:
             return tuple([socket for socket in mine if socket.local_port in ports])
         # v4.1 and newer show port 0: theirs are those that no other client of the server names.

@@ -67,6 +67,7 @@ class NfsClient(NamedTuple):
     mounts: list[str]
     history: Readings[NfsConnections]
     records: list[int]  # of each of its superblocks the first
+    port: int | None = None  # the server's; None: the usual one
 
     def is_guessed(self, mounts: Sequence[Mount]) -> bool:
         """Whether several superblocks are taken to share connections because they read alike:
@@ -312,10 +313,11 @@ class _Clients:
             for mount, entry in zip(mounts, entries, strict=True)
             if entry is not None and "addr" in entry.super_options
         }
+        self._server_ports = [entry.server_port if entry else None for entry in entries]
         self._own = [entry.super_options.get("addr", "") if entry else "" for entry in entries]
 
     def join(self, index: int, label: str) -> NfsClient:
-        """The client of a record: same server, version, protocol and set of ports."""
+        """The client of a record: same server, version, protocol and ports."""
         mount = self._mounts[index]
         server, options = _server(mount), mount.options
         key = ClientKey(server, options.get("vers", ""), options.get("proto", ""))
@@ -324,7 +326,9 @@ class _Clients:
             self._own[index] or options.get("mountaddr", "") or self._addresses.get(server, "")
         )
         ports = mount.connections.ports
-        identity: tuple[object, ...] = (address or server, key.version, key.protocol, ports)
+        port = self._server_ports[index]
+        at = (address or server, port)  # nfs_match_client() compares both
+        identity: tuple[object, ...] = (at, key.version, key.protocol, ports)
         while (client := self.found.get(identity)) is not None and self._is_other(client, mount):
             identity = (*identity, "another")
         if client is None:
@@ -332,7 +336,9 @@ class _Clients:
             if predecessor is not None:
                 self._predecessors[identity] = predecessor
             history = Readings(self._seconds) if predecessor is None else predecessor.history
-            client = self.found[identity] = NfsClient(key, label, address, index, [], history, [])
+            client = self.found[identity] = NfsClient(
+                key, label, address, index, [], history, [], port
+            )
         client.mounts.append(label)
         client.records.append(index)
         return client

@@ -71,8 +71,9 @@ class SocketDiagnostics:
         """Whether a read only asks for the connections that are known, which never waits."""
         return self._clock() < self._find_at
 
-    def find_soon(self) -> None:
-        """There may be new ones."""
+    def find_soon(self, server_ports: Iterable[int] = ()) -> None:
+        """There may be new ones; to these ports, where some are told."""
+        self._ports = tuple(server_ports) or self._ports
         self._find_at = min(self._find_at, self._found_at + FIND_AGAIN_SECONDS)
 
     def close(self) -> None:

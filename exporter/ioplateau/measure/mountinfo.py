@@ -14,6 +14,8 @@ from ioplateau.measure.escapes import decode
 from ioplateau.measure.reading import FormatError
 from ioplateau.measure.words import number, options
 
+NFS_PORT = 2049
+
 
 class MountEntry(NamedTuple):
     """One line."""
@@ -27,6 +29,13 @@ class MountEntry(NamedTuple):
     fstype: str
     source: str
     super_options: Mapping[str, str]  # "addr" -> "10.0.0.4"; flags map to ""
+
+    @property
+    def server_port(self) -> int | None:
+        """Of an NFS server, where `port=` tells another than the usual one; 0 there is none."""
+        port = self.super_options.get("port", "") if self.fstype in ("nfs", "nfs4") else ""
+        is_other = port.isascii() and port.isdecimal() and int(port) not in (0, NFS_PORT)
+        return int(port) if is_other else None
 
 
 class MountInfo(NamedTuple):

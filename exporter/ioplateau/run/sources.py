@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ioplateau.measure import cgroups, interfaces
+from ioplateau.measure import cgroups, interfaces, mountinfo
 from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import MOUNTSTATS, Snapshot
 from ioplateau.run.clock import Clock
@@ -83,7 +83,7 @@ class NfsSockets:
 
     def __init__(self, sampler: Sampler, ports: tuple[int, ...]) -> None:
         self._sampler = sampler
-        self._ports = ports
+        self._configured = self._ports = ports
         self._is_begun = False
         self._mount_table: bytes | None = None
         self._is_changed = False
@@ -92,7 +92,9 @@ class NfsSockets:
     def look(self, snapshot: Snapshot, wait_seconds: float = 0.0) -> None:
         """Look for an NFS mount, the only kind that tells statistics."""
         if snapshot.static.mountinfo is not self._mount_table:
-            self._mount_table, self._is_changed = snapshot.static.mountinfo, True
+            self._mount_table = snapshot.static.mountinfo
+            self._ports = server_ports(self._mount_table or b"", self._configured)
+            self._is_changed = True
         if not self._is_begun and b" statvers=" in snapshot.texts.get(MOUNTSTATS, b""):
             beside = started("sockets", self._add)
             self._is_begun = beside is not None
@@ -118,5 +120,11 @@ class NfsSockets:
             self._diagnostics = SocketDiagnostics(self._ports)
         if self._is_changed:
             self._is_changed = False
-            self._diagnostics.find_soon()
+            self._diagnostics.find_soon(self._ports)
         return self._diagnostics.read()
+
+
+def server_ports(mount_table: bytes, configured: tuple[int, ...]) -> tuple[int, ...]:
+    """The configured ports and those that NFS mounts tell (`port=`), each once."""
+    told = (entry.server_port for entry in mountinfo.parse(mount_table).entries)
+    return tuple(dict.fromkeys((*configured, *(port for port in told if port is not None))))
