@@ -58,8 +58,8 @@ def efs(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
     notices = ["throughput of EFS is higher in some regions: the low end is taken"]
     if least is not None and not is_plain:
         notices.append(
-            "EFS: a client of elastic throughput has that much with efs-utils 2.0 or newer or the CSI "
-            f"driver, {least:g} MiB/s without"
+            f"EFS: a client of elastic throughput has {figures.value('client/mibps'):,g} MiB/s with "
+            f"efs-utils 2.0 or newer or the CSI driver, {least:g} without"
         )
     return SoldVolume(
         title=f"EFS, {level}",
