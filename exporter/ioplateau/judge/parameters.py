@@ -191,7 +191,8 @@ UPPER_SPREADS = 1.55
 # without a queue: such a cache answers within one unit, so in half of one on average.
 # Document: diskstats_show(), https://github.com/torvalds/linux/blob/v6.1/block/genhd.c
 COUNTED_SECONDS = 0.001
-# Seconds in which a floor rises by its own value, as long as nothing faster is seen. So a disk that was
+# Seconds in which a floor would rise by its own value, as long as nothing faster is seen; as it rises from
+# where it is by then, it doubles in 0.7 of them, which is 2.8 hours. So a disk that was
 # replaced by a slower one, or moved, is learned anew within hours. Chosen; no score depends on it.
 FLOOR_RISE_SECONDS = 14_400.0
 # Bytes per second: a larger request may take as much longer than a smaller one as its additional bytes take

@@ -43,7 +43,7 @@ class Ruling(NamedTuple):
     limit: float | None = None
     origin: Origin | None = None
     source: str = ""
-    phase: str = ""  # base, burst or learned
+    phase: str = ""  # base, burst, learned or counted
     parent: BudgetKey | None = None
     culprit: str = ""
     evidence: Mapping[str, float | str] = NO_ENTRIES
