@@ -1,7 +1,7 @@
-"""The command table: `ioplateau serve | top | limits | record | replay | doctor`.
+"""The command table: `ioplateau serve | top | limits | record | replay | report | doctor`.
 
 Exit codes: 0 good; 1 a verdict or finding where a command promises one; 2 usage or
-configuration error.
+configuration error, or something could not be read or written.
 """
 
 from __future__ import annotations
