@@ -1,6 +1,6 @@
 """Tables of the catalogue: lines sorted by key, an entry found by bisection.
 
-A table is never parsed as a whole: a machine needs a dozen of its 3,000 entries.
+A table is never parsed as a whole: a machine needs a dozen of almost 4,000 entries.
 """
 
 from __future__ import annotations
