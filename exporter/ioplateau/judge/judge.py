@@ -1,7 +1,7 @@
 """The judge: rates, limits and witnesses in; for every budget a verdict with its evidence out.
 
-Each tick is one pass: look at every flow, hold the disks and lanes against their limits, then
-the mounts, and put what holds into words. Work and memory per budget are constant. What may hold a
+Each block of ticks is one pass: look at every flow, hold the disks and lanes against their limits, then
+the mounts, then the control groups, and put what holds into words. Work and memory per budget are constant. What may hold a
 budget back, what speaks for it and against it, and which of it is said: hypotheses.py.
 """
 

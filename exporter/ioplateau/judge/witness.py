@@ -1,4 +1,4 @@
-"""What the judge is told besides the flows themselves: clients, providers, cgroups, the machine.
+"""What the judge is told besides the flows themselves: of clients, providers and control groups.
 
 Everything is optional. None is "not known" and never counts as evidence of anything.
 """
@@ -59,8 +59,8 @@ class CgroupWitness(NamedTuple):
 
 
 class Witness(NamedTuple):
-    """All that is known of one tick besides the flows. Keys: client label, device, interface,
-    cgroup path. allowances: exceeded packets or bytes per second by ENA counter name.
+    """All that is known of one tick besides the flows. Keys: client label, device, ENA counter, and
+    the name of a control group's budget. allowances: exceeded packets per second.
     """
 
     clients: Mapping[str, ClientWitness] = NO_ENTRIES
