@@ -335,6 +335,13 @@ def group_reading(*looks):
         )
 
 
+def test_what_a_group_does_is_told_by_the_second_however_far_apart_the_looks_are():
+    *_, state = group_reading((1, 1000, 0), (3, 1200, 0))
+
+    found = state.flows[FlowKey("cgroup", "/batch")]
+    assert (found.read_operations_per_second, found.read_bytes_per_second) == (100.0, 409_600.0)
+
+
 @pytest.mark.parametrize(
     "look", [pytest.param((2, 10, 0), id="made anew"), pytest.param((600, 200_000, 0), id="a gap")]
 )

@@ -109,6 +109,15 @@ def test_clients_that_read_alike_at_first_are_parted_once_they_count_apart():
     assert sends(later) == [100, 2100, 2100]
 
 
+def test_clients_that_have_done_much_are_parted_by_what_they_count_since():
+    machine = Machine()
+    machine.tick(record("/a", 1_000_000), record("/b", 1_000_000))
+    for second in range(1, 5):
+        state = machine.tick(record("/a", 1_000_000), record("/b", 1_000_000 + 400 * second))
+
+    assert sends(state) == [1_000_000, 1_001_600]
+
+
 def test_a_busy_client_is_not_parted_by_what_it_does_between_two_records():
     machine = Machine()
     for second in range(1, 20):

@@ -42,6 +42,13 @@ def test_calls_that_wait_for_a_slot_are_told_by_those_sent_also_while_nothing_is
     assert of_client(tick_of(before, after)).backlog == 5.0
 
 
+def test_answers_are_counted_by_the_second():
+    before, after = states.connection(receives=1000), states.connection(receives=1500)
+    pair = ReadingPair(NfsConnections.of(before), NfsConnections.of(after), 2.0)
+
+    assert of_client(ClientReading(pair.after, pair, None, ())).receives_per_second == 250.0
+
+
 def test_answers_that_nobody_awaited_disturb_as_connections_made_anew_do():
     before = states.connection(connects=1, bad_xids=0)
     after = states.connection(connects=1, bad_xids=3)
@@ -64,6 +71,16 @@ def test_a_connection_made_anew_was_not_held_back_for_less_than_no_time():
     one = states.connection()
 
     assert of_client(tick_of(one, one, anew), heard).sender_limited_ratio == 0.0
+
+
+def test_a_connection_was_held_back_for_a_share_of_the_time_between_two_looks():
+    heard = Witnesses()
+    heard.take_sockets(1.0, [states.socket(sender_limited_microseconds=0)])
+    now = states.socket(sender_limited_microseconds=900_000)
+    heard.take_sockets(3.0, [now])
+    one = states.connection()
+
+    assert of_client(tick_of(one, one, now), heard).sender_limited_ratio == 0.45
 
 
 def test_two_readings_of_one_moment_say_nothing_of_a_share():

@@ -149,6 +149,14 @@ def test_of_several_limits_that_held_the_words_are_of_the_one_that_did_longest()
     assert story.changes[-1].episode.sentence == "operations again"
 
 
+def test_a_limit_that_held_for_less_time_does_not_take_the_words():
+    story = Story().tick(Word.THROTTLED, 10, sentence="operations")
+    story.tick(Word.THROTTLED, 8, sentence="bytes", dimension=Dimension.THROUGHPUT)
+    story.tick(Word.IDLE, 12)
+
+    assert story.changes[-1].episode.sentence == "operations"
+
+
 def test_a_gap_is_not_counted_as_waiting():
     story = Story().tick(Word.THROTTLED, 2).tick(Word.THROTTLED, 1, dt=0.0)
 
@@ -178,6 +186,12 @@ def test_who_drew_most_of_a_lane():
     story = Story().tick(Word.THROTTLED, 3, evidence=shares)
 
     assert story.episodes.running()[0].drew_most == "sda"
+
+
+def test_of_one_disk_alone_nobody_is_said_to_have_drawn_most():
+    story = Story().tick(Word.THROTTLED, 3, evidence={"share:sda": 1.0})
+
+    assert story.episodes.running()[0].drew_most == ""
 
 
 def test_asking_for_a_span_finds_what_touches_it():

@@ -20,6 +20,7 @@ from ioplateau.limits.budgets import (
     Origin,
     Word,
 )
+from ioplateau.state import SourceState
 
 SDA = FlowKey("disk", "sda")
 SDA_BUDGET = BudgetKey(Kind.DISK, "sda")
@@ -207,6 +208,18 @@ def test_a_gap_and_a_set_clock_are_events():
 
     assert [event.what for event in history.events()] == [What.GAP, What.CLOCK]
     assert "3,600 s" in history.events()[1].sentence
+
+
+def test_a_source_that_cannot_be_read_and_then_can_is_an_event_each_time():
+    history = after(5)
+    for second, why in enumerate(["gone", "gone", "", ""], start=5):
+        source = SourceState("mountstats", not why, why)
+        history.observe(tick(second, sources={"mountstats": source}))
+
+    assert [(event.what, event.sentence) for event in history.events()] == [
+        (What.BLIND, "mountstats cannot be read: gone"),
+        (What.SEES, "mountstats can be read again"),
+    ]
 
 
 def test_a_limit_that_is_learned_is_an_event_once():

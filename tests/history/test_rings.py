@@ -210,6 +210,19 @@ def test_what_is_handed_over_of_a_minute_that_goes_on_comes_back():
         assert cells(after, 0, key) == cells(rings, 0, key)[:10]
 
 
+def test_ten_seconds_that_are_handed_over_come_back_where_they_were():
+    rings, after = Rings(), Rings()
+    for second in range(1200):
+        rings.add(START + second, {SDA: busy(reads=float(second))})
+    rings.settle_all()
+    block = rings.block(1, START + 600, 6)
+    assert block is not None
+
+    after.restore(block)
+
+    assert cells(after, 1, SDA) == cells(rings, 1, SDA, START + 600, START + 659)
+
+
 def test_a_level_forgets_what_is_older_than_it_keeps():
     rings = Rings((RingSize(1, 120, 10**6),))
     for second in range(600):

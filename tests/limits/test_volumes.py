@@ -439,3 +439,19 @@ def test_every_figure_of_a_file_service_has_a_source():
         for each in ask(CATALOGUE, words).ceilings:
             assert each.source, (words, each)
             assert each.title
+
+
+@pytest.mark.parametrize(
+    ("size", "is_outside"), [("100TiB", False), ("1TiB", False), ("101TiB", True), ("0.5TiB", True)]
+)
+def test_a_capacity_that_filestore_is_not_documented_for_is_said(size, is_outside):
+    notices = ask(CATALOGUE, f"filestore:zonal:{size}", "", None).notices
+
+    assert any("not for" in notice for notice in notices) is is_outside
+
+
+def test_more_connections_than_a_service_makes_use_of_are_said_and_not_counted():
+    question = ask(CATALOGUE, "efs:elastic", "", 4)
+
+    assert question.connections == 1
+    assert "nconnect 4: one connection is all that this service makes use of" in question.notices
