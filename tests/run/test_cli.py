@@ -316,6 +316,29 @@ def test_every_recording_that_is_kept_replays(machine):
     assert all(json.loads(line)["budgets"] for line in done.stdout.splitlines()[1:])
 
 
+def test_a_report_from_a_moment_ahead_is_refused():
+    done = run("report", "--from", "2999-01-01T00:00")
+
+    assert done.returncode == 2
+    assert "--from 2999-01-01T00:00 is in the future" in done.stderr
+
+
+@pytest.mark.parametrize("count", ["0", "two", "-1", "\N{SUPERSCRIPT TWO}"])
+def test_a_count_that_is_none_is_refused_with_what_is_wanted(count):
+    done = run("top", "-b", f"-n{count}", "--no-daemon", "--no-cloud")
+
+    assert done.returncode == 2
+    assert "want a number of 1 or more" in done.stderr
+
+
+def test_top_ends_after_as_many_views_as_were_asked_for():
+    top = ("top", "-n3", "--no-daemon", "--no-cloud", "--sampling.interval=0.1")
+    lines, texts = run(*top, "--json").stdout.splitlines(), run(*top, "--batch").stdout.splitlines()
+
+    assert len([json.loads(line) for line in lines]) == 3
+    assert len([line for line in texts if line.startswith("ioplateau ")]) == 3
+
+
 def test_top_as_json_of_another_machine_is_refused():
     done = run("top", "--json", "-n1", "--url=http://127.0.0.1:1")
 

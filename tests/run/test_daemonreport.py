@@ -103,6 +103,23 @@ def test_a_disk_that_stands_on_others_is_not_added_to_them(daemon, told, is_abov
     assert (FlowKey("disk", "sda") in samples.stacked) is is_above
 
 
+def test_a_limit_of_the_vm_keeps_the_lane_that_it_is_of(daemon):
+    ask, now = daemon
+
+    def ask_of_a_lane(path, **query):
+        answer = ask(path, **query)
+        if path == "state":
+            answer = {
+                **answer,
+                "budgets": [{**each, "lane": "cached"} for each in answer["budgets"]],
+            }
+        return answer
+
+    samples, _ = of_daemon(ask_of_a_lane, now - 60, now - 30, now, lambda: now)
+
+    assert samples.lanes[BudgetKey(Kind.DISK, "sda")] == "cached"
+
+
 def test_a_control_group_has_its_requirements_as_in_the_report_of_a_recording():
     group, now = FlowKey("cgroup", "/batch"), 1_700_000_000.0
     found = states.budget(Kind.CGROUP, group.name, states.limit())

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from ioplateau.engine import Engine, EngineSettings
+from ioplateau.engine.surroundings import PROCESSES
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Limit, Origin
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
-from ioplateau.measure.snapshot import DISKSTATS, Snapshot, Static
+from ioplateau.measure.snapshot import DISKSTATS, MOUNTINFO, MOUNTSTATS, Snapshot, Static
 from ioplateau.run import doctor
 from ioplateau.run.machine import machine as machine_of
 from ioplateau.run.sampler import Sampler, SamplerSettings, files
@@ -98,6 +99,26 @@ def test_mounts_are_told_with_their_connections(machine):
 
     assert "fs (NFSv4.1): 2 connections" in found["NFS sockets"].what
     assert "no answer" not in found["NFS sockets"].what
+
+
+@pytest.mark.parametrize("is_container", [False, True])
+def test_mounts_of_the_host_are_missed_in_a_container_alone(is_container):
+    files = {PROCESSES: "pid:[4026532000]"} if is_container else {}
+    seen = Snapshot(0.0, 0.0, 0.0, Static(files=files), texts={MOUNTSTATS: b""})
+    state = Engine(EngineSettings()).observe(seen)
+    found = {each.subject: each for each in doctor.examine(seen, state)}["NFS"]
+
+    assert found.is_good is not is_container
+    assert ("those of the host are not seen" in found.what) is is_container
+
+
+def test_a_container_that_has_mounts_misses_none():
+    files = {PROCESSES: "pid:[4026532000]"}
+    texts = {MOUNTSTATS: mounted("/a"), MOUNTINFO: entry("/a", "0:40")}
+    seen = Snapshot(0.0, 0.0, 0.0, Static(files=files), texts=texts)
+    state = Engine(EngineSettings()).observe(seen)
+
+    assert not [each for each in doctor.examine(seen, state) if "are not seen" in each.what]
 
 
 def test_ebs_volumes_that_tell_nothing_are_mended_by_the_drop_in_of_the_service():

@@ -46,3 +46,10 @@ def test_metrics_are_not_told_to_stand_where_the_daemon_serves_something_else():
 
     assert [path for path in served if not path.startswith(OWN_PATHS)] == []
     assert not "/metrics".startswith(OWN_PATHS)
+
+
+def test_the_pages_style_is_served_as_such():
+    style = Pages(History(), lambda: None, 0.0, ()).routes()["/page.css"](Request("GET", "/"))
+
+    assert style.status == 200
+    assert b"{" in style.body

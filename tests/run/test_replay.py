@@ -1,6 +1,7 @@
 """What a replay says of a recording, in episodes."""
 
 import io
+from itertools import islice
 from pathlib import Path
 
 from ioplateau.engine import EngineSettings
@@ -29,3 +30,16 @@ def test_an_episode_ends_when_its_disk_goes(tmp_path):
     (episode,) = (line for line in out.getvalue().splitlines() if "disk sda throttled" in line)
     assert seen > 100
     assert " ..    80.0 s  disk sda throttled" in episode
+
+
+def test_an_episode_that_goes_on_at_the_end_is_counted(tmp_path):
+    path = tmp_path / "begun.jsonl"
+    header, snapshots = recording.read(DISK)
+    with path.open("wb") as file:
+        writer = recording.Writer(file, header.interval_seconds)
+        for snapshot in islice(snapshots, 80):
+            writer.write(snapshot)
+    out = io.StringIO()
+    replay(path, LIMITED, "text", out)
+
+    assert out.getvalue().splitlines()[-1].endswith(", 1 episode")

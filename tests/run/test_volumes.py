@@ -19,6 +19,7 @@ from ioplateau.limits.clouds.aws import metadata, volumes
 from ioplateau.measure import linklocal
 from ioplateau.measure.snapshot import Static
 from ioplateau.run.cataloguefiles import CatalogueFiles
+from ioplateau.run.cloud import volume_types
 from ioplateau.run.settings import VolumeQuestions
 from ioplateau.run.volumes import (
     KEPT_SECONDS,
@@ -542,3 +543,9 @@ def test_an_endpoint_where_nobody_answers_is_a_reason_without_secrets():
     assert looker.look("aws", KNOWN, STATIC) == {}
     assert looker.reasons == {volumes.VOLUMES: "EC2 API: ConnectionError"}
     assert "secret" not in repr(looker.reasons)
+
+
+def test_nobody_finds_out_what_volumes_are_unless_told_how():
+    assert volume_types(VolumeQuestions(), HandClock()) is None
+    assert volume_types(VolumeQuestions(file="/etc/ioplateau/volumes.json"), HandClock())
+    assert volume_types(VolumeQuestions(describe=True), HandClock())

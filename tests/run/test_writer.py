@@ -53,6 +53,19 @@ def test_a_job_that_raises_is_said_once_and_costs_no_other(caplog):
     assert [record.message for record in caplog.records] == ["not written"]
 
 
+def test_what_fails_again_after_it_was_written_is_said_again(caplog):
+    writer = FileWriter()
+
+    def broken():
+        raise RuntimeError("odd")
+
+    for job in (broken, lambda: None, broken):
+        writer.submit("state", job)
+        assert writer.finish(LONG)
+
+    assert [record.message for record in caplog.records] == ["not written", "not written"]
+
+
 def test_how_long_a_name_is_behind_is_told():
     now = [100.0]
     writer, held = FileWriter(lambda: now[0]), HeldJob()
