@@ -155,13 +155,15 @@ class Case:
         else:
             self.at_rest = False
         queue = STRONG if sibling and drawn.queue < STRONG else drawn.queue
+        waits = queue > NONE or max(drawn.came, drawn.left) >= 1.0
         close = False
         binding: Claim | None = None
         for claim in self.claims:
             limit = claim.limit
             rate = self.rate_of(limit.dimension, limit.direction)
             value = limit.value
-            if rate < number.AFAR * value and claim.belief.seconds == 0.0:
+            is_far = rate < number.AFAR * value and claim.belief.seconds == 0.0
+            if is_far and not waits:
                 claim.pass_by(rate, dt)
                 continue
             claim.step(rate, dt, self._signs(queue, limit, elsewhere=elsewhere))

@@ -141,7 +141,8 @@ class Claim:
         self.reached = rate / self.value
 
     def pass_by(self, rate: float, dt: float) -> None:
-        """One block far below it, of which nothing is to be weighed."""
+        """One block far below it, in which nothing waits: there is nothing to be weighed."""
+        self._runs.clear()
         self._follow(rate, dt)
         self.reached = rate / self.limit.value
 
@@ -171,7 +172,9 @@ class Claim:
             return -0.5  # near the limit, and nobody waits for it
         if signs.elsewhere or (not is_held and signs.left < 1.0):
             return -inf  # another limit explains what waits, or nothing is outstanding any more
-        if self.on and signs.excess >= number.STEEP and self._is_gust():
+        # Where only a guess says that requests wait, one or two are no queue.
+        is_steep = signs.excess >= number.STEEP and (signs.was_alone or signs.waiting >= 2.0)
+        if self.on and is_steep and self._is_gust():
             return -0.5 if signs.stands else -number.LEAST_PART
         return -1.0
 

@@ -534,8 +534,11 @@ class WatchedFlow(Levels):
             # a device takes that serves one after the other.
             long = self.waiting * self.excess >= number.QUEUE_WAITING
             return self.own and self.waiting >= 1.0 and long
+        # Of two at a time a little less than two wait, however long they do.
+        is_steep = self.excess >= number.STEEP and self.was_alone
         return (
             self.own
+            or is_steep
             or self.waiting >= number.OVERWHELMING_WAITING
             or (self.excess >= 2 * number.QUEUE_EXCESS and self.waiting >= 2.0)
         )
