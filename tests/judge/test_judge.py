@@ -109,6 +109,22 @@ def test_at_a_limit_of_reads_the_time_and_the_queue_told_are_those_of_reads(key)
         assert "53 ms instead of 2.0 ms" in verdict.sentence
 
 
+def test_empty_writes_that_only_flush_do_not_lift_a_disk_over_its_limit():
+    """Linux counts them as writes and as flushes (blk_flush_restore_request()); 500 have data."""
+    synced = FlowTick(
+        1.0, 0.0, 562.0, 0.0, 500.0 * 4096, None, 0.032, 18.0, 18, 1.0,
+        flush_operations_per_second=62.0,
+    )  # fmt: skip
+    verdict = judged(Judge(), *CALM, *[synced] * 20)
+
+    assert verdict.word is Word.THROTTLED
+    assert verdict.origin is Origin.CATALOGUE
+    assert verdict.utilization == pytest.approx(1.0)
+    assert (
+        "held at 500 IOPS, 62 empty writes of flushes apart, by its disk limit" in verdict.sentence
+    )
+
+
 def test_the_sentence_names_limit_source_queue_and_latency():
     verdict = judged(Judge(), *CALM, *[tick()] * 8)
 

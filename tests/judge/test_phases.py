@@ -57,6 +57,30 @@ def test_one_odd_second_does_not_end_throttling():
     assert after(*[(500.0, DEEP)] * 5, (430.0, DEEP)).on
 
 
+@pytest.mark.parametrize(
+    ("waiting", "was_alone", "is_held"),
+    [(1.5, False, False), (1.5, True, True), (3.0, False, True)],
+)
+def test_one_or_two_that_wait_by_a_guess_are_no_gust(waiting, was_alone, is_held):
+    """Once found, a limit is not kept up by a request or two of which nobody knows what they take."""
+    few = Signs(Queue.STRONG, waiting=waiting, excess=8.0, left=1.5, was_alone=was_alone)
+
+    assert after(*[(500.0, DEEP)] * 5, *[(400.0, few)] * 6).on is is_held
+
+
+def test_what_was_done_before_it_was_left_far_behind_is_in_no_sum():
+    """640 and 360 in a row are twice 500; with a minute of 50 between them, in which nothing waits, they are not."""
+    claim, again = Claim(P10), Claim(P10)
+    for each in (claim, again):
+        each.step(640.0, 1.0, DEEP)
+    again.pass_by(50.0, 1.0)
+    for each in (claim, again):
+        each.step(360.0, 1.0, DEEP)
+
+    assert claim.belief.seconds > 0
+    assert again.belief.seconds == 0
+
+
 def test_a_standing_queue_that_goes_slower_than_the_limit_is_a_slower_devices():
     """A limit that binds lets as much pass as it allows: a second below it is no gust while requests stand."""
     gusts = Signs(Queue.DEEP, waiting=30.0, excess=8.0, came=14.0, left=14.0)

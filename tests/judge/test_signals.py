@@ -91,6 +91,31 @@ def test_a_guess_gives_way_where_much_more_is_done_and_takes_no_longer(before, a
     assert watched.floors.is_guess(0.002) is not is_believed
 
 
+def test_so_it_does_for_what_was_done_in_other_sizes_before():
+    """Two small ones at a time that take 9 ms each, and then seventeen larger ones: nothing held the small back."""
+    watched = seen(*[reading(220.0, 0.009)] * 12, *[reading(1900.0, 0.0085, size=16384.0)] * 8)
+
+    assert watched.excess < 0.1
+
+
+def test_two_at_a_time_that_take_several_times_as_long_as_alone_wait():
+    """A little less than two wait, and never more."""
+    one, two = [reading(300.0, 0.003)] * 8, [reading(24.0, 0.081, size=262144.0)] * 4
+
+    assert seen(*one, *two).queue >= Queue.STRONG
+    assert seen(*two).queue < Queue.STRONG  # that may be what the device takes
+
+
+def test_writes_without_data_are_as_many_as_flushes_at_most():
+    write = reading(500.0, 0.002, write=True)
+
+    assert seen(write._replace(flush_operations_per_second=60.0)).doubtful_operations == 60.0
+    assert seen(write._replace(flush_operations_per_second=900.0)).doubtful_operations == 500.0
+    assert (
+        seen(write._replace(flush_operations_per_second=60.0), CALM[0]).doubtful_operations == 0.0
+    )
+
+
 def test_a_larger_request_may_take_longer_than_the_floor_of_a_small_one():
     floors = Floors()
     for second in range(10):

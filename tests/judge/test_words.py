@@ -111,7 +111,9 @@ def test_slots_blame_the_client_and_not_the_server():
         BudgetKey(Kind.NFS_SLOTS, "/a"), Word.THROTTLED, 0.0, Dimension.SLOTS, Direction.TOTAL,
         2.0, Origin.REPORTED, evidence={"waiting_calls": 6.0, "queue_share": 0.75},
     )  # fmt: skip
+    unseen = verdict._replace(evidence={**verdict.evidence, "floor": "unseen"})
 
+    assert "the server may be slow, too" in sentence(unseen, 12.0)
     assert sentence(verdict, 12.0) == (
         "all 2 slots of this client are taken: 6 calls wait for one, 75% of a call's time passes "
         "before it is sent, for 12 s; the server is not the cause"

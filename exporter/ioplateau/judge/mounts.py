@@ -335,7 +335,10 @@ class MountJudge:
             if case.belief.held:
                 bound[key.name] = waiting
                 holders = _holders(moving_here, waiting, load) if waiting else ""
-                says = Hypotheses(slots=self._short_of_slots(case, client, holders))
+                is_seen = is_full or any(w.rtt_floors.was_alone for _, w in moving_here)
+                says = Hypotheses(
+                    slots=self._short_of_slots(case, client, holders, is_seen=is_seen)
+                )
             verdicts[key] = conclude(case, at, dt, says, waiting or case.budget.members)
         return bound
 
@@ -367,12 +370,24 @@ class MountJudge:
         )
 
     @staticmethod
-    def _short_of_slots(case: Case, client: ClientWitness | None, holders: str) -> Ruling:
+    def _short_of_slots(
+        case: Case, client: ClientWitness | None, holders: str, *, is_seen: bool
+    ) -> Ruling:
+        """is_seen: it was seen how long calls take while few are on the wire."""
         known = case.budget.limits[0] if case.budget.limits else None
         on_wire = client.on_wire if client is not None else None
         if known is not None and on_wire and not 0.5 <= on_wire / known.value <= 2.0:
             known = None  # it holds for mounts that are made now
         limit = known.value if known is not None else None
+        evidence: dict[str, float | str] = {
+            "waiting_calls": max(
+                (client.backlog if client is not None else None) or 0.0,
+                case.watched.queue_load,
+            ),
+            "queue_share": case.watched.queue_share,
+        }
+        if not is_seen:
+            evidence["floor"] = "unseen"
         return Ruling(
             Word.THROTTLED,
             Dimension.SLOTS,
@@ -381,13 +396,7 @@ class MountJudge:
             known.origin if known is not None else Origin.LEARNED,
             phase="base",
             culprit=holders,
-            evidence={
-                "waiting_calls": max(
-                    (client.backlog if client is not None else None) or 0.0,
-                    case.watched.queue_load,
-                ),
-                "queue_share": case.watched.queue_share,
-            },
+            evidence=evidence,
         )
 
     def _judge_volumes(

@@ -110,7 +110,7 @@ class Pool(Levels):
         self.read_operations_per_second = self.write_operations_per_second = 0.0
         self.read_bytes_per_second = self.write_bytes_per_second = 0.0
         self.hidden_operations = self.hidden_bytes = 0.0  # reads a host's cache may answer
-        # Writes through a read-only cache, which a provider may count on it or not.
+        # Writes through a read-only cache, which a provider may count on it or not, and empty ones.
         self.doubtful_operations = self.doubtful_bytes = 0.0
         self.waiting = self.excess = self.outstanding = self.busy = self.busy_most = 0.0
         self.came = self.left = 0.0
@@ -152,6 +152,8 @@ class Pool(Levels):
                     if member.reads and self.is_cache:
                         self.doubtful_operations += watched.write_operations_per_second
                         self.doubtful_bytes += watched.write_bytes_per_second
+                    else:
+                        self.doubtful_operations += watched.doubtful_operations
             member.rates = (operations, volume)
         self.operations = self.read_operations_per_second + self.write_operations_per_second
         self.bytes = self.read_bytes_per_second + self.write_bytes_per_second

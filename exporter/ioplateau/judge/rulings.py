@@ -225,6 +225,11 @@ def _throttled_evidence(
     if asked is not None:
         evidence["asked_ratio"] = asked
     rate = case.rate_of(dimension, direction)
+    limit, empty = ruling.limit, drawn.doubtful_operations
+    is_empty = isinstance(drawn, WatchedFlow) and dimension is Dimension.IOPS and empty >= 1.0
+    if limit and is_empty and abs(rate - empty - limit) < abs(rate - limit):
+        evidence["flushes_per_second"] = empty
+        rate -= empty
     evidence["level"] = rate
     others = [name for name, other in case.others if other.active]
     if others:

@@ -35,14 +35,20 @@ _NO_PART = (0.0, 0.0)
 
 
 class Served(NamedTuple):
-    """What a flow did for some seconds: classes of requests, operations and bytes per second, and seconds
-    each took.
+    """What a flow did for some seconds: classes of requests, operations per second of all, operations and bytes
+    per second of reads and of writes, and seconds each request took.
     """
 
     classes: tuple[int, ...]
     operations: float
-    bytes: float
+    rates: tuple[float, float, float, float]
     latency: float
+
+    def exceeds(self, other: Served, ratio: float) -> bool:
+        """Whether so many times as much was done, of whatever was, and took as long."""
+        pairs = zip(self.rates, other.rates, strict=True)
+        is_more = all(now >= ratio * was for now, was in pairs)
+        return is_more and self.latency * ratio >= other.latency
 
 
 class WatchedFlow(Levels):
@@ -65,6 +71,7 @@ class WatchedFlow(Levels):
         "came",
         "clears",
         "delay",
+        "doubtful_operations",
         "emptied",
         "excess",
         "floors",
@@ -146,6 +153,9 @@ class WatchedFlow(Levels):
         self.read_bytes_per_second = self.write_bytes_per_second = 0.0
         self.latency = self.busy = self.busy_counted = 0.0
         self.outstanding = self.waiting = self.excess = 0.0
+        # Writes without data that make a disk write down what it holds: the kernel counts them as writes and as
+        # flushes, a provider may not. A flush may also come with data, so it is not known how many they are.
+        self.doubtful_operations = 0.0
         # Of reads and of writes: requests outstanding, and those of them that wait.
         self.parts = [_NO_PART, _NO_PART]
         self.came = self.left = 0.0
@@ -262,6 +272,8 @@ class WatchedFlow(Levels):
         self.read_bytes_per_second = tick.read_bytes_per_second
         self.write_bytes_per_second = tick.write_bytes_per_second
         self.bytes = self.read_bytes_per_second + self.write_bytes_per_second
+        flushes, writes = tick.flush_operations_per_second, self.write_operations_per_second
+        self.doubtful_operations = min(writes, flushes)
         busy = tick.busy_ratio
         self.busy = 1.0 if busy is None else busy
         self.busy_counted = busy or 0.0
@@ -477,13 +489,14 @@ class WatchedFlow(Levels):
                 if rate > 0
             ]
         )
-        now = Served(classes, self.operations, self.bytes, self.latency)
-        if then is None or then.classes != classes or now.operations < then.operations:
-            if self.standing_seconds >= number.SETTLED_SECONDS:
-                self._lowest = now
-        elif now.bytes >= more * then.bytes and now.latency * more >= then.latency:
-            for each in classes:
+        rates = reads, writes, self.read_bytes_per_second, self.write_bytes_per_second
+        now = Served(classes, self.operations, rates, self.latency)
+        if then is not None and now.exceeds(then, more):
+            for each in then.classes:
                 self.floors.believe(each)
+        is_lower = then is None or then.classes != classes or now.operations < then.operations
+        if is_lower and self.standing_seconds >= number.SETTLED_SECONDS:
+            self._lowest = now
 
     def alone(self) -> tuple[float, float]:
         """Requests that would be outstanding if each took as long as while nobody waits (Little's law), and
@@ -505,7 +518,7 @@ class WatchedFlow(Levels):
         return requests, variance
 
     hidden_operations = hidden_bytes = 0.0
-    doubtful_operations = doubtful_bytes = 0.0
+    doubtful_bytes = 0.0
     is_held = False  # only a sum has members that may wait while it does not
     is_locked = False  # only a sum has members that can move against each other
     is_ordinary = False  # that is asked of a sum only

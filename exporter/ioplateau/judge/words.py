@@ -94,6 +94,8 @@ def _throttled(verdict: Verdict, at: float, lane: str) -> str:
     held = "held"
     if verdict.dimension is not None:
         held += f" at {rate(level, verdict.dimension)}{_direction(verdict)}"
+    if flushes := _number(verdict, "flushes_per_second"):
+        held += f", {flushes:,.0f} empty writes of flushes apart,"
     if others := verdict.evidence.get("together_with"):
         held += f" together with {others}"
     text = f"{held}{_contradicted(verdict, level)} by {_by(verdict, lane)}"
@@ -207,11 +209,12 @@ def _slots(verdict: Verdict, at: float) -> str:
     if held := _for(verdict, at):
         text += f",{held}"
     holders = verdict.evidence.get("culprit")
-    why = (
-        f"calls of {holders}, which take long, hold most of them"
-        if holders
-        else "the server is not the cause"
-    )
+    if holders:
+        why = f"calls of {holders}, which take long, hold most of them"
+    elif verdict.evidence.get("floor") == "unseen":
+        why = "no call was seen alone on the wire, so that the server may be slow, too"
+    else:
+        why = "the server is not the cause"
     return f"{text}; {why}"
 
 
