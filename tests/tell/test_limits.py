@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from ioplateau.limits.budgets import (
     Budget,
     BudgetKey,
@@ -89,6 +91,15 @@ def test_a_what_if_says_what_binds_first_and_from_which_request_size_on():
         "\n"
         "MB are 10^6 bytes; where the documents mean MiB, throughput is up to 4.9 % more.\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("size", "disk"), [("m5.large", "gp3"), ("n2-standard-8", "pd-ssd:size=500")]
+)
+def test_mebibytes_are_no_question_where_the_documents_say_which_they_mean(size, disk):
+    text = limits.render(whatif.of_disks(CATALOGUE, size, [disk], ["8k"]))
+
+    assert "\nMB are 10^6 bytes.\n" in text
 
 
 def test_a_long_name_of_a_disk_stays_apart_from_its_figures():

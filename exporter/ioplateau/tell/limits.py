@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ioplateau.limits.budgets import Budget, Direction, Kind, Limit
@@ -19,7 +19,8 @@ from ioplateau.limits.whatif import (
 from ioplateau.tell import cells, plain
 
 TITLE = 20  # columns for what a limit is of, the least
-MIBS = "MB are 10^6 bytes; where the documents mean MiB, throughput is up to 4.9 % more."
+MBS = "MB are 10^6 bytes"
+MIBS = "where the documents mean MiB, throughput is up to 4.9 % more"
 CACHE = {
     HITS: "reads, all answered by the host's cache",
     "misses": "reads that miss the host's cache, and writes through it",
@@ -43,7 +44,10 @@ def render(found: WhatIfAnswer) -> str:
         lines += ["", f"{ways}, first to bind:"]
         lines += [f"  {words}" for words in _stretches(found, cache_outcome)]
         lines += ["", *_table(found, cache_outcome)]
-    lines += ["", MIBS, *(f"note: {notice}" for notice in question.notices)]
+    # Whose documents leave it open, has a tolerance for it.
+    is_open = any(limit.tolerance for limit in _every(question))
+    lines += ["", f"{MBS}; {MIBS}." if is_open else f"{MBS}."]
+    lines += [f"note: {notice}" for notice in question.notices]
     return _text(lines)
 
 
@@ -80,9 +84,14 @@ def as_json(found: WhatIfAnswer) -> dict[str, Any]:
 
 def _is_directed(question: Question) -> bool:
     """Whether reads have limits of their own: those are what the answer is about."""
-    every = [limits for _, _, limits in question.shared()]
-    every += [disk.limits for disk in question.disks]
-    return any(limit.direction is Direction.READ for limits in every for limit in limits)
+    return any(limit.direction is Direction.READ for limit in _every(question))
+
+
+def _every(question: Question) -> Iterator[Limit]:
+    for _, _, limits in question.shared():
+        yield from limits
+    for disk in question.disks:
+        yield from disk.limits
 
 
 def _kinds(found: WhatIfAnswer) -> list[tuple[str, int, tuple[Limit, ...]]]:
