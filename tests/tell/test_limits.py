@@ -144,3 +144,12 @@ def test_a_host_cache_of_which_nothing_is_documented_is_what_is_not_known():
 
     assert "the host cache, of which no limit is known" in text
     assert "a disk, of which no limit is known" not in text
+
+
+def test_what_holds_the_other_disks_is_not_told_as_all_that_binds_where_the_cache_is_not_known():
+    disks = ["P30:ReadOnly", "P30"]
+    text = limits.render(whatif.of_disks(CATALOGUE, "Standard_D8s_v5", disks, ["8k"]))
+
+    unknown = "the host cache, of which no limit is known"
+    assert f"  requests up to 39 KiB: P30, 5,000 IOPS and {unknown}\n" in text
+    assert unknown not in text.partition("that miss")[2]

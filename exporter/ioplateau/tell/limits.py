@@ -118,12 +118,21 @@ def _rate(limit: Limit | Binding, value: float) -> str:
 
 def _stretches(found: WhatIfAnswer, cache_outcome: str) -> list[str]:
     parts = stretches(found.question, cache_outcome)
+    is_open = any(c.operations_per_second is None for c in found.cases if c.cache == cache_outcome)
+    # What holds the other disks is not all that may bind.
+    more = [_unknown(found, cache_outcome)] if is_open else []
     words = []
     for part in parts:
         first, last = part.first_bytes == parts[0].first_bytes, part is parts[-1]
         where = size_words(part.first_bytes, part.last_bytes, first=first, last=last)
-        words.append(f"{where}: {_bound(part.bindings)}")
+        bound = [_bound(part.bindings)] if part.bindings or not more else []
+        words.append(f"{where}: {' and '.join((*bound, *more))}")
     return words
+
+
+def _unknown(found: WhatIfAnswer, cache_outcome: str) -> str:
+    is_cache = cache_outcome == HITS and Kind.VM_CACHED not in found.question.lanes
+    return f"{'the host cache' if is_cache else 'a disk'}, of which no limit is known"
 
 
 def size_words(low: int, high: int, *, first: bool, last: bool) -> str:
@@ -157,8 +166,7 @@ def _bound(bindings: Sequence[Binding]) -> str:
 def _table(found: WhatIfAnswer, cache_outcome: str) -> list[str]:
     rows = [("request", "IOPS", "MB/s", "bound by", "in burst: IOPS", "MB/s", "bound by")]
     bursts = {c.request_bytes: c for c in found.cases if c.cache == cache_outcome and c.burst}
-    is_cache = cache_outcome == HITS and Kind.VM_CACHED not in found.question.lanes
-    unknown = f"{'the host cache' if is_cache else 'a disk'}, of which no limit is known"
+    unknown = _unknown(found, cache_outcome)
     for case in found.cases:
         if case.cache == cache_outcome and not case.burst:
             burst = bursts.get(case.request_bytes)
