@@ -104,6 +104,24 @@ def test_mounts_that_wait_for_slots_prove_no_limit_of_the_network():
     assert verdicts[NETWORK].word is not Word.THROTTLED
 
 
+@pytest.mark.parametrize("baseline_ratio", [0.1, 0.4, 0.8])
+@pytest.mark.parametrize("direction", [Direction.READ, Direction.WRITE])
+def test_a_baseline_that_a_burst_goes_above_holds_nobody(direction, baseline_ratio):
+    baseline = told(direction)._replace(value=baseline_ratio * HELD_BYTES)
+
+    assert judged(direction, baseline)[NETWORK].word is not Word.THROTTLED
+
+
+def test_what_a_provider_counts_in_a_burst_is_no_limit_at_the_baseline():
+    baseline = told(Direction.WRITE)._replace(value=HELD_BYTES / 8)
+    counted = Witness(allowances={"bw_out_allowance_exceeded": 50.0})
+    verdict = judged(Direction.WRITE, baseline, witness=counted)[NETWORK]
+
+    assert (verdict.word, verdict.origin) == (Word.THROTTLED, Origin.REPORTED)
+    assert verdict.limit == pytest.approx(HELD_BYTES, rel=0.02)
+    assert "by the VM's network limit (1" in verdict.sentence
+
+
 @pytest.mark.parametrize(
     ("name", "limit", "said"),
     [

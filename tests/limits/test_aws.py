@@ -140,7 +140,12 @@ def test_the_network_of_an_instance_is_limited_both_ways_at_what_is_called_its_b
         (Dimension.THROUGHPUT, Direction.READ): 750e6 / 8,
         (Dimension.THROUGHPUT, Direction.WRITE): 750e6 / 8,
     }
-    assert all(limit.source.startswith("m5.large: its baseline, ") for limit in network)
+    assert all(
+        limit.source.startswith(
+            "m5.large: its baseline, which smaller types may pass for minutes, "
+        )
+        for limit in network
+    )
 
 
 def test_an_instance_of_which_only_the_maximum_is_documented_says_so():

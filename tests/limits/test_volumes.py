@@ -455,3 +455,13 @@ def test_more_connections_than_a_service_makes_use_of_are_said_and_not_counted()
 
     assert question.connections == 1
     assert "nconnect 4: one connection is all that this service makes use of" in question.notices
+
+
+@pytest.mark.parametrize("words", ["efs:elastic", "fsx-openzfs:512", "fsx-ontap:512"])
+def test_the_network_of_an_ec2_instance_is_said_to_be_told_at_its_baseline(words):
+    def is_said(vm):
+        return any("told at its baseline" in notice for notice in ask(CATALOGUE, words, vm).notices)
+
+    assert is_said("m5.large")
+    assert not is_said("d2.4xlarge")  # of which none is known
+    assert not is_said("")

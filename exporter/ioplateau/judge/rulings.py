@@ -91,16 +91,21 @@ class Ruling(NamedTuple):
     ) -> Ruling:
         """The limit that the provider's own counters call exceeded. dimension None: none that we measure."""
         exceeded = dimension, direction
-        limits = [claim.limit for claim in case.claims]
         known = next(
-            (each for each in limits if (each.dimension, each.direction) == exceeded), None
+            (c for c in case.claims if (c.limit.dimension, c.limit.direction) == exceeded), None
         )
+        limit, origin = None, Origin.REPORTED
+        if known is not None and known.is_outgrown:
+            # An EC2 network in a burst above its baseline: what counts there is no less than what is done.
+            limit = known.smooth
+        elif known is not None:
+            limit, origin = known.limit.value, known.limit.origin
         return Ruling(
             Word.THROTTLED,
             dimension,
             direction,
-            known.value if known is not None else None,
-            known.origin if known is not None else Origin.REPORTED,
+            limit,
+            origin,
             "counted by the provider",
             phase="counted",
         )

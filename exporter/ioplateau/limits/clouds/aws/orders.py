@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from ioplateau.limits.budgets import Dimension, Kind
 from ioplateau.limits.claims import VolumeFact
+from ioplateau.limits.clouds.aws.tables import NETWORK_BASELINE, instance
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import MIB
 from ioplateau.limits.volumes.ceiling import (
@@ -65,7 +66,7 @@ def efs(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
         title=f"EFS, {level}",
         ceilings=tuple(ceilings),
         most_connections=1,  # nconnect is not supported
-        notices=tuple(notices),
+        notices=(*notices, *_of_network(order, catalogue)),
     )
 
 
@@ -126,7 +127,7 @@ def openzfs(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
         connection=_flow(catalogue),
         most_connections=16,
         has_memory=True,
-        notices=tuple(notices),
+        notices=(*notices, *_of_network(order, catalogue)),
     )
 
 
@@ -169,7 +170,7 @@ def ontap(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
         connection=_flow(catalogue),
         most_connections=16,
         has_memory=True,
-        notices=tuple(notices),
+        notices=(*notices, *_of_network(order, catalogue)),
     )
 
 
@@ -230,6 +231,14 @@ def _flow(catalogue: Catalogue) -> tuple[VolumeCeiling, ...]:
         *figures.ceiling(FLOW, "connection/mbit_s", kind=Kind.NFS_CONNECTION, write=0.0),
         *figures.ceiling(FLOW, "connection/mbit_s", kind=Kind.NFS_CONNECTION, read=0.0),
     )
+
+
+def _of_network(order: VolumeOrder, catalogue: Catalogue) -> tuple[str, ...]:
+    """A note if the network of the instance that asks has a limit: it is a baseline."""
+    kind = instance(catalogue, order.vm_size) if order.vm_size else None
+    if kind is None or kind.network_bytes_per_second is None:
+        return ()
+    return (f"{kind.name}: its network is told at {NETWORK_BASELINE}",)
 
 
 def larger_volume(fact: VolumeFact) -> Iterable[tuple[str, VolumeFact]]:

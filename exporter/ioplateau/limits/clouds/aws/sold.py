@@ -16,6 +16,7 @@ from ioplateau.limits.budgets import Direction, Kind, Limit
 from ioplateau.limits.ceilings import NOTHING, Ceiling, limits_of
 from ioplateau.limits.clouds.aws import VOLUME_TYPES
 from ioplateau.limits.clouds.aws.tables import (
+    NETWORK_BASELINE,
     Instance,
     VolumeType,
     instance,
@@ -75,8 +76,7 @@ def lane_limits(instance: Instance) -> dict[Kind, tuple[Limit, ...]]:
     if instance.base and not instance.baseline_known:
         source = f"{source}: the maximum, its baseline is documented nowhere"
     network = Ceiling(bytes_per_second=instance.network_bytes_per_second)
-    # Smaller types may do more for minutes, up to a figure that is in none of our tables.
-    baseline = f"{instance.name}: its baseline, {instance.source} {instance.date}"
+    baseline = f"{instance.name}: {NETWORK_BASELINE}, {instance.source} {instance.date}"
     lanes = {
         Kind.VM_UNCACHED: limits_of(instance.base, source),
         Kind.VM_NETWORK: (

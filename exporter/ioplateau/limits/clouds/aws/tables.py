@@ -13,6 +13,10 @@ from ioplateau.limits.ceilings import Ceiling, with_credit
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import kibibytes, megabits
 
+# Types that are sold with "up to" so much burst to it for 5 to 60 minutes: a figure that is in none of our
+# tables. https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-network-bandwidth.html
+NETWORK_BASELINE = "its baseline, which smaller types may pass for minutes"
+
 
 class Instance(NamedTuple):
     """One EC2 instance type: what all its EBS volumes share."""
