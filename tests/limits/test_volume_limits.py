@@ -115,6 +115,18 @@ def test_a_client_of_elastic_efs_without_a_proxy_has_a_third(server, level, mibp
     assert [limit.value for limit in budget.limits if limit.each_client] == [mibps * MIB]
 
 
+def test_who_mounts_efs_through_stunnel_says_so_with_a_figure():
+    said = VolumeFact(
+        mount="/m", service="efs", service_level="elastic", bytes_per_second=500 * MIB, source="c"
+    )
+    flow = topology.NfsFlow("/m", "127.0.0.1:/", "/m", "127.0.0.1", "4.1")
+    rules = topology.Rules(volumes=[said])
+    budget = topology.build({}, [flow], (), rules, CATALOGUE).budgets[BudgetKey(Kind.VOLUME, "/m")]
+    (limit,) = (each for each in budget.limits if each.dimension is Dimension.THROUGHPUT)
+
+    assert (limit.value, limit.origin) == (500 * MIB, Origin.CONFIGURED)
+
+
 def test_efs_is_limited_for_each_client_and_by_its_metering():
     elastic = sold(service="efs", service_level="elastic")
     bursting = sold(service="efs", service_level="bursting", quota_gib=1024)
