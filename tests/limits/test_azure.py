@@ -132,6 +132,39 @@ def test_nvme_disks_are_found_by_namespace_and_local_ones_by_model():
     }
 
 
+# nvme list in https://github.com/Azure/azure-vm-utils/issues/99.
+def test_data_disks_on_a_second_nvme_controller_are_found_by_namespace_and_not_by_name():
+    answer = azure_answer(
+        data_disk("0", "a", "PremiumV2_LRS", "512"),
+        data_disk("1", "b", caching="ReadOnly"),
+        os_disk=OS_DISK,
+        vm_size="Standard_D8ds_v6",
+    )
+    sold = machine(
+        answer=answer,
+        nvme0n1=nvme(REMOTE, 1, 30, "SN: 00000"),
+        nvme1n1=nvme(REMOTE, 2, 512, "SN: 00001"),
+        nvme1n2=nvme(REMOTE, 3, 1024, "SN: 00001"),
+        nvme2n1=nvme("Microsoft NVMe Direct Disk v2", 1, 440),
+    )
+    told = {name: (disk.identity.role, disk.identity.name) for name, disk in sold.disks.items()}
+
+    assert told == {
+        "nvme0n1": ("os", "os"),
+        "nvme1n1": ("data", "a"),
+        "nvme1n2": ("data", "b"),
+        "nvme2n1": ("local", ""),
+    }
+    assert sold.disks["nvme1n1"].draws.read == (Kind.VM_ULTRA, Kind.DISK)
+    assert sold.disks["nvme1n1"].limits == ()  # its 3,000 IOPS and 125 MB/s may have been raised
+    assert figures(sold.disks["nvme1n2"].limits)[IOPS] == 5000
+    (reason,) = sold.reasons
+    assert reason == (
+        "nvme1n1: PremiumV2_LRS is provisioned, and nobody tells with what: "
+        "say [[disk]] iops and bytes_per_second"
+    )
+
+
 def test_keys_are_read_in_any_case_and_numbers_from_strings():
     answer = azure_answer(data_disk("0", opsPerSecondThrottle="65280")).replace("vmSize", "VMSIZE")
     identity = identify(answer.replace("lun", "LUN"), sdc=scsi(SCSI1, 0))

@@ -31,7 +31,8 @@ def _nvme_attachment(device: BlockDevice) -> Attachment | None:
     namespace = device.nvme_namespace
     if not device.model.startswith(REMOTE_NVME) or namespace is None or namespace < 1:
         return None
-    # One controller for all: namespace 1 is the OS disk, n is LUN n - 2.
+    # Namespace 1 is the OS disk, n is LUN n - 2, also where data disks have a controller of their own, whose kernel
+    # names begin with n1 again. https://github.com/Azure/azure-vm-utils/issues/99
     return (OS, 0) if namespace == 1 else (DATA, namespace - 2)
 
 
