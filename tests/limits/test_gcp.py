@@ -499,6 +499,14 @@ def test_a_machine_type_of_a_series_without_figures_is_known_and_where_they_are_
     )
 
 
+# About Hyperdisk, machine series support.
+@pytest.mark.parametrize("name", ["e2-standard-8", "c2d-standard-32", "custom-4-8192"])
+def test_a_series_without_hyperdisks_sends_nobody_to_a_table_that_has_no_row_of_it(name):
+    found = machine(name, [("d", "HYPERDISK-BALANCED")], sdb=disk("d"))
+
+    assert "Google lists no Hyperdisk for" in found.reasons[-1]
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -388,6 +388,7 @@ def test_more_disks_than_the_vm_takes_and_premium_on_a_vm_without_are_doubted():
     assert ask(CATALOGUE, "Standard_D2s_v3", ["5xP30"]).notices == (
         "Standard_D2s_v3 takes 4 data disks, not 5",
     )
+    assert "takes one data disk, not 2" in ask(CATALOGUE, "Standard_DC1s_v2", ["2xP4"]).notices[0]
     assert "does not take premium disks" in ask(CATALOGUE, "Standard_A4", ["P30"]).notices[0]
 
 

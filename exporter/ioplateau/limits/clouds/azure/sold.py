@@ -200,7 +200,8 @@ def too_many(size: VmSize, disks: Iterable[DiskIdentity]) -> str:
     count = sum(1 for disk in disks if disk.role == DATA)
     if size.max_data_disks is None or count <= size.max_data_disks:
         return ""
-    return f"{size.name} takes {size.max_data_disks} data disks, not {count}"
+    most = "one data disk" if size.max_data_disks == 1 else f"{size.max_data_disks} data disks"
+    return f"{size.name} takes {most}, not {count}"
 
 
 def _accelerated(disks: Iterable[DiskIdentity]) -> str:

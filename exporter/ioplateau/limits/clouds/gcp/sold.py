@@ -40,6 +40,8 @@ from ioplateau.limits.units import MIB, mebibytes
 PAGE = "https://docs.cloud.google.com/compute/docs/disks/hyperdisk-perf-limits"
 # Of a disk that the machine type does not support as one: it does what an SSD does there.
 LIKE = {"pd-extreme": "pd-ssd"}
+# Series that take none: https://docs.cloud.google.com/compute/docs/disks/hyperdisks, machine series support.
+WITHOUT_HYPERDISKS = frozenset(("c2", "c2d", "e2", "n1", "t2a"))
 PROVISIONED = "provisioned"
 # gcp_disks.csv has a quarter of what four do together.
 DOCUMENTED_LOCAL = 4
@@ -276,11 +278,14 @@ def unknown(machine: str, sku: str) -> str:
     """That no row says what it lets these disks do; where that stands and how to add it, if known."""
     if not sku.startswith("hyperdisk"):
         return f"{machine}: what it lets {sku} do is documented nowhere that was found"
+    series = machine_name(machine).series
+    if series in WITHOUT_HYPERDISKS:
+        return f"{machine}: Google lists no Hyperdisk for {series.upper()}"
     return (
         f"{machine}: what it lets all its {sku} disks do together (IOPS, MiB/s) is in none of our "
         f"tables, but in Google's: {PAGE} - to add it, write gcp_machine_types.csv into the "
         "directory that limits.catalogue of the configuration names, with the lines "
-        f"series,machine,disk_type,iops,mibps and {machine_name(machine).series},{machine},{sku},<IOPS>,<MiB/s>"
+        f"series,machine,disk_type,iops,mibps and {series},{machine},{sku},<IOPS>,<MiB/s>"
     )
 
 
