@@ -249,7 +249,7 @@ def test_hyperdisks_beside_another_type_have_together_what_the_machine_type_lets
 
 def test_what_if_counts_what_disks_of_one_type_have_together():
     question = ask(CATALOGUE, "n2-standard-8", ["pd-balanced:size=10", "2xpd-ssd:size=100"])
-    (case,) = answer(question, (MIB,)).cases
+    case, _ = answer(question, (MIB,)).cases  # reads, writes
 
     assert case.bytes_per_second == pytest.approx((140 + 0.28 * 10 + 240 + 0.48 * 200) * MIB)
     assert [bound.title for bound in case.bindings] == ["pd-balanced", "VM pd-ssd"]

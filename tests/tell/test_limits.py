@@ -110,6 +110,17 @@ def test_a_long_name_of_a_disk_stays_apart_from_its_figures():
     assert "  VM remote               320,000 IOPS, 13,107 MB/s\n" in text
 
 
+def test_writes_are_answered_for_beside_reads_where_their_limits_differ():
+    apart = whatif.of_disks(CATALOGUE, "c2d-standard-32", ["pd-balanced:size=1000"], ["1M"])
+    alike = whatif.of_disks(CATALOGUE, "e2-standard-8", ["pd-balanced:size=1000"], ["1M"])
+    reads, writes = limits.as_json(apart)["cases"]
+
+    assert (reads["direction"], writes["direction"]) == ("read", "write")
+    assert (reads["megabytes_per_second"], writes["megabytes_per_second"]) == (440.402, 256.901)
+    assert "\nwrites, first to bind:\n  requests up to 30.5 KiB: VM remote" in limits.render(apart)
+    assert "\nreads or writes, first to bind:\n" in limits.render(alike)
+
+
 def test_the_json_of_a_what_if_can_be_read_by_a_program():
     found = limits.as_json(whatif.of_disks(CATALOGUE, "Standard_DS13", ["4xP30"], ["8k", "1M"]))
     found = json.loads(json.dumps(found, allow_nan=False))

@@ -11,7 +11,7 @@ https://learn.microsoft.com/azure/virtual-machines/disks-performance
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ioplateau.limits.budgets import ALL_DISKS, VM, BudgetKey, Dimension, Direction, Kind, Limit
@@ -85,7 +85,7 @@ class WhatIfCase:
     """The answer for one request size. Rates None: a disk has no known limit at all.
 
     cache: "hits" and "misses" of the host's cache, "none" where no disk has one. burst: with
-    all credit there is. `*_if_mebibytes`: where the documents' MB were MiB (up to 4.86 %).
+    all credit there is. direction: reads or writes, where a limit is of one of them alone. `*_if_mebibytes`: where the documents' MB were MiB (up to 4.86 %).
     """
 
     request_bytes: int
@@ -96,6 +96,7 @@ class WhatIfCase:
     bindings: tuple[Binding, ...]
     shares: tuple[Share, ...]
     operations_per_second_if_mebibytes: float | None = None
+    direction: Direction = Direction.TOTAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,8 @@ DEFAULT_REQUESTS = (4096, 8192, 16_384, 32_768, 65_536, 131_072, 262_144, 1_048_
 
 
 def answer(question: Question, request_bytes: Sequence[int] = DEFAULT_REQUESTS) -> WhatIfAnswer:
-    """Every case of the question: request sizes, host cache hit or missed, without and with burst credit.
+    """Every case of the question: request sizes, reads and writes, host cache hit or missed, without and
+    with burst credit.
 
     Without disks there is none: what the lanes allow stands in the question.
     """
@@ -117,18 +119,30 @@ def answer(question: Question, request_bytes: Sequence[int] = DEFAULT_REQUESTS) 
     is_cached = any(disk.hit for disk in question.disks)
     cache_outcomes = (HITS, MISSES) if is_cached else (NONE,)
     cases = [
-        case(question, size, cache_outcome, burst=burst)
+        case(question, size, cache_outcome, direction, burst=burst)
         for burst in ((False, True) if _can_burst(question) else (False,))
+        for direction in _directions(question)
         for cache_outcome in cache_outcomes
         for size in request_bytes
     ]
     return WhatIfAnswer(question, tuple(cases))
 
 
+def every(question: Question) -> Iterator[Limit]:
+    """The limits of all lanes and disks."""
+    for _, _, limits in question.shared():
+        yield from limits
+    for disk in question.disks:
+        yield from disk.limits
+
+
+def _directions(question: Question) -> tuple[Direction, ...]:
+    is_directed = any(limit.direction is not Direction.TOTAL for limit in every(question))
+    return (Direction.READ, Direction.WRITE) if is_directed else (Direction.TOTAL,)
+
+
 def _can_burst(question: Question) -> bool:
-    limits = [limit for _, _, shared in question.shared() for limit in shared]
-    limits += [limit for disk in question.disks for limit in disk.limits]
-    return any(limit.burst is not None for limit in limits)
+    return any(limit.burst is not None for limit in every(question))
 
 
 @dataclass(slots=True)
@@ -144,14 +158,26 @@ class _Room:
         return self.left / takers if takers > 0 else math.inf
 
 
-def case(question: Question, size: int, cache_outcome: str, *, burst: bool = False) -> WhatIfCase:
-    """One request size: cache_outcome is "hits", "misses" or "none"."""
-    shares = _fill(
-        question, _rooms(question, size, cache_outcome, burst=burst, mebibytes=False), size
+def case(
+    question: Question,
+    size: int,
+    cache_outcome: str,
+    direction: Direction = Direction.TOTAL,
+    *,
+    burst: bool = False,
+) -> WhatIfCase:
+    """One request size: cache_outcome is "hits", "misses" or "none"; direction: what limits of reads or of
+    writes alone are held against, TOTAL: reads.
+    """
+    shares, wide = (
+        _fill(question, _rooms(question, size, cache_outcome, direction, burst, mebibytes), size)
+        for mebibytes in (False, True)
     )
-    wide = _fill(question, _rooms(question, size, cache_outcome, burst=burst, mebibytes=True), size)
     if any(share.binding is None for share in shares):
-        return WhatIfCase(size, cache_outcome, burst, None, None, _bindings(shares), shares)
+        bound = _bindings(shares)
+        return WhatIfCase(
+            size, cache_outcome, burst, None, None, bound, shares, direction=direction
+        )
     total = sum(share.operations_per_second for share in shares)
     return WhatIfCase(
         size,
@@ -162,6 +188,7 @@ def case(question: Question, size: int, cache_outcome: str, *, burst: bool = Fal
         _bindings(shares),
         shares,
         sum(share.operations_per_second for share in wide),
+        direction,
     )
 
 
@@ -194,7 +221,12 @@ def _rates(operations: float, size: int) -> tuple[float, float]:
 
 
 def _rooms(
-    question: Question, size: int, cache_outcome: str, *, burst: bool, mebibytes: bool
+    question: Question,
+    size: int,
+    cache_outcome: str,
+    direction: Direction,
+    burst: bool,
+    mebibytes: bool,
 ) -> list[_Room]:
     # The VM's lanes first: where a lane and the disks fill together, the lane is what to tell.
     rooms: list[_Room] = []
@@ -205,13 +237,14 @@ def _rooms(
             if key.kind in _counts_on(disk, cache_outcome) and key.name in (VM, disk.sku)
         }
         if takers:
-            rooms += _of(key, title, limits, takers, size, burst, mebibytes)
+            rooms += _of(key, title, limits, takers, size, direction, burst, mebibytes)
     for disk in question.disks:
         if Kind.DISK in _counts_on(disk, cache_outcome):
             unit = disk.operation_bytes
             cost = float(counted(size, unit)) if unit else 1.0
             key = BudgetKey(Kind.DISK, disk.name)
-            rooms += _of(key, disk.title, disk.limits, {disk.name: cost}, size, burst, mebibytes)
+            taker = {disk.name: cost}
+            rooms += _of(key, disk.title, disk.limits, taker, size, direction, burst, mebibytes)
     return rooms
 
 
@@ -232,12 +265,14 @@ def _of(
     limits: Iterable[Limit],
     operations: dict[str, float],
     size: int,
+    direction: Direction,
     burst: bool,
     mebibytes: bool,
 ) -> list[_Room]:
+    other = Direction.READ if direction is Direction.WRITE else Direction.WRITE
     rooms = []
     for limit in limits:
-        if limit.direction is Direction.WRITE or limit.dimension is Dimension.SLOTS:
+        if limit.direction is other or limit.dimension is Dimension.SLOTS:
             continue
         value = limit.burst.rate if burst and limit.burst is not None else limit.value
         binding = Binding(key, title, limit.dimension, value)
@@ -279,7 +314,9 @@ class Stretch:
 LARGEST = 4 << 20
 
 
-def stretches(question: Question, cache_outcome: str) -> tuple[Stretch, ...]:
+def stretches(
+    question: Question, cache_outcome: str, direction: Direction = Direction.TOTAL
+) -> tuple[Stretch, ...]:
     """What binds without burst credit, over all request sizes."""
-    found = same(lambda size: case(question, size, cache_outcome).bindings, LARGEST)
+    found = same(lambda size: case(question, size, cache_outcome, direction).bindings, LARGEST)
     return tuple(Stretch(*part) for part in found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ioplateau.limits.budgets import Budget, Direction, Kind, Limit
@@ -11,9 +11,9 @@ from ioplateau.limits.whatif import (
     HITS,
     NONE,
     Binding,
-    Question,
     WhatIfAnswer,
     WhatIfCase,
+    every,
     stretches,
 )
 from ioplateau.tell import cells, plain
@@ -39,13 +39,16 @@ def render(found: WhatIfAnswer) -> str:
     width = max((len(title) + 2 for title, _ in titles), default=0)
     lines = [question.vm_size]
     lines += [f"  {title:<{max(width, TITLE)}}{_sold(limits)}" for title, limits in titles]
-    for cache_outcome in dict.fromkeys(case.cache for case in found.cases):
-        ways = "reads" if cache_outcome == NONE and _is_directed(question) else CACHE[cache_outcome]
-        lines += ["", f"{ways}, first to bind:"]
-        lines += [f"  {words}" for words in _stretches(found, cache_outcome)]
-        lines += ["", *_table(found, cache_outcome)]
+    answers: dict[tuple[str, ...], list[str]] = {}
+    for cache_outcome, direction in _ways(found):
+        parts = [f"  {words}" for words in _stretches(found, cache_outcome, direction)]
+        answer = (cache_outcome, *parts, "", *_table(found, cache_outcome, direction))
+        ways = f"{direction}s" if direction is not Direction.TOTAL else CACHE[cache_outcome]
+        answers.setdefault(answer, []).append(ways)
+    for (_, *answer_lines), asked in answers.items():
+        lines += ["", f"{' or '.join(asked)}, first to bind:", *answer_lines]
     # Whose documents leave it open, has a tolerance for it.
-    is_open = any(limit.tolerance for limit in _every(question))
+    is_open = any(limit.tolerance for limit in every(question))
     lines += ["", f"{MBS}; {MIBS}." if is_open else f"{MBS}."]
     lines += [f"note: {notice}" for notice in question.notices]
     return _text(lines)
@@ -71,27 +74,21 @@ def as_json(found: WhatIfAnswer) -> dict[str, Any]:
         "first": [
             {
                 "cache": cache_outcome,
+                "direction": str(direction),
                 "request_bytes": [stretch.first_bytes, stretch.last_bytes],
                 "bindings": [*map(_binding, stretch.bindings)],
             }
-            for cache_outcome in dict.fromkeys(case.cache for case in found.cases)
-            for stretch in stretches(question, cache_outcome)
+            for cache_outcome, direction in _ways(found)
+            for stretch in stretches(question, cache_outcome, direction)
         ],
         "cases": [_case(case) for case in found.cases],
         "notices": list(question.notices),
     }
 
 
-def _is_directed(question: Question) -> bool:
-    """Whether reads have limits of their own: those are what the answer is about."""
-    return any(limit.direction is Direction.READ for limit in _every(question))
-
-
-def _every(question: Question) -> Iterator[Limit]:
-    for _, _, limits in question.shared():
-        yield from limits
-    for disk in question.disks:
-        yield from disk.limits
+def _ways(found: WhatIfAnswer) -> Iterable[tuple[str, Direction]]:
+    """What becomes of a request at the host's cache, and whether it reads or writes, of each case once."""
+    return dict.fromkeys((case.cache, case.direction) for case in found.cases)
 
 
 def _kinds(found: WhatIfAnswer) -> list[tuple[str, int, tuple[Limit, ...]]]:
@@ -116,8 +113,8 @@ def _rate(limit: Limit | Binding, value: float) -> str:
     return rate(value, limit.dimension, ".4g" if value < 1000 * MB else ".0f")
 
 
-def _stretches(found: WhatIfAnswer, cache_outcome: str) -> list[str]:
-    parts = stretches(found.question, cache_outcome)
+def _stretches(found: WhatIfAnswer, cache_outcome: str, direction: Direction) -> list[str]:
+    parts = stretches(found.question, cache_outcome, direction)
     is_open = any(c.operations_per_second is None for c in found.cases if c.cache == cache_outcome)
     # What holds the other disks is not all that may bind.
     more = [_unknown(found, cache_outcome)] if is_open else []
@@ -163,12 +160,14 @@ def _bound(bindings: Sequence[Binding]) -> str:
     )
 
 
-def _table(found: WhatIfAnswer, cache_outcome: str) -> list[str]:
+def _table(found: WhatIfAnswer, cache_outcome: str, direction: Direction) -> list[str]:
     rows = [("request", "IOPS", "MB/s", "bound by", "in burst: IOPS", "MB/s", "bound by")]
-    bursts = {c.request_bytes: c for c in found.cases if c.cache == cache_outcome and c.burst}
+    way = (cache_outcome, direction)
+    cases = [case for case in found.cases if (case.cache, case.direction) == way]
+    bursts = {case.request_bytes: case for case in cases if case.burst}
     unknown = _unknown(found, cache_outcome)
-    for case in found.cases:
-        if case.cache == cache_outcome and not case.burst:
+    for case in cases:
+        if not case.burst:
             burst = bursts.get(case.request_bytes)
             more = _cells(burst, unknown) if burst is not None else ("", "", "")
             rows.append((size_text(case.request_bytes), *_cells(case, unknown), *more))
@@ -188,6 +187,7 @@ def _case(case: WhatIfCase) -> dict[str, Any]:
     return {
         "request_bytes": case.request_bytes,
         "cache": case.cache,
+        "direction": str(case.direction),
         "burst": case.burst,
         "operations_per_second": _round(case.operations_per_second),
         "bytes_per_second": _round(data),
