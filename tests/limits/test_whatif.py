@@ -392,6 +392,16 @@ def test_more_disks_than_the_vm_takes_and_premium_on_a_vm_without_are_doubted():
     assert "does not take premium disks" in ask(CATALOGUE, "Standard_A4", ["P30"]).notices[0]
 
 
+def test_what_of_a_size_is_not_known_is_said_with_and_without_disks():
+    (nothing,) = ask(CATALOGUE, "Standard_DC8as_v6", []).notices
+    (of_disks,) = ask(CATALOGUE, "Standard_DC8as_v6", ["P30"]).notices
+    (half,) = ask(CATALOGUE, "Standard_E192ids_v6", ["P30"]).notices
+
+    assert nothing == "Standard_DC8as_v6: no limit of its own is known"
+    assert of_disks.endswith("; the figures are of its disks alone, it may allow less")
+    assert "the throughput that its remote disks share is documented nowhere" in half
+
+
 def test_an_ultra_disk_with_only_a_size_is_taken_at_the_most_it_can_be():
     question = ask(CATALOGUE, "Standard_DS14", ["Ultra:size=100"])
 

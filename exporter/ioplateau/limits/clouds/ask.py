@@ -121,7 +121,9 @@ def above_zero(value: str) -> float | None:
 def _question(supposed: Supposed) -> Question:
     name, sold, notices = supposed.vm_size, supposed.sold, supposed.notices
     if Kind.VM_UNCACHED not in sold.lanes:
-        words = f"{name}: no limit of its own is known; the figures are of its disks alone, it may allow less"
+        words = f"{name}: no limit of its own is known"
+        if sold.disks:
+            words = f"{words}; the figures are of its disks alone, it may allow less"
         notices = (*notices, *(supposed.allows or (words,)))
     lanes: dict[Kind, tuple[Limit, ...]] = {
         kind: limits for kind, limits in sold.lanes.items() if kind is not Kind.VM_NETWORK

@@ -212,7 +212,11 @@ def _accelerated(disks: Iterable[DiskIdentity]) -> str:
 
 
 def undocumented(size: VmSize) -> str:
-    """A word if Microsoft documents nothing of what a size's remote disks share."""
-    if size.uncached:
+    """A word if what a size's remote disks share is not documented, or in one dimension only."""
+    if size.uncached.iops is not None and size.uncached.bytes_per_second is not None:
         return ""
-    return f"{size.name}: what its remote disks share is documented nowhere that was found: unknown"
+    what = "what its remote disks share"
+    if size.uncached:
+        missing = "IOPS" if size.uncached.iops is None else "throughput"
+        what = f"the {missing} that its remote disks share"
+    return f"{size.name}: {what} is documented nowhere that was found: unknown"
