@@ -5,7 +5,7 @@ import pytest
 from ioplateau.engine import Engine, EngineSettings
 from ioplateau.engine.providers import Providers
 from ioplateau.judge.witness import EbsWitness
-from ioplateau.limits.budgets import BudgetKey, Dimension, Kind, Origin, Word
+from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin, Word
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
 from ioplateau.measure.ebs import EbsCounters
@@ -135,6 +135,23 @@ def test_an_allowance_that_cannot_be_read_any_more_is_exceeded_no_longer():
 
     assert words[29] is Word.THROTTLED
     assert words[-1] is not Word.THROTTLED
+
+
+def test_what_is_counted_in_a_burst_is_booked_at_what_was_done_and_calls_no_limit_wrong():
+    # As the baseline of an EC2 instance.
+    rule = ConfiguredLimit(vm="network", bytes_per_second=1e7, direction=Direction.WRITE)
+    engine = Engine(EngineSettings(rules=Rules((rule,))))
+    for second in range(30):
+        octets = second * 100_000_000
+        row = f"Inter-|   Receive\n face |bytes\n  eth0: 0 0 0 0 0 0 0 0 {octets} 1 0 0 0 0 0 0\n"
+        counted = {"allowances": {"eth0": {"bw_out_allowance_exceeded": second * 100}}}
+        read = snapshot(second, counted)
+        state = engine.observe(read._replace(texts={**read.texts, NETDEV: row.encode()}))
+    [line] = state.budgets[BudgetKey(Kind.VM_NETWORK, "vm")].limits
+
+    assert line.throttled
+    assert line.effective == pytest.approx(1e8, rel=0.01)
+    assert not [notice for notice in state.notices if "network" in notice]
 
 
 def test_a_volume_that_cannot_be_asked_is_a_notice_and_no_failed_source():
