@@ -66,6 +66,30 @@ def throttled_of_disks(seconds):
 CALM = [tick(100.0, 0.002)] * 6
 
 
+@pytest.mark.parametrize(("step", "whose"), [(0.0, "disk or VM"), (0.25, "disk")])
+def test_two_disks_that_stand_with_their_sum_may_be_held_by_the_vm(step, whose):
+    """One at its own limit leaves the other the rest of the VM's: only a sum that moves tells them apart."""
+    disks = [FlowKey("disk", name) for name in ("sda", "sdb")]
+    keys = [BudgetKey(Kind.DISK, flow.name) for flow in disks]
+    budgets = {key: Budget(key, (flow,)) for key, flow in zip(keys, disks, strict=True)}
+    budgets[VM] = Budget(VM, tuple(disks))
+    judge, ripple = Judge(), random.Random(5)
+    for second in range(60):
+        other = 600.0 * (1 + step * (second % 3 - 1))
+        rates = [rate * (1 + ripple.gauss(0, 0.001)) for rate in (1400.0, other)]
+        if second < 8:
+            rates = [100.0, 60.0]
+        waits = [
+            0.002 if second < 8 else depth / rate
+            for rate, depth in zip(rates, (16, 60), strict=True)
+        ]
+        ticks = map(tick, rates, waits)
+        verdicts = judge.observe(100.0 + second, 1.0, budgets, dict(zip(disks, ticks, strict=True)))
+
+    assert verdicts[keys[0]].word is Word.THROTTLED
+    assert verdicts[keys[0]].evidence["culprit"] == whose
+
+
 def test_before_any_rates_nothing_is_known():
     verdict = Judge().observe(1.0, None, BUDGETS, {DISK: None})[SDA]
 

@@ -433,17 +433,29 @@ class DiskJudge:
         return Hypotheses(known=claim, met=met, elsewhere=elsewhere)
 
     def _whose(self, disk: BudgetKey, culprit: Culprit) -> Culprit:
-        """Where one disk waits and no limit of its lanes is known, it may be the lane's as well."""
+        """Where one disk waits, or all stand as their sum does, and no limit of its lanes is known, it may be
+        the lane's as well: of which another disk, at its own, leaves the rest.
+        """
         lanes = self._lanes_over[disk.name]
         if not lanes:
             return Culprit.DISK
+        if any(self._lanes[lane].claims for lane in lanes) or disk.name in self._own:
+            return culprit
         waiting = sum(
             case.watched.queue >= STRONG
             for key, case in self._disks.items()
             if self._lanes_over[key.name]
         )
-        is_alone = waiting <= 1 and not any(self._lanes[lane].claims for lane in lanes)
-        return Culprit.EITHER if is_alone else culprit
+        is_open = waiting <= 1 or (culprit is Culprit.DISK and self._sum_stands())
+        return Culprit.EITHER if is_open else culprit
+
+    def _sum_stands(self) -> bool:
+        """Whether what all disks do together is as flat as a limiter's rate."""
+        whole = self._uncached
+        levels = [whole.level_of(each) for each in (IOPS, THROUGHPUT)] if whole is not None else []
+        return any(
+            each.count >= number.LEVEL_LEAST and each.spread <= number.RIPPLE for each in levels
+        )
 
     @staticmethod
     def _of_stripe(
