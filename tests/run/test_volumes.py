@@ -19,7 +19,7 @@ from ioplateau.limits.clouds.aws import metadata, volumes
 from ioplateau.measure import linklocal
 from ioplateau.measure.snapshot import Static
 from ioplateau.run.cataloguefiles import CatalogueFiles
-from ioplateau.run.cloud import volume_types
+from ioplateau.run.cloud import fetch_once, volume_types
 from ioplateau.run.settings import VolumeQuestions
 from ioplateau.run.volumes import (
     KEPT_SECONDS,
@@ -549,3 +549,22 @@ def test_nobody_finds_out_what_volumes_are_unless_told_how():
     assert volume_types(VolumeQuestions(), HandClock()) is None
     assert volume_types(VolumeQuestions(file="/etc/ioplateau/volumes.json"), HandClock())
     assert volume_types(VolumeQuestions(describe=True), HandClock())
+
+
+def test_who_looks_once_is_told_of_volumes_beside_the_other_documents(tmp_path):
+    def told(request):
+        region = request.path.endswith("/placement/region")
+        return linklocal.ServiceAnswer(200, "eu-west-1") if region else imds(request)
+
+    file = tmp_path / "volumes.json"
+    file.write_text(json.dumps(CLI))
+    clock, static = HandClock(1000.0), STATIC._replace(files=NITRO_DMI)
+    looker = VolumeTypes(VolumeQuestions(file=str(file)), clock)
+    documents, _ = fetch_once(static, clock, looker, ask=told)
+    file.unlink()
+    gone = VolumeTypes(VolumeQuestions(file=str(file)), clock)
+    _, reasons = fetch_once(static, clock, gone, ask=told)
+
+    assert documents[metadata.REGION] == "eu-west-1"
+    assert json.loads(documents[volumes.VOLUMES])
+    assert f"metadata {volumes.VOLUMES}: {file}: No such file or directory" in reasons

@@ -18,6 +18,7 @@ from ioplateau.run.clock import Clock
 from ioplateau.threads import started
 
 if TYPE_CHECKING:
+    from ioplateau.measure.linklocal import NoAnswer, ServiceAnswer, ServiceRequest
     from ioplateau.measure.metadata import Fetcher
     from ioplateau.run.settings import VolumeQuestions
     from ioplateau.run.volumes import VolumeTypes
@@ -43,19 +44,21 @@ def fetch_once(
     static: Static,
     clock: Clock,
     volumes: VolumeTypes | None = None,
+    ask: Callable[[ServiceRequest], ServiceAnswer | NoAnswer] | None = None,
 ) -> tuple[Mapping[str, str], tuple[str, ...]]:
     """The documents of the cloud that the DMI strings name, and why one is missing.
 
-    For commands that look once; nothing is asked on a machine in no cloud.
+    For commands that look once; nothing is asked on a machine in no cloud. ask: of whom, if not of
+    the metadata service.
     """
-    from ioplateau.measure.linklocal import ask
+    from ioplateau.measure import linklocal
     from ioplateau.measure.metadata import Fetcher
 
     cloud = discover.detect(static.files)
     fetcher = Fetcher(discover.wanted(cloud))
     ends = clock.mono() + ONCE_SECONDS
     while (now := clock.mono()) < ends and (request := fetcher.next(now)) is not None:
-        answer = ask(request)
+        answer = (ask or linklocal.ask)(request)
         fetcher.take(clock.mono(), answer)
     known, why_not = dict(fetcher.known()), dict(fetcher.reasons())
     if volumes is not None:
