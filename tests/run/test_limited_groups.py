@@ -4,6 +4,7 @@ import pytest
 
 from hand_clock import HandClock
 from ioplateau.measure.host import Host
+from ioplateau.run.sampler import Sampler
 from ioplateau.run.sources import GROUPS_SECONDS, LimitedGroups
 
 
@@ -84,3 +85,28 @@ def test_where_no_group_has_a_limit_nothing_is_read_until_the_next_look(tmp_path
     assert groups.is_prompt()
     clock.now += GROUPS_SECONDS
     assert not groups.is_prompt()
+
+
+def test_a_sampler_reads_them_as_the_source_they_are(tmp_path, clock):
+    made(tmp_path, "db")
+    host = Host(tmp_path)
+    groups = LimitedGroups(host, clock)
+    sampler = Sampler(host, clock, (groups.source(),))
+
+    snapshot = sampler.take()
+    (tmp_path / "sys/fs/cgroup").rename(tmp_path / "elsewhere")
+    clock.now += GROUPS_SECONDS
+
+    assert [each["path"] for each in snapshot.blobs["cgroups"]] == ["/db"]
+    assert sampler.take().failed["cgroups"].startswith(f"{tmp_path}/sys/fs/cgroup: ")
+
+
+def test_a_hierarchy_that_hangs_is_told_by_where_it_lies_and_no_tick_waits_for_it(tmp_path, clock):
+    made(tmp_path, "db")
+    source = LimitedGroups(Host(tmp_path), clock).source()
+    assert source.place == str(tmp_path / "sys/fs/cgroup")
+    assert not source.is_prompt()
+
+    source.read()
+
+    assert source.is_prompt()

@@ -121,6 +121,19 @@ def test_a_damaged_line_costs_that_line(tmp_path):
     assert [one.mono for one in snapshots] == [1.0, 2.0]
 
 
+def test_a_damaged_header_costs_the_machine_s_shape_and_is_told(written):
+    path = written(snapshot(1.0), snapshot(2.0))
+    packed = bytearray(path.read_bytes())
+    packed[20] ^= 0xFF  # within the first member, which is the header's
+    path.write_bytes(packed)
+    left_out = []
+    header, snapshots = recording.read(path, left_out.append)
+
+    assert left_out == ["the header is damaged"]
+    assert header == recording.Header(1.0, Static())
+    assert [(one.mono, one.static.kernel) for one in snapshots] == [(1.0, ""), (2.0, "")]
+
+
 def test_members_kept_within_block_are_understood(tmp_path):
     path = tmp_path / "other.gz"
     static = {

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from certificates import Authority
 from ioplateau.web.accessfile import LOOK_SECONDS, SILENT_SECONDS, AccessFile
 from ioplateau.web.config import WebConfigError
 from silent_file import silent
@@ -49,3 +50,24 @@ def test_a_pipe_is_refused_and_not_waited_for(path):
 
     with pytest.raises(WebConfigError, match="no regular file"):
         AccessFile(str(path))
+
+
+def test_http_to_https_takes_a_restart_and_another_certificate_does_not(path, tmp_path, caplog):
+    authority = Authority(tmp_path, "ca")
+    for name in ("first", "second"):
+        authority.issue(name, "DNS:localhost")
+    with_tls = "tls_server_config: {{cert_file: {0}.crt, key_file: {0}.key}}\n".format
+    open_file = AccessFile(str(path))
+    path.write_text(with_tls("first"))
+    closed_file = AccessFile(str(path))
+    first = closed_file.access.tls
+
+    stays = open_file.look(100.0)
+    path.write_text(with_tls("second"))
+    renewed = closed_file.look(100.0).tls
+
+    assert stays.tls is None
+    assert stays.bucket is not None
+    (refused,) = [r for r in caplog.records if r.levelname == "ERROR"]
+    assert "tls_server_config is new: http to https takes a restart" in str(refused.__dict__)
+    assert renewed not in (None, first)
