@@ -527,3 +527,25 @@ def test_a_line_that_can_no_longer_be_read_ends_the_old_counters():
         state = machine.tick(mounted("/a", reads=5000).replace(b"READ: ", b"READ: x"))
 
     assert not state.mounts["/a"].now.operations
+
+
+def test_who_draws_on_a_mount_is_found_by_the_number_of_its_file_system():
+    def reading(name, number):
+        return {
+            "pid": 7, "name": name, "group": f"/{name}.service", "read_bytes": 1000, "write_bytes": 0,
+            "read_calls": 1, "write_calls": 0, "devices": [number],
+        }  # fmt: skip
+
+    busiest = [reading("db", "0:40"), reading("backup", "0:41"), reading("other", "0:42")]
+    look = {"seconds": 2.0, "seen": 9, "unreadable": 0, "is_cut": False, "busiest": busiest}
+    machine = Machine()
+    table = entry("/a", "0:40") + entry("/b", "0:41", of="fs:/other")
+    records = (mounted("/a"), mounted("/b", of="fs:/other"))
+    machine.tick(*records, table=table)
+    state = machine.tick(*records, blobs={"consumers": {"processes": look, "groups": None}})
+
+    drawn = {key: state.consumers.get(key) for key in state.budgets if key.kind is Kind.VOLUME}
+    assert {key.name: [each.name for each in found.processes] for key, found in drawn.items()} == {
+        "/a": ["db"],
+        "/b": ["backup"],
+    }

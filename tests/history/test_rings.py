@@ -365,3 +365,20 @@ def test_of_seconds_that_were_lived_twice_a_restart_keeps_what_was_so_later():
             assert found[second].read_operations_per_second == (7.0 if is_again else 500.0)
             other = of_other[second]
             assert (other.read_operations_per_second if other else 0.0) == (0 if is_again else 5.0)
+
+
+def test_ten_seconds_of_which_some_are_gone_are_what_they_were_and_not_the_mean_of_the_rest():
+    rings, after = Rings(), Rings()
+    for second in range(60):
+        rings.add(START + second, {SDA: busy(reads=100.0 if second % 10 < 5 else 300.0)})
+    rings.settle_all()
+    for first in (0, 10, 20):
+        rings.fold(1, START + first)
+
+    after.restore(rings.block(1, START, 2))
+    after.restore(rings.block(0, START, 5))
+    after.restore(rings.block(0, START + 20, 5))
+    after.fill()
+
+    found = {at - START: cell.read_operations_per_second for at, cell in cells(after, 1, SDA)}
+    assert found == {0: 200.0, 10: 200.0, 20: 100.0}

@@ -303,6 +303,18 @@ def test_single_seconds_at_the_base_are_no_contradiction_however_many():
     assert said == []
 
 
+def test_a_contradiction_lasts_as_long_as_it_was_seen_and_begins_anew_after_another_second():
+    empty = full()._replace(level=0.0, least=0.0, most=0.0)
+    for rate, is_held, start in ((500.0, True, full()), (3500.0, False, empty)):
+        bucket, said = seconds_of(start, rate, 4, is_held=is_held)
+        bucket, odd = seconds_of(bucket, 3500.0 if is_held else 400.0, 1, is_held=False)
+        bucket, more = seconds_of(bucket, rate, 4, is_held=is_held)
+        _, last = seconds_of(bucket, rate, 1, is_held=is_held)
+
+        assert [*said, *odd, *more] == []
+        assert len(last) == 1
+
+
 def test_a_bucket_of_which_it_is_not_known_how_full_it_was_keeps_its_size():
     spent, _ = seconds_of(model.filled(limit()), 3500.0, 20, is_held=False)
     bucket, (words,) = seconds_of(spent, 500.0, 6, is_held=True)

@@ -409,6 +409,24 @@ def test_an_ultra_disk_with_only_a_size_is_taken_at_the_most_it_can_be():
     assert "taken as set to the most" in question.notices[0]
 
 
+def test_an_ultra_disk_of_which_the_table_does_not_tell_the_most_is_asked_about():
+    row = b"generation,sku,tier,size_gib\n2026-08,UltraSSD_ZRS,U,65536\n"
+    rows = ownrows.read({"azure_disks.csv": row})
+    assert rows.complaints == ()
+    catalogue = ownrows.CatalogueWithOwnRows(CATALOGUE, rows)
+
+    with pytest.raises(QuestionError, match=r"say its size \(size=<GiB>\) or iops= and mbps="):
+        ask(catalogue, "Standard_DS14", ["UltraSSD_ZRS:size=100"])
+    found = ask(catalogue, "Standard_DS14", ["UltraSSD_ZRS:size=100:iops=500"])
+    assert [limit.value for limit in found.disks[0].limits] == [500]
+    assert not any("taken as" in words for words in found.notices)
+
+
+def test_an_ultra_disk_of_no_size_is_asked_about():
+    with pytest.raises(QuestionError, match=r"say its size \(size=<GiB>\) or iops= and mbps="):
+        ask(CATALOGUE, "Standard_DS14", ["Ultra"])
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(["Standard_D8s_v3", "Standard_D4s_v6", "Standard_DS14", "m5.large"]),

@@ -77,6 +77,27 @@ def test_the_state_holds_to_its_schema(ask):
     assert "db.service" in next(b for b in found["budgets"] if b["name"] == "sda")["consumers"]["sentence"]  # fmt: skip
 
 
+def test_budgets_of_one_name_and_who_belongs_to_them_are_told_apart_by_their_kind(ask):
+    mount, limit = FlowKey("nfs", "/mnt/a"), states.limit(Dimension.IOPS)
+    volume = states.budget(Kind.VOLUME, "/mnt/a", limit, sufferers=(mount,))
+    slots = states.budget(Kind.NFS_SLOTS, "/mnt/a", word=Word.AFFECTED, parent=volume.budget.key)
+    lost = (limit.limit._replace(value=900.0), "above what was seen")
+    volume = volume._replace(budget=volume.budget._replace(members=(mount,), rejected=(lost,)))
+    ask.last[:] = [states.state(budgets=states.by_key(volume, slots))]
+
+    found = {each["kind"]: each for each in told("state", ask("state"))["budgets"]}
+
+    assert {kind: (each["name"], each["title"]) for kind, each in found.items()} == {
+        "volume": ("/mnt/a", "NFS volume"),
+        "nfs_slots": ("/mnt/a", "NFS slots"),
+    }
+    assert found["volume"]["members"] == [{"kind": "nfs", "name": "/mnt/a"}]
+    assert found["volume"]["sufferers"] == [{"kind": "nfs", "name": "/mnt/a"}]
+    assert found["nfs_slots"]["parent"] == {"kind": "volume", "name": "/mnt/a"}
+    (rejected,) = found["volume"]["rejected"]
+    assert (rejected["limit"], rejected["why"]) == (900.0, "above what was seen")
+
+
 def test_before_the_first_tick_there_is_no_state(ask):
     ask.last[:] = [None]
 
