@@ -29,9 +29,14 @@ def rules() -> str:
     return run("python3", KUBERNETES / "rules.py").stdout
 
 
-def daemon_set() -> dict[str, Any]:
+def of_kind(kind: str) -> list[dict[str, Any]]:
     documents = yaml.safe_load_all((KUBERNETES / "daemonset.yaml").read_text())
-    return next(each for each in documents if each["kind"] == "DaemonSet")
+    return [each for each in documents if each["kind"] == kind]
+
+
+def daemon_set() -> dict[str, Any]:
+    (found,) = of_kind("DaemonSet")
+    return found
 
 
 @pytest.mark.live
@@ -133,6 +138,125 @@ def test_the_pod_sees_the_node_and_cannot_touch_it():
     assert container["securityContext"]["privileged"] is False
     assert from_the_node == {"proc", "sys"}
     assert all(mounts[name]["readOnly"] for name in from_the_node)
+
+
+def test_every_directory_of_the_pods_flags_is_mounted_from_where_it_should_be():
+    pod = daemon_set()["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    volumes = {each["name"]: each for each in pod["volumes"]}
+    sources = {
+        each["mountPath"]: volumes[each["name"]].get("hostPath", {}).get("path")
+        or volumes[each["name"]]["configMap"]["name"]
+        for each in container["volumeMounts"]
+    }
+    flags = dict(each[2:].split("=", 1) for each in container["args"] if "=" in each)
+    (config_map,) = of_kind("ConfigMap")
+
+    assert sources == {
+        flags["path.procfs"]: "/proc",
+        flags["path.sysfs"]: "/sys",
+        flags["state.directory"]: "/var/lib/ioplateau-daemonset",
+        str(Path(flags["config.file"]).parent): config_map["metadata"]["name"],
+    }
+    assert [*config_map["data"]] == [Path(flags["config.file"]).name]
+    assert volumes["state"]["hostPath"]["type"] == "DirectoryOrCreate"
+
+
+def test_the_pod_is_asked_at_paths_of_ours_and_scraped_where_it_listens():
+    from ioplateau.run import serve
+
+    (container,) = daemon_set()["spec"]["template"]["spec"]["containers"]
+    (port,) = container["ports"]
+    monitor = yaml.safe_load((KUBERNETES / "podmonitor.yaml").read_text())
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    source = Path(serve.__file__).read_text()
+
+    for probe, path in (("readinessProbe", "/-/ready"), ("livenessProbe", "/-/healthy")):
+        assert container[probe]["httpGet"] == {"path": path, "port": port["name"]}
+        assert f'"{path}": ' in source
+    assert port["containerPort"] == port["hostPort"] == 10049
+    assert endpoint["port"] == port["name"]
+    labels = daemon_set()["spec"]["template"]["metadata"]["labels"]
+    assert labels == daemon_set()["spec"]["selector"]["matchLabels"]
+    assert labels == monitor["spec"]["selector"]["matchLabels"]
+
+
+def test_every_machine_gets_a_pod_whatever_it_is_tainted_with():
+    pod = daemon_set()["spec"]["template"]["spec"]
+
+    assert pod["tolerations"] == [{"operator": "Exists"}]
+    assert pod["priorityClassName"] == "system-node-critical"
+
+
+@pytest.mark.parametrize("name", ["file.yml", "remote-write.yml"])
+def test_prometheus_reads_the_rules_where_they_are_said_to_be_put(name):
+    (there,) = yaml.safe_load((PROJECT / "deploy/prometheus" / name).read_text())["rule_files"]
+    said = (PROJECT / "docs/alerts.md").read_text()
+
+    assert f'rule_files: ["{there}"]' in said
+    assert f"cp alerts/{Path(there).name} {Path(there).parent}/" in said
+    assert [*(PROJECT / "alerts").glob(Path(there).name)]
+
+
+@pytest.mark.parametrize("name", ["agent.yml", "file.yml", "remote-write.yml"])
+def test_a_target_of_a_file_is_called_as_its_vm(name):
+    wanted = yaml.safe_load((PROJECT / "deploy/prometheus" / name).read_text())
+    (job,) = wanted["scrape_configs"]
+    (target, *_) = json.loads((PROJECT / "deploy/prometheus/targets.example.json").read_text())
+    (address,) = target["targets"]
+    labels = relabelled(
+        {"__address__": address, **target["labels"]}, job.get("relabel_configs", ())
+    )
+
+    network = "vnet-1/" if name == "agent.yml" else ""
+    assert labels["instance"] == f"{network}{target['labels']['vm']}"
+    assert "vm" not in labels
+    assert labels["team"] == target["labels"]["team"]
+    assert (wanted["global"]["scrape_interval"], job["job_name"]) == ("15s", "ioplateau")
+
+
+@pytest.mark.parametrize(
+    ("cloud", "found", "instance"),
+    [
+        (
+            "azure",
+            {
+                "__meta_azure_machine_tag_ioplateau": "true",
+                "__meta_azure_machine_resource_group": "rg-1",
+                "__meta_azure_machine_name": "db-01",
+            },
+            "rg-1/db-01",
+        ),
+        ("ec2", {"__meta_ec2_instance_id": "i-0abc"}, "i-0abc"),
+    ],
+)
+def test_a_vm_that_is_found_by_its_tag_is_called_as_its_cloud_calls_it(cloud, found, instance):
+    wanted = yaml.safe_load((PROJECT / f"deploy/prometheus/{cloud}.yml").read_text())
+    (job,) = wanted["scrape_configs"]
+
+    assert relabelled(found, job["relabel_configs"])["instance"] == instance
+    (discovery,) = job[f"{cloud}_sd_configs"]
+    assert discovery["port"] == 10049
+
+
+def relabelled(labels: dict[str, str], steps: Any) -> dict[str, str]:
+    """As Prometheus does it, as far as the examples go. Raises AssertionError for a target dropped."""
+    for step in steps:
+        text = step.get("separator", ";").join(
+            labels.get(name, "") for name in step.get("source_labels", ())
+        )
+        pattern, action = step.get("regex", "(.*)"), step.get("action", "replace")
+        found = re.fullmatch(pattern, text)
+        if action == "labeldrop":
+            labels = {
+                name: each for name, each in labels.items() if not re.fullmatch(pattern, name)
+            }
+        elif action == "keep":
+            assert found, f"dropped: {text!r} is not {pattern!r}"
+        elif found:
+            fresh = found.expand(step.get("replacement", "$1").replace("$1", r"\1"))
+            labels = {**labels, step["target_label"]: fresh}
+    return labels
 
 
 def test_the_pods_flags_are_flags_of_ours():
