@@ -168,6 +168,53 @@ def test_the_sum_its_limit_and_the_shares_are_recorded(tmp_path):
     assert play(tmp_path, fleet(0.98), values=values) == ""
 
 
+def test_who_is_held_back_for_how_long_and_asks_for_how_much_is_recorded_of_each_volume(tmp_path):
+    story = []
+    for number, mount, export in (
+        (0, "/mnt/a", "/vol1"),
+        (1, "/mnt/a", "/vol1"),
+        (1, "/b", "/vol2"),
+    ):
+        at = {"instance": f"vm{number:03}:10049"}
+        for server in ("10.0.0.4", "10.0.0.5"):
+            path = f"{mount}/{server}"
+            of = LIMIT | {"name": path}
+            place = {"mount": path, "server": server, "export": export}
+            story += [
+                series("ioplateau_nfs_mount_info", "1x240", **at, **place),
+                series("ioplateau_budget_throttled", f"{1 - number}x240", **at, **of),
+                series("ioplateau_budget_throttled_seconds_total", growing(0.4, 40), **at, **of),
+                series("ioplateau_budget_demand_ratio", "9x18 2x240", **at, **of),
+            ]
+
+    def each(name, of_first, of_others, *, by_client):
+        found = []
+        for number, export in ((0, "/vol1"), (1, "/vol1"), (1, "/vol2")):
+            for server in ("10.0.0.4", "10.0.0.5"):
+                told = {"server": server, "export": export, "volume": f"{server}:{export}"}
+                told |= {"instance": f"vm{number:03}:10049"} if by_client else {}
+                if by_client or (number, export) != (1, "/vol1"):
+                    found.append((recorded(name, **told), of_others if number else of_first))
+        return found
+
+    throttled = "ioplateau:volume_throttled_clients:count"
+    values = [
+        value("20m", throttled, *each(throttled, 1, 0, by_client=False)),
+        value(
+            "20m",
+            "round(ioplateau:nfs_client_throttled:ratio5m, 0.01)",
+            *each("", 0.4, 0.4, by_client=True),
+        ),
+        value(
+            "20m",
+            "round(ioplateau:nfs_client_demand:ratio15m, 0.01)",
+            *each("", 2, 2, by_client=True),
+        ),
+    ]
+
+    assert play(tmp_path, story, values=values) == ""
+
+
 def test_the_runbooks_query_shows_the_sums_and_the_limit(tmp_path):
     page = (ROOT / "docs/runbooks/volume-at-limit.md").read_text()
     query = re.search(r"Sum and limit:\n\n.*?'(.*)'", page)[1]

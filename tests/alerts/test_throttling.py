@@ -238,6 +238,12 @@ def test_a_near_miss_is_silent(tmp_path):
     assert play(tmp_path, world(growing(0.19, 20)), none_of("6m", "10m", "18m")) == ""
 
 
+def test_a_little_more_than_a_fifth_of_the_time_is_told(tmp_path):
+    expected = all_of("10m", ("warning", WAITING.replace("60%", "21%")))
+
+    assert play(tmp_path, world(growing(0.21, 20)), expected) == ""
+
+
 def test_each_resolves_when_the_limit_lets_go(tmp_path):
     assert play(tmp_path, world(growing(0.6, 10, then_minutes=10)), none_of("16m")) == ""
 
@@ -246,7 +252,17 @@ def test_much_more_demand_for_long_is_critical(tmp_path):
     more = "for 60% of the last 15 minutes, and requests take much longer for it."
     expected = all_of("25m", ("warning", WAITING), ("critical", more), demand=TWICE)
 
-    assert play(tmp_path, world(growing(0.6, 30), demand=2.3), expected) == ""
+    # What was asked for before these 15 minutes is not told.
+    assert play(tmp_path, world(growing(0.6, 30), demand="9x38 2.3"), expected) == ""
+
+
+def test_a_little_more_than_half_of_the_time_with_a_little_more_demand_is_critical(tmp_path):
+    at_limit = WAITING.replace("60%", "51%")
+    more = "for 51% of the last 15 minutes, and requests take much longer for it."
+    words = " Requests take about 1.6 times as long as when none waits."
+    expected = all_of("25m", ("warning", at_limit), ("critical", more), demand=words)
+
+    assert play(tmp_path, world(growing(0.51, 30), demand=1.6), expected) == ""
 
 
 def test_for_long_but_with_little_more_demand_is_not_critical(tmp_path):
@@ -436,14 +452,15 @@ def test_a_plateau_below_what_was_sold_is_told(tmp_path):
         "/d/ioplateau-vm?var-instance=vm1%3A10049",
         "limit-below-sold",
     )
-    story = [series(HELD, "0.6x120", **SDA), series(SECONDS, growing(0.8, 30), **SDA)]
+    for share in (0.8, 0.21):
+        story = [series(HELD, "0.6x120", **SDA), series(SECONDS, growing(share, 30), **SDA)]
 
-    assert play(tmp_path, story, [expect("25m", "IoplateauLimitBelowSold", expected)]) == ""
+        assert play(tmp_path, story, [expect("25m", "IoplateauLimitBelowSold", expected)]) == ""
 
 
 def test_a_plateau_a_little_below_or_rarely_met_is_silent(tmp_path):
-    a_little = [series(HELD, "0.85x120", **SDA), series(SECONDS, growing(0.8, 30), **SDA)]
-    rarely = [series(HELD, "0.6x120", **SDA), series(SECONDS, growing(0.1, 30), **SDA)]
+    a_little = [series(HELD, "0.81x120", **SDA), series(SECONDS, growing(0.8, 30), **SDA)]
+    rarely = [series(HELD, "0.6x120", **SDA), series(SECONDS, growing(0.19, 30), **SDA)]
     never = [expect("25m", "IoplateauLimitBelowSold")]
 
     assert play(tmp_path, a_little, never) == ""
