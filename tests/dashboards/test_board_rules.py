@@ -499,6 +499,42 @@ def test_ids_are_unique_and_no_panel_lies_on_another(name):
         assert all(panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24 for panel in level)
 
 
+@EACH_BOARD
+def test_panels_fill_the_page_without_holes(name):
+    board = BOARDS[name]
+    for level in (board["panels"], *(panel.get("panels", ()) for panel in board["panels"])):
+        places = [panel["gridPos"] for panel in level]
+        top = min((place["y"] for place in places), default=0)
+        bottom = max((place["y"] + place["h"] for place in places), default=0)
+
+        assert sum(place["w"] * place["h"] for place in places) == 24 * (bottom - top)
+
+
+@EACH_PANEL
+def test_every_panel_asks_for_something_in_a_unit(name, panel):
+    assert panel["targets"]
+    assert isinstance(panel["fieldConfig"]["defaults"].get("unit", ""), str)
+
+
+@EACH_PANEL
+def test_what_a_number_is_drawn_like_is_said_of_one_that_is_asked_for(name, panel):
+    if panel["type"] == "stat":
+        matchers = [each["matcher"] for each in panel["fieldConfig"]["overrides"]]
+        named = {each["options"] for each in matchers if each["id"] == "byName"}
+
+        assert named <= {target["legendFormat"] for target in panel["targets"]}
+
+
+@EACH_PANEL
+def test_colours_that_are_told_in_words_begin_where_the_words_say(name, panel):
+    for colour, percent in re.findall(r"(yellow|red) from (\d+) %", panel["description"]):
+        steps = {
+            step["color"]: step["value"]
+            for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+        }
+        assert steps[colour] == int(percent) / 100
+
+
 @EACH_EXPRESSION
 def test_every_metric_shown_exists(shown):
     recorded = {record.name for record in RECORDS}
