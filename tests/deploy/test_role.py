@@ -65,3 +65,47 @@ def test_where_the_package_s_file_lies_is_known_without_copying_it():
     assert copied["ansible.builtin.copy"]["dest"] == "{{ ioplateau_file }}"
     assert all("{{ ioplateau_file }}" in str(task) for task in installed["block"])
     assert copied["register"] not in str(installed["block"])
+
+
+# What it writes, by who must read it: the daemon is nobody's account.
+MODES = {
+    "/etc/default/ioplateau": "0644",
+    "/etc/ioplateau/ioplateau.toml": "0644",
+    "/etc/ioplateau/{{ item.key }}": "0640",
+    "/etc/systemd/system/{{ item }}.d": "0755",
+    "/etc/systemd/system/ioplateau.service.d/{{ item }}": "0644",
+    "/etc/systemd/system/ioplateau.socket.d/listen.conf": "0644",
+    "{{ ioplateau_file | dirname }}": "0755",
+    "{{ ioplateau_file }}": "0644",
+}
+
+
+def every_task(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    inner = [each for task in tasks for each in every_task(task.get("block", []))]
+    return [*tasks, *inner]
+
+
+def test_every_file_it_writes_has_its_place_and_its_permissions():
+    names = [f"tasks/{file.name}" for file in (ROLE / "tasks").glob("*.yml")]
+    done = [
+        task[module]
+        for name in names
+        for task in every_task(read(name))
+        for module in ("ansible.builtin.copy", "ansible.builtin.template", "ansible.builtin.file")
+        if module in task and task[module].get("state") != "absent"
+    ]
+
+    assert {each.get("dest") or each["path"]: each["mode"] for each in done} == MODES
+
+
+def test_the_drop_ins_are_taken_from_where_the_package_lays_them():
+    _, drop_ins, *_ = read("tasks/dropins.yml")
+    copied = drop_ins["ansible.builtin.copy"]
+    package = yaml.safe_load((PROJECT / "deploy/packages/nfpm.yaml").read_text())
+    places = {each["dst"] for each in package["contents"]}
+    wanted = re.findall(r"[a-z]+\.conf", read("vars/main.yml")["ioplateau_wanted"])
+
+    assert copied["remote_src"]
+    assert copied["src"].removesuffix("/{{ item }}") in places
+    assert wanted
+    assert all((PROJECT / "deploy/systemd" / name).exists() for name in wanted)
