@@ -297,6 +297,22 @@ def test_two_limits_that_take_turns_are_critical_together(tmp_path):
     assert "for 45% of the last 15 minutes, and requests take much longer" in said
 
 
+def test_so_are_reads_and_writes_of_a_network_that_take_turns(tmp_path):
+    network = next(case.budget for case in CASES if case.alert == "IoplateauVmNetworkThrottled")
+    story = [
+        each
+        for budget in (network | {"direction": "read"}, network | {"direction": "write"})
+        for each in (
+            series(SECONDS, growing(0.3, 30), **budget),
+            series("ioplateau_budget_demand_ratio", "2.3x200", **budget),
+        )
+    ]
+
+    said = play(tmp_path, story, [expect("25m", "IoplateauVmNetworkThrottled")])
+
+    assert said.count('severity="critical"') == 2
+
+
 def test_a_learned_limits_time_makes_no_told_one_critical(tmp_path):
     bytes_limit = SDA | {"dimension": "throughput"}
     story = [

@@ -230,9 +230,8 @@ def _throttled_evidence(
     if asked is not None:
         evidence["asked_ratio"] = asked
     rate = case.rate_of(dimension, direction)
-    limit, empty = ruling.limit, drawn.doubtful_operations
-    is_empty = isinstance(drawn, WatchedFlow) and dimension is Dimension.IOPS and empty >= 1.0
-    if limit and is_empty and abs(rate - empty - limit) < abs(rate - limit):
+    empty = _empty_writes(case, ruling, rate)
+    if empty:
         evidence["flushes_per_second"] = empty
         rate -= empty
     evidence["level"] = rate
@@ -254,6 +253,17 @@ def _throttled_evidence(
             if member.rates[0] > 0:
                 evidence[f"share:{member.name}"] = member.rates[0] / drawn.operations
     return rate / ruling.limit if ruling.limit else None
+
+
+def _empty_writes(case: Case, ruling: Ruling, rate: float) -> float:
+    """Writes per second of one flow that have no data and only flush, where its rate without them is nearer to
+    the limit.
+    """
+    counts = ruling.dimension is Dimension.IOPS and ruling.direction is not Direction.READ
+    if not (ruling.limit and counts and isinstance(case.drawn, WatchedFlow)):
+        return 0.0
+    empty = case.drawn.doubtful_operations
+    return empty if abs(rate - empty - ruling.limit) < abs(rate - ruling.limit) else 0.0
 
 
 def _waiting_now(case: Case, waiting: float) -> float:
