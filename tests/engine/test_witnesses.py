@@ -63,24 +63,22 @@ def test_no_less_than_nothing_is_on_the_wire():
     assert of_client(tick_of(one, one)).on_wire == 0
 
 
-def test_a_connection_made_anew_was_not_held_back_for_less_than_no_time():
+def held_back_of_two_looks(at, before, after):
+    """The share of time told: looks at 1 s and at this one, the microseconds that either counts."""
     heard = Witnesses()
-    heard.take_sockets(1.0, [states.socket(sender_limited_microseconds=9_000_000)])
-    anew = states.socket(sender_limited_microseconds=0)
-    heard.take_sockets(2.0, [anew])
+    heard.take_sockets(1.0, [states.socket(sender_limited_microseconds=before)])
+    now = states.socket(sender_limited_microseconds=after)
+    heard.take_sockets(at, [now])
     one = states.connection()
+    return of_client(tick_of(one, one, now), heard).sender_limited_ratio
 
-    assert of_client(tick_of(one, one, anew), heard).sender_limited_ratio == 0.0
+
+def test_a_connection_made_anew_was_not_held_back_for_less_than_no_time():
+    assert held_back_of_two_looks(2.0, 9_000_000, 0) == 0.0
 
 
 def test_a_connection_was_held_back_for_a_share_of_the_time_between_two_looks():
-    heard = Witnesses()
-    heard.take_sockets(1.0, [states.socket(sender_limited_microseconds=0)])
-    now = states.socket(sender_limited_microseconds=900_000)
-    heard.take_sockets(3.0, [now])
-    one = states.connection()
-
-    assert of_client(tick_of(one, one, now), heard).sender_limited_ratio == 0.45
+    assert held_back_of_two_looks(3.0, 0, 900_000) == 0.45
 
 
 def test_two_readings_of_one_moment_say_nothing_of_a_share():
