@@ -274,7 +274,8 @@ class Nfs(Follower):
     ) -> dict[str, ClientReading]:
         """What this tick showed of each client, by the label of its budgets."""
         clients = self._now.clients.values()
-        self._sockets = {client.label: self._sockets_of(client, tcp) for client in clients}
+        told = {(_address(client), client.port) for client in clients if client.port is not None}
+        self._sockets = {client.label: self._sockets_of(client, tcp, told) for client in clients}
         if tcp is not None and tcp is not self._socket_sums.last:
             self._socket_sums.take(
                 tcp, [(client.key, self._sockets[client.label] or ()) for client in clients]
@@ -324,20 +325,22 @@ class Nfs(Follower):
         return {each.label: each.entry for each in self._now.superblocks.values()}
 
     def _sockets_of(
-        self, client: NfsClient, tcp: tuple[TcpSocket, ...] | None
+        self,
+        client: NfsClient,
+        tcp: tuple[TcpSocket, ...] | None,
+        told: Collection[tuple[str, int]],
     ) -> tuple[TcpSocket, ...] | None:
-        """The sockets that are this client's, as far as ports tell them apart."""
+        """The sockets that are this client's, as far as ports tell them apart. told: addresses and ports of
+        servers of clients that tell a port.
+        """
         if tcp is None:
             return None
         address, ports = _address(client), _ports(client)
         mine = [socket for socket in tcp if socket.remote_address == address]
         if client.port is not None:
             mine = [socket for socket in mine if socket.remote_port == client.port]
-        else:
-            others = {
-                other.port for other in self._now.clients.values() if _address(other) == address
-            }
-            mine = [socket for socket in mine if socket.remote_port not in others]
+        elif told:
+            mine = [socket for socket in mine if (address, socket.remote_port) not in told]
         if ports:
             return tuple([socket for socket in mine if socket.local_port in ports])
         # v4.1 and newer show port 0: theirs are those that no other client of the server names.

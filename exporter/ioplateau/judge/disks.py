@@ -30,7 +30,7 @@ from ioplateau.judge.providers import instance_exceeded, volume_exceeded
 from ioplateau.judge.restart import SavedCases
 from ioplateau.judge.rulings import Ruling
 from ioplateau.judge.signals import STRONG, WatchedFlow
-from ioplateau.judge.window import IOPS, THROUGHPUT
+from ioplateau.judge.window import DIMENSIONS, IOPS, THROUGHPUT
 from ioplateau.judge.witness import Witness
 from ioplateau.limits.budgets import Budget, BudgetKey, Dimension, FlowKey, Kind, Verdict, Word
 
@@ -452,7 +452,7 @@ class DiskJudge:
     def _sum_stands(self) -> bool:
         """Whether what all disks do together is as flat as a limiter's rate."""
         whole = self._uncached
-        levels = [whole.level_of(each) for each in (IOPS, THROUGHPUT)] if whole is not None else []
+        levels = [whole.level_of(each) for each in DIMENSIONS] if whole is not None else []
         return any(
             each.count >= number.LEVEL_LEAST and each.spread <= number.RIPPLE for each in levels
         )

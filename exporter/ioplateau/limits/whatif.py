@@ -85,7 +85,8 @@ class WhatIfCase:
     """The answer for one request size. Rates None: a disk has no known limit at all.
 
     cache: "hits" and "misses" of the host's cache, "none" where no disk has one. burst: with
-    all credit there is. direction: reads or writes, where a limit is of one of them alone. `*_if_mebibytes`: where the documents' MB were MiB (up to 4.86 %).
+    all credit there is. direction: reads or writes, where a limit is of one of them alone.
+    `*_if_mebibytes`: where the documents' MB were MiB (up to 4.86 %).
     """
 
     request_bytes: int

@@ -83,7 +83,7 @@ class NfsSockets:
 
     def __init__(self, sampler: Sampler, ports: tuple[int, ...]) -> None:
         self._sampler = sampler
-        self._configured = self._ports = ports
+        self._ports = ports
         self._is_begun = False
         self._mount_table: bytes | None = None
         self._is_changed = False
@@ -92,9 +92,7 @@ class NfsSockets:
     def look(self, snapshot: Snapshot, wait_seconds: float = 0.0) -> None:
         """Look for an NFS mount, the only kind that tells statistics."""
         if snapshot.static.mountinfo is not self._mount_table:
-            self._mount_table = snapshot.static.mountinfo
-            self._ports = server_ports(self._mount_table or b"", self._configured)
-            self._is_changed = True
+            self._mount_table, self._is_changed = snapshot.static.mountinfo, True
         if not self._is_begun and b" statvers=" in snapshot.texts.get(MOUNTSTATS, b""):
             beside = started("sockets", self._add)
             self._is_begun = beside is not None
@@ -120,7 +118,7 @@ class NfsSockets:
             self._diagnostics = SocketDiagnostics(self._ports)
         if self._is_changed:
             self._is_changed = False
-            self._diagnostics.find_soon(self._ports)
+            self._diagnostics.find_soon(server_ports(self._mount_table or b"", self._ports))
         return self._diagnostics.read()
 
 
