@@ -23,11 +23,10 @@ from ioplateau.judge.blame import (
 from ioplateau.judge.case import Case, apart
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.hypotheses import Hypotheses, conclude
-from ioplateau.judge.memory import SavedPart
 from ioplateau.judge.phases import Claim
 from ioplateau.judge.pool import Member, Pool
 from ioplateau.judge.providers import instance_exceeded, volume_exceeded
-from ioplateau.judge.restart import SavedCases
+from ioplateau.judge.restart import Restartable
 from ioplateau.judge.rulings import Ruling
 from ioplateau.judge.signals import STRONG, WatchedFlow
 from ioplateau.judge.window import DIMENSIONS, IOPS, THROUGHPUT
@@ -48,11 +47,11 @@ class FoundInLanes(NamedTuple):
     is_close: bool  # some lane stands close to a limit that was told
 
 
-class DiskJudge:
+class DiskJudge(Restartable):
     """Remembers every disk, stripe and lane between blocks."""
 
     def __init__(self) -> None:
-        self._watched_flows: dict[FlowKey, WatchedFlow] = {}
+        super().__init__()
         self._disks: dict[BudgetKey, Case] = {}
         self._stripes: dict[BudgetKey, Case] = {}
         self._lanes: dict[BudgetKey, Case] = {}
@@ -62,7 +61,6 @@ class DiskJudge:
         self._write_cached: set[str] = set()
         self._stripe_of: dict[str, str] = {}
         self._lanes_over: dict[str, tuple[BudgetKey, ...]] = {}  # of disks and stripes
-        self._saved = SavedCases(SavedPart(), 0.0)
         self._held_before: set[BudgetKey] = set()  # lanes, in the block before
         # Levels that some disk kept while the sum of all moved: disks are often bought alike.
         self._own_levels: list[tuple[Dimension, float]] = []
@@ -475,31 +473,7 @@ class DiskJudge:
     # -- memory
 
     def cases(self) -> Iterable[Case]:
-        """Every budget judged here."""
         return (*self._disks.values(), *self._stripes.values(), *self._lanes.values())
-
-    def memory(self) -> SavedPart:
-        """All that must survive a restart."""
-        return self._saved.memory(self.cases(), self._watched_flows)
-
-    def restore(self, saved: SavedPart, away_seconds: float) -> None:
-        """Memories saved `away_seconds` ago, taken up as their disks appear."""
-        self._saved = SavedCases(saved, away_seconds)
-
-    def forget(self, flows: Collection[FlowKey]) -> None:
-        """Other disks stand under these names now; before the budgets of that are taken."""
-        for flow in flows:
-            self._watched_flows.pop(flow, None)
-        self.let_go({flow.name for flow in flows})
-
-    @property
-    def awaited(self) -> set[str]:
-        """The names of what was saved and has not appeared yet."""
-        return self._saved.names
-
-    def let_go(self, names: Collection[str]) -> None:
-        """These are waited for no more."""
-        self._saved.forget(names)
 
 
 def _is_below(lane: Case, flows: Collection[FlowKey]) -> bool:

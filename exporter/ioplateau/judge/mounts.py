@@ -14,9 +14,8 @@ from ioplateau.judge.blame import (
 from ioplateau.judge.case import Case
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.hypotheses import Hypotheses, conclude
-from ioplateau.judge.memory import SavedPart
 from ioplateau.judge.providers import allowance_exceeded
-from ioplateau.judge.restart import SavedCases
+from ioplateau.judge.restart import Restartable
 from ioplateau.judge.rulings import Ruling, quiet
 from ioplateau.judge.signals import NONE, STRONG, WatchedFlow
 from ioplateau.judge.window import Recent, level, regime
@@ -36,11 +35,11 @@ from ioplateau.limits.budgets import (
 )
 
 
-class MountJudge:
+class MountJudge(Restartable):
     """Remembers every mount, client and interface between blocks."""
 
     def __init__(self) -> None:
-        self._watched_flows: dict[FlowKey, WatchedFlow] = {}
+        super().__init__()
         self._volumes: dict[BudgetKey, Case] = {}
         self._slots: dict[BudgetKey, Case] = {}
         self._connections: dict[BudgetKey, Case] = {}
@@ -51,7 +50,6 @@ class MountJudge:
         # By slots: calls on the wire, of the blocks in which others waited for one.
         self._loads: dict[BudgetKey, Recent] = {}
         self._usual: dict[FlowKey, float] = {}
-        self._saved = SavedCases(SavedPart(), 0.0)
 
     def take_budgets(self, budgets: Mapping[BudgetKey, Budget], at: float) -> None:
         """Take these budgets; those that stay keep their memory."""
@@ -475,33 +473,13 @@ class MountJudge:
                 verdicts[key] = case.lasting or quiet(case, at, dt)
 
     def cases(self) -> Iterable[Case]:
-        """Every budget judged here."""
         parts = (self._volumes, self._slots, self._connections, self._networks)
         return [case for part in parts for case in part.values()]
 
-    def memory(self) -> SavedPart:
-        """All that must survive a restart."""
-        return self._saved.memory(self.cases(), self._watched_flows)
-
-    def restore(self, saved: SavedPart, away_seconds: float) -> None:
-        """Memories saved `away_seconds` ago, taken up as their mounts appear."""
-        self._saved = SavedCases(saved, away_seconds)
-
     def forget(self, flows: Collection[FlowKey]) -> None:
-        """Others are mounted under these names now; before the budgets of that are taken."""
+        super().forget(flows)
         for flow in flows:
-            self._watched_flows.pop(flow, None)
             self._usual.pop(flow, None)
-        self.let_go({flow.name for flow in flows})
-
-    @property
-    def awaited(self) -> set[str]:
-        """The names of what was saved and has not appeared yet."""
-        return self._saved.names
-
-    def let_go(self, names: Collection[str]) -> None:
-        """These are waited for no more."""
-        self._saved.forget(names)
 
 
 def _holders(

@@ -70,6 +70,41 @@ class SavedCases:
         return SavedPart({**self._cases, **now}, {**self._watched_flows, **flows})
 
 
+class Restartable:
+    """A part of the judge that an earlier run's memory is handed to."""
+
+    def __init__(self) -> None:
+        self._watched_flows: dict[FlowKey, WatchedFlow] = {}
+        self._saved = SavedCases(SavedPart(), 0.0)
+
+    def cases(self) -> Iterable[Case]:
+        """Every budget judged here."""
+        raise NotImplementedError
+
+    def memory(self) -> SavedPart:
+        """All that must survive a restart."""
+        return self._saved.memory(self.cases(), self._watched_flows)
+
+    def restore(self, saved: SavedPart, away_seconds: float) -> None:
+        """Memories saved `away_seconds` ago, taken up as their disks or mounts appear."""
+        self._saved = SavedCases(saved, away_seconds)
+
+    def forget(self, flows: Collection[FlowKey]) -> None:
+        """Others stand under these names now; before the budgets of that are taken."""
+        for flow in flows:
+            self._watched_flows.pop(flow, None)
+        self.let_go({flow.name for flow in flows})
+
+    @property
+    def awaited(self) -> set[str]:
+        """The names of what was saved and has not appeared yet."""
+        return self._saved.names
+
+    def let_go(self, names: Collection[str]) -> None:
+        """These are waited for no more."""
+        self._saved.forget(names)
+
+
 def _name(key: BudgetKey | FlowKey) -> str:
     return f"{key.kind}:{key.name}"
 
