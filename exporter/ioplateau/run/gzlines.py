@@ -29,7 +29,7 @@ class NoGzipError(ValueError):
 def lines(
     file: BinaryIO,
     most_bytes: int,
-    left_out: Callable[[str], None] = lambda why: None,  # noqa: ARG005
+    left_out: Callable[[str], None] = lambda _: None,
 ) -> Iterator[bytes | None]:
     """Each line without its newline; None for one that is damaged or longer than `most_bytes`.
 

@@ -51,7 +51,7 @@ class LocalViews(ViewSource):
         self._loop.stop()
         self._background.end()
 
-    def _after_tick(self, state: State, snapshot: Snapshot) -> None:  # noqa: ARG002
+    def _after_tick(self, state: State, _: Snapshot) -> None:
         self._background.consumers.want()
         self._look_for_lifts(state)
         seen = view.of(state, self._before, lambda _, one: self._lifts.get(one.budget.key, ()))

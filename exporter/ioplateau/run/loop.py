@@ -72,7 +72,7 @@ class Loop:
         engine: Engine,
         clock: Clock,
         interval_seconds: float,
-        after_tick: Callable[[State, Snapshot], None] = lambda state, snapshot: None,  # noqa: ARG005
+        after_tick: Callable[[State, Snapshot], None] = lambda *_: None,
         before_tick: Callable[[], None] = lambda: None,
         together: int = 1,
     ) -> None:

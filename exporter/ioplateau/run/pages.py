@@ -56,11 +56,11 @@ class Pages:
     def routes(self) -> Mapping[str, Handler]:
         """Exact path to handler."""
         return {
-            "/": lambda request: self._answer("page"),  # noqa: ARG005
-            "/fragment": lambda request: self._answer("fragment"),  # noqa: ARG005
-            "/page.css": lambda request: _file("page.css", "text/css; charset=utf-8"),  # noqa: ARG005
-            "/page.js": lambda request: _file("page.js", "text/javascript; charset=utf-8"),  # noqa: ARG005
-            "/icon.svg": lambda request: _file("icon.svg", "image/svg+xml"),  # noqa: ARG005
+            "/": lambda _: self._answer("page"),
+            "/fragment": lambda _: self._answer("fragment"),
+            "/page.css": lambda _: _file("page.css", "text/css; charset=utf-8"),
+            "/page.js": lambda _: _file("page.js", "text/javascript; charset=utf-8"),
+            "/icon.svg": lambda _: _file("icon.svg", "image/svg+xml"),
         }
 
     def _answer(self, name: str) -> Response:

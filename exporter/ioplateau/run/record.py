@@ -48,7 +48,7 @@ def record(
     *,
     ticks: int | None,
     wait: Callable[[float], bool],
-    seen: Callable[[Snapshot], Mapping[str, Any]] = lambda snapshot: {},  # noqa: ARG005
+    seen: Callable[[Snapshot], Mapping[str, Any]] = lambda _: {},
     made: Provenance | None = None,
 ) -> Recorded:
     """Write snapshots until `wait` (which sleeps that long) says stop.

@@ -104,7 +104,7 @@ class Writer:
 
 def read(
     path: Path | str,
-    left_out: Callable[[str], None] = lambda why: None,  # noqa: ARG005
+    left_out: Callable[[str], None] = lambda _: None,
 ) -> tuple[Header, Iterator[Snapshot]]:
     """The header, and the snapshots one by one. Raises RecordingError, also while iterating.
 

@@ -38,7 +38,7 @@ class Replayed:
         self,
         path: Path | str,
         settings: EngineSettings | None = None,
-        left_out: Callable[[str], None] = lambda why: None,  # noqa: ARG005
+        left_out: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.header, self._snapshots = recording.read(path, left_out)
         self.notes: list[str] = []

@@ -85,7 +85,7 @@ def end_of(path: Path | str) -> float:
         raise ReportError(
             "--since counts from the end, which standard input tells last: say --from"
         )
-    _, snapshots = recording.read(path, lambda why: None)  # noqa: ARG005
+    _, snapshots = recording.read(path)
     return max((snapshot.wall for snapshot in snapshots), default=0.0)
 
 
@@ -151,7 +151,7 @@ def live(
     watched = machine(settings)
     collector = Collector()
 
-    def after_tick(state: State, snapshot: Snapshot) -> None:  # noqa: ARG001
+    def after_tick(state: State, _: Snapshot) -> None:
         collector.observe(state)
 
     began = watched.clock.wall()

@@ -9,7 +9,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from types import FrameType
 from typing import Any
 
 from ioplateau import __version__, logs
@@ -66,11 +65,8 @@ class Daemon:
         self._settings = settings
         self._reload = Reload(reload)
         watched = machine(settings)
-        self._clock, self._engine, self._background = (
-            watched.clock,
-            watched.engine,
-            watched.background,
-        )
+        self._clock, self._engine = watched.clock, watched.engine
+        self._background = watched.background
         self._started = self._clock.wall()
         self._scrapes = 0
         self._systemd = Systemd.from_environment()
@@ -112,8 +108,9 @@ class Daemon:
 
     def run(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_stop)
-        signal.signal(signal.SIGHUP, self._on_reload)
+            signal.signal(number, lambda *_: self._loop.stop())
+        # Begun and taken between two ticks, not inside one.
+        signal.signal(signal.SIGHUP, lambda *_: self._reload.wanted())
         self._own.begin(self._settings.catalogue_directory)
         self._own.wait()
         self._take_own_rows()
@@ -151,12 +148,6 @@ class Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)  # told twice, it still ends well
         event(LOG, logging.INFO, "stopped", skipped_ticks=self._loop.skipped)
-
-    def _on_stop(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        self._loop.stop()
-
-    def _on_reload(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        self._reload.wanted()  # begun and taken between two ticks, not inside one
 
     def _after_tick(self, state: State, snapshot: Snapshot) -> None:
         self._pages.after_tick(state)
@@ -269,7 +260,7 @@ class Daemon:
 
         return handle
 
-    def _healthy(self, request: Request) -> Response:  # noqa: ARG002
+    def _healthy(self, _: Request) -> Response:
         age = self._loop.age_seconds
         reason = f"the last tick was {age:.1f} s ago"
         if self._is_old(age):
@@ -281,7 +272,7 @@ class Daemon:
             OLD_SECONDS, OLD_INTERVALS * self._settings.engine.interval_seconds
         )
 
-    def _ready(self, request: Request) -> Response:  # noqa: ARG002
+    def _ready(self, _: Request) -> Response:
         state = self._loop.state
         if state is None:
             return text(503, "ioplateau has not finished its first tick yet.")

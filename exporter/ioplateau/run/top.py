@@ -51,9 +51,11 @@ def top(
     logging.getLogger("ioplateau").addHandler(logging.NullHandler())
     logging.getLogger("ioplateau").propagate = False
     source = _source(settings, daemon, alone=alone)
-    show = _print if batch else _live
     with source:
-        show(source, title, count, out)
+        if batch:
+            _print(source, title, count, out)
+        else:
+            _live(source, title, count)
 
 
 def _source(settings: ServeSettings, daemon: DaemonAddress | None, *, alone: bool) -> ViewSource:
@@ -104,7 +106,7 @@ def _print(source: ViewSource, title: str, count: int | None, out: TextIO) -> No
         count = count - 1 if count is not None else None
 
 
-def _live(source: ViewSource, title: str, count: int | None, out: TextIO) -> None:  # noqa: ARG001
+def _live(source: ViewSource, title: str, count: int | None) -> None:
     try:
         from ioplateau.run import terminal
     except ImportError as error:  # a package of its own on some distributions

@@ -26,7 +26,7 @@ BACK = frozenset({"q", "Q", "escape", "enter", "left", "h", "?", "n", "e"})
 Trail = Callable[[BudgetView], Sequence[float | None]]
 
 
-def no_trail(budget: BudgetView) -> Sequence[float | None]:  # noqa: ARG001
+def no_trail(_: BudgetView) -> Sequence[float | None]:
     """Nothing is remembered."""
     return ()
 

@@ -13,15 +13,16 @@ from ioplateau.tell.view import BudgetView, View
 
 # By figures the order is made anew this often: rows that change places each second cannot be read.
 ORDER_SECONDS = 10.0
+# What a key makes of the row that is looked at, the rows of a page, the rows in all.
 MOVES: dict[str, Callable[[int, int, int], int]] = {
-    "up": lambda at, page, count: at - 1,  # noqa: ARG005
-    "k": lambda at, page, count: at - 1,  # noqa: ARG005
-    "down": lambda at, page, count: at + 1,  # noqa: ARG005
-    "j": lambda at, page, count: at + 1,  # noqa: ARG005
-    "page up": lambda at, page, count: at - page,  # noqa: ARG005
-    "page down": lambda at, page, count: at + page,  # noqa: ARG005
-    "home": lambda at, page, count: 0,  # noqa: ARG005
-    "end": lambda at, page, count: count - 1,  # noqa: ARG005
+    "up": lambda at, *_: at - 1,
+    "k": lambda at, *_: at - 1,
+    "down": lambda at, *_: at + 1,
+    "j": lambda at, *_: at + 1,
+    "page up": lambda at, page, _: at - page,
+    "page down": lambda at, page, _: at + page,
+    "home": lambda *_: 0,
+    "end": lambda _at, _page, count: count - 1,
 }
 
 

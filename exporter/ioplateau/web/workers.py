@@ -35,7 +35,7 @@ class Workers(Generic[T, R]):
         answer: Callable[[Request], R],
         is_wanted: Callable[[T], bool],
         done: Callable[[T, Request, R], None],
-        source_of: Callable[[T], str] = lambda token: "",  # noqa: ARG005
+        source_of: Callable[[T], str] = lambda _: "",
     ) -> None:
         self._answer = answer
         self._is_wanted = is_wanted
