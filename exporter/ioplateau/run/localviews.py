@@ -31,18 +31,13 @@ class LocalViews(ViewSource):
         watched.recall()
         self._background = watched.background
         self._loop = watched.loop(self._after_tick)
-        self._before: State | None = None
+        self.state: State | None = None  # the last one seen
         self._episodes = Episodes()
         self._trails: dict[tuple[Kind, str], deque[float | None]] = {}
         self._lifts: dict[BudgetKey, tuple[str, ...]] = {}  # the longest ago looked for first
 
     def trail(self, budget: BudgetView) -> Sequence[float | None]:
         return tuple(self._trails.get(budget.key, ()))
-
-    @property
-    def state(self) -> State | None:
-        """The last one seen."""
-        return self._before
 
     def _watch(self) -> None:
         self._loop.run()
@@ -54,14 +49,14 @@ class LocalViews(ViewSource):
     def _after_tick(self, state: State, _: Snapshot) -> None:
         self._background.consumers.want()
         self._look_for_lifts(state)
-        seen = view.of(state, self._before, lambda _, one: self._lifts.get(one.budget.key, ()))
-        interval = state.mono - self._before.mono if self._before else 0.0
-        is_first, self._before = self._before is None, state
-        if not is_first:  # the first has no rates
-            self._remember(seen)
-            self._episodes.observe(state, interval)
-            lately = self._episodes.between(0.0, state.wall)[::-1]
-            self.views.put(seen._replace(episodes=lately))
+        before, self.state = self.state, state
+        if before is None:  # there are no rates yet
+            return
+        seen = view.of(state, before, lambda _, one: self._lifts.get(one.budget.key, ()))
+        self._remember(seen)
+        self._episodes.observe(state, state.mono - before.mono)
+        lately = self._episodes.between(0.0, state.wall)[::-1]
+        self.views.put(seen._replace(episodes=lately))
 
     def _look_for_lifts(self, state: State) -> None:
         # One budget a tick: it takes 25 ms with sixteen disks, and this thread is the one that samples.

@@ -10,6 +10,7 @@ import logging
 import shutil
 import signal
 import sys
+from itertools import islice
 from queue import Empty
 from typing import TYPE_CHECKING, TextIO
 
@@ -47,9 +48,7 @@ def top(
     daemon: one to ask; None: the one of this machine, if it answers. alone: ask none.
     Raises TerminalError, NoDaemonError, and OSError if the text cannot be written.
     """
-    # The screen says it; a log would be written across it.
-    logging.getLogger("ioplateau").addHandler(logging.NullHandler())
-    logging.getLogger("ioplateau").propagate = False
+    _silence_log()
     source = _source(settings, daemon, alone=alone)
     with source:
         if batch:
@@ -81,29 +80,29 @@ def _sampling(settings: ServeSettings) -> LocalViews:
 
 def print_json(settings: ServeSettings, count: int | None, out: TextIO) -> None:
     """What /api/v1/state tells, of this machine, a line a tick; `count` lines or until interrupted."""
-    logging.getLogger("ioplateau").addHandler(logging.NullHandler())
-    logging.getLogger("ioplateau").propagate = False
+    _silence_log()
     with _sampling(settings) as source:
-        while count is None or count > 0:
-            seen, state = source.views.get(), source.state
-            if seen is None or state is None:
-                return
-            print(json.dumps(api.state(state, about()), allow_nan=False), file=out, flush=True)
-            count = count - 1 if count is not None else None
+        for _ in islice(source, count):
+            assert source.state is not None  # of which the view was made
+            told = api.state(source.state, about())
+            print(json.dumps(told, allow_nan=False), file=out, flush=True)
+
+
+def _silence_log() -> None:
+    # The screen says it; a log would be written across it.
+    log = logging.getLogger("ioplateau")
+    log.addHandler(logging.NullHandler())
+    log.propagate = False
 
 
 def _print(source: ViewSource, title: str, count: int | None, out: TextIO) -> None:
     ascii_only = not charset.is_utf8()
-    while count is None or count > 0:
-        view = source.views.get()
-        if view is None:
-            return
+    for view in islice(source, count):
         width = shutil.get_terminal_size((120, 50)).columns
         named = "  ".join(filter(None, (title, source.origin)))
         for line in screen.lines(view, title=named, width=width, ascii_only=ascii_only):
             print(line.text, file=out)
         print(file=out, flush=True)
-        count = count - 1 if count is not None else None
 
 
 def _live(source: ViewSource, title: str, count: int | None) -> None:

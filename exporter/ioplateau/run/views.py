@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from queue import SimpleQueue
 from typing import Self
 
@@ -25,6 +25,10 @@ class ViewSource:
 
     def __exit__(self, *_: object) -> None:
         self._end()
+
+    def __iter__(self) -> Iterator[View]:
+        """The views as they come; waits for each."""
+        return iter(self.views.get, None)
 
     def trail(self, budget: BudgetView) -> Sequence[float | None]:  # noqa: ARG002
         """Shares of the budget's nearest limit, oldest first, as far as they are known."""
