@@ -41,7 +41,7 @@ class Replayed:
         left_out: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.header, self._snapshots = recording.read(path, left_out)
-        self.notes: list[str] = []
+        self.notes: tuple[str, ...] = ()
         made = self.header.provenance
         wanted = provenance.applied(made, settings or EngineSettings())
         settings = wanted._replace(interval_seconds=self.header.interval_seconds)
@@ -56,7 +56,7 @@ class Replayed:
             state = self._engine.observe(snapshot)
             recorded = snapshot.blobs.get(provenance.LIMITS)
             if recorded is not None:
-                self.notes = [*provenance.differences(recorded, self._engine.budgets())]
+                self.notes = provenance.differences(recorded, self._engine.budgets())
             yield state
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -96,17 +96,15 @@ def of_recording(
     seen: list[float] = []
     damaged: list[str] = []
     machine = ""
+    collector = Collector()
     replayed = Replayed(path, settings.engine, damaged.append)
 
-    def inside() -> Iterator[State]:
-        nonlocal machine
-        for state in replayed:
-            machine = _machine(state) or machine
-            if wanted.holds(state.wall):
-                seen.append(state.wall)
-                yield state
-
-    samples = _collected(inside())
+    for state in replayed:
+        machine = _machine(state) or machine
+        if wanted.holds(state.wall):
+            seen.append(state.wall)
+            collector.observe(state)
+    samples = collector.finish()
     made = replayed.header.provenance
     source = ReportSource(
         host=made.host,
@@ -117,7 +115,7 @@ def of_recording(
         ended=seen[-1] if seen else None,
         what=f"recording {Path(path).name}",
         damaged=_first_of(damaged),
-        notes=tuple(replayed.notes),
+        notes=replayed.notes,
         step_seconds=replayed.header.interval_seconds,
     )
     return samples, source
@@ -172,13 +170,6 @@ def live(
         step_seconds=settings.engine.interval_seconds,
     )
     return samples, source
-
-
-def _collected(found: Iterator[State]) -> Samples:
-    collector = Collector()
-    for state in found:
-        collector.observe(state)
-    return collector.finish()
 
 
 def _machine(state: State | None) -> str:
