@@ -60,11 +60,19 @@ def fetch_once(
     while (now := clock.mono()) < ends and (request := fetcher.next(now)) is not None:
         answer = (ask or linklocal.ask)(request)
         fetcher.take(clock.mono(), answer)
+    known, why_not = _told(fetcher, volumes, cloud, static)
+    return known, tuple(f"metadata {name}: {why}" for name, why in why_not.items())
+
+
+def _told(
+    fetcher: Fetcher, volumes: VolumeTypes | None, cloud: str, static: Static
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Every document that is known, and why one is missing."""
     known, why_not = dict(fetcher.known()), dict(fetcher.reasons())
     if volumes is not None:
         known |= volumes.look(cloud, known, static)
         why_not |= volumes.reasons
-    return known, tuple(f"metadata {name}: {why}" for name, why in why_not.items())
+    return known, why_not
 
 
 class Metadata:
@@ -96,10 +104,8 @@ class Metadata:
         if not cloud:
             event(LOG, logging.INFO, "no cloud that is known by its DMI, no metadata is asked for")
             return
-        from ioplateau.measure.metadata import (  # what asks is needed in a cloud
-            Fetcher,
-            FetchSettings,
-        )
+        # What asks is needed in a cloud.
+        from ioplateau.measure.metadata import Fetcher, FetchSettings
 
         settings = FetchSettings(refresh_seconds=self._refresh_seconds)
         fetcher = Fetcher(discover.wanted(cloud), settings=settings)
@@ -123,10 +129,7 @@ class Metadata:
                 answer = ask(request)
                 fetcher.take(self._clock.mono(), answer)
                 continue
-            documents, why_not = dict(fetcher.known()), dict(fetcher.reasons())
-            if self._volumes is not None:
-                documents |= self._volumes.look(self._cloud or "", documents, self._static)
-                why_not |= self._volumes.reasons
+            documents, why_not = _told(fetcher, self._volumes, self._cloud or "", self._static)
             if documents != known:
                 known = documents
                 self._tell(known)
