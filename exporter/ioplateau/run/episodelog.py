@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterable
+from typing import Any
 
 from ioplateau.history.episodes import Change, Episode
 from ioplateau.limits.budgets import BudgetKey, Direction
@@ -60,11 +61,7 @@ def _began(episode: Episode, unlogged: int | None) -> None:
         LOG,
         logging.INFO,
         "episode began",
-        kind=str(episode.kind),
-        name=plain.valid(episode.name),
-        verdict=str(episode.word),
-        limit=_limit(episode),
-        origin=episode.origin and str(episode.origin),
+        **_named(episode),
         what=plain.valid(episode.sentence) or None,
         untold_episodes=unlogged,
     )
@@ -79,17 +76,24 @@ def _ended(episode: Episode) -> None:
         LOG,
         logging.INFO,
         "episode ended",
-        kind=str(episode.kind),
-        name=plain.valid(episode.name),
-        verdict=str(episode.word),
-        limit=_limit(episode),
-        origin=episode.origin and str(episode.origin),
+        **_named(episode),
         lasted=lasted,
         interruptions=episode.interruptions or None,
         requests_waiting=_rounded(episode.requests_waiting),
         waited=plain.duration(episode.waited_seconds) if episode.waited_seconds else None,
         most_by=plain.valid(episode.drew_most) or None,
     )
+
+
+def _named(episode: Episode) -> dict[str, Any]:
+    """What both lines begin with."""
+    return {
+        "kind": str(episode.kind),
+        "name": plain.valid(episode.name),
+        "verdict": str(episode.word),
+        "limit": _limit(episode),
+        "origin": episode.origin and str(episode.origin),
+    }
 
 
 def _limit(episode: Episode) -> str | None:
