@@ -131,10 +131,10 @@ def differences(recorded: Any, budgets: tuple[Budget, ...]) -> tuple[str, ...]:
 
 
 def _all(kind: type[T], value: Mapping[str, Any], name: str) -> tuple[T, ...]:
-    provenance = value.get(name) or []
-    if not isinstance(provenance, list) or len(provenance) > MOST_RULES:
+    rules = value.get(name) or []
+    if not isinstance(rules, list) or len(rules) > MOST_RULES:
         raise ValueError(f"{KEY}: {name} is no list of at most {MOST_RULES}")
-    return tuple(_one(kind, each) for each in provenance)
+    return tuple(_one(kind, each) for each in rules)
 
 
 def _one(kind: type[T], value: Any) -> T:
@@ -142,10 +142,10 @@ def _one(kind: type[T], value: Any) -> T:
     if not isinstance(value, dict):
         raise TypeError(f"{KEY}: found {type(value).__name__}, want an object")
     found: dict[str, Any] = {}
-    for name, provenance in kind.__annotations__.items():
+    for name, annotation in kind.__annotations__.items():
         if name in value:
             each = value[name]
-            wanted = _annotation(provenance)
+            wanted = _words(annotation)
             if not _FITS[wanted](each):
                 raise ValueError(f"{KEY}: {name} is {each!r:.60}, want {wanted}")
             found[name] = Direction(each) if wanted == "Direction" else each
@@ -155,15 +155,15 @@ def _one(kind: type[T], value: Any) -> T:
         raise ValueError(f"{KEY}: {error}") from error
 
 
-def _annotation(provenance: Any) -> str:
-    """The words of an annotation: typing.NamedTuple keeps them as a ForwardRef."""
-    return str(getattr(provenance, "__forward_arg__", provenance))
+def _words(annotation: Any) -> str:
+    """typing.NamedTuple keeps them as a ForwardRef."""
+    return str(getattr(annotation, "__forward_arg__", annotation))
 
 
 def _text(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > MOST_LETTERS:
+    if not _is_text(value):
         raise ValueError(f"{KEY}: found {value!r:.60}, want text")
-    return value
+    return str(value)
 
 
 def _is_text(value: Any) -> bool:
