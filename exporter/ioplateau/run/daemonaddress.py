@@ -78,8 +78,7 @@ def with_password(url: str, password: str) -> str:
 def _password(file: str) -> str:
     try:
         with Path(file).open("rb") as stream:
-            content = stream.read(MOST_BYTES + 1)
-        return content[:MOST_BYTES].decode().rstrip("\r\n")
+            return stream.read(MOST_BYTES).decode().rstrip("\r\n")
     except OSError as error:
         raise AddressError(f"{file}: {error.strerror or error}") from error
     except ValueError as error:

@@ -5,11 +5,11 @@ Each question is small, so that the daemon's ticks never wait for one.
 
 from __future__ import annotations
 
-import urllib.parse
 from array import array
 from collections.abc import Callable, Mapping
 from math import ceil, nan
 from typing import Any
+from urllib.parse import urlencode
 
 from ioplateau.history import Event, What
 from ioplateau.history.rings import SPANS
@@ -39,10 +39,8 @@ def asking(daemon: DaemonAddress) -> Ask:
     """A function that asks the daemon for a path."""
 
     def fetch(path: str, **query: object) -> Any:
-        words = urllib.parse.urlencode({k: str(v) for k, v in query.items() if v is not None})
-        return daemonviews.ask(
-            daemon, f"/api/v1/{path}" + (f"?{words}" if words else ""), ANSWER_SECONDS
-        )
+        words = f"?{urlencode(query)}" if query else ""
+        return daemonviews.ask(daemon, f"/api/v1/{path}{words}", ANSWER_SECONDS)
 
     return fetch
 
@@ -140,7 +138,7 @@ class _Making:
                 into = columns[f"{direction}_{word}_per_second"]
                 into.update(_known(found["at"], found["rate"]))
                 # Kept of all requests together, whatever their direction.
-                waits = dict(_known(found["at"], found["await_seconds"]))
+                waits = _known(found["at"], found["await_seconds"])
                 columns[f"{direction}_await_seconds"].update(waits)
                 columns["queue_length"].update(_known(found["at"], found["queue_length"]))
         if any(any(column.values()) for column in columns.values()):
@@ -152,8 +150,8 @@ class _Making:
         limit = Limit(
             dimension, direction, answer["limit"], Origin(answer["origin"]), answer["source"]
         )
-        values = dict(_known(found["at"], found["limit"]))
-        shares = dict(_known(found["at"], found["share"]))
+        values = _known(found["at"], found["limit"])
+        shares = _known(found["at"], found["share"])
         if shares:
             key = LimitKey(BudgetKey(kind, name), dimension, direction)
             self._limits[key] = limit, values, shares
@@ -182,8 +180,8 @@ class _Making:
         return samples
 
 
-def _known(at: list[int], values: list[float | None]) -> list[tuple[int, float]]:
-    return [(second, v) for second, v in zip(at, values, strict=True) if v is not None]
+def _known(at: list[int], values: list[float | None]) -> dict[int, float]:
+    return {second: value for second, value in zip(at, values, strict=True) if value is not None}
 
 
 def _take_lifting(samples: Samples, budgets: list[dict[str, Any]]) -> None:

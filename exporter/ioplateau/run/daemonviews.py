@@ -19,9 +19,8 @@ from ioplateau.tell import apiview, plain
 from ioplateau.tell.view import BudgetView
 from ioplateau.web.listen import split_address
 
-PROBE_SECONDS = (
-    1.0  # of a machine that is short of everything, too; nobody there is refused at once
-)
+# Of a machine that is short of everything, too; where nobody listens the answer comes at once.
+PROBE_SECONDS = 1.0
 ANSWER_SECONDS = 5.0
 EVERY_SECONDS = 1.0
 EPISODES_SECONDS = 5.0
@@ -105,10 +104,10 @@ class DaemonViews(ViewSource):
         if nearest is None:
             return
         asked = {
-            "kind": str(budget.kind),
+            "kind": budget.kind,
             "name": budget.name,
-            "dimension": str(nearest.dimension),
-            "direction": str(nearest.direction),
+            "dimension": nearest.dimension,
+            "direction": nearest.direction,
             "seconds": TRAIL_SECONDS,
         }
         try:

@@ -40,9 +40,8 @@ class Finding(NamedTuple):
     is_good: bool
     what: str
     mend: str = ""
-    is_vital: bool = (
-        False  # without it budgets are unknown or missing, or the daemon does not start
-    )
+    # Without it budgets are unknown or missing, or the daemon does not start.
+    is_vital: bool = False
 
 
 # By what the engine calls a source: blindness has its words, and which are vital.
