@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ioplateau.history.episodes import Change, Episode
-from ioplateau.limits.budgets import BudgetKey, Direction
+from ioplateau.limits.budgets import BudgetKey
 from ioplateau.logs import event
 from ioplateau.tell import plain
 
@@ -91,15 +91,9 @@ def _named(episode: Episode) -> dict[str, Any]:
         "kind": str(episode.kind),
         "name": plain.valid(episode.name),
         "verdict": str(episode.word),
-        "limit": _limit(episode),
+        "limit": plain.limit_of(episode) or None,
         "origin": episode.origin and str(episode.origin),
     }
-
-
-def _limit(episode: Episode) -> str | None:
-    if episode.dimension is None or episode.limit is None:
-        return None
-    return plain.limit(episode.dimension, episode.direction or Direction.TOTAL, episode.limit)
 
 
 def _rounded(value: float | None) -> str | None:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 
 from ioplateau.history import Episode
-from ioplateau.limits.budgets import Dimension, Direction
 from ioplateau.tell import plain, ratetables
 from ioplateau.tell.html import Html, Part, el, join, table
 from ioplateau.tell.ratetables import RateTable
@@ -54,19 +53,14 @@ def _figures(title: str, what: RateTable, name: str) -> Html | None:
 def _episode(episode: Episode, now: float) -> list[Part]:
     ended = now if episode.ended is None else episode.ended
     lasted = plain.duration(ended - episode.began)
-    limit = ""
-    if episode.limit is not None and episode.dimension is not None:
-        way = episode.direction or Direction.TOTAL
-        limit = (
-            f"{plain.limit(Dimension(episode.dimension), way, episode.limit)} ({episode.origin})"
-        )
+    limit = plain.limit_of(episode)
     waiting = episode.most_requests_waiting
     return [
         join(episode.name, " ", el("small", plain.kind(episode.kind, episode.lane))),
         moment(episode.began),
         f"{lasted}, goes on" if episode.ended is None else lasted,
         plain.WORDS[episode.word],
-        limit,
+        f"{limit} ({episode.origin})" if limit else "",
         "" if episode.peak_share is None else plain.share(episode.peak_share),
         "" if waiting is None else plain.figures(waiting),
         episode.drew_most,

@@ -7,9 +7,13 @@ them. And text that can be shown, whatever bytes it came from.
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from ioplateau.limits import units
 from ioplateau.limits.budgets import VM, BudgetKey, Dimension, Direction, Kind, Word, lane_words
+
+if TYPE_CHECKING:
+    from ioplateau.history import Episode
 
 UNKNOWN = "unknown"
 
@@ -139,6 +143,13 @@ def limit(dimension: Dimension, direction: Direction, value: float | None) -> st
     """A ceiling: "500 IOPS", "134 MB/s of reads"."""
     one_way = {Direction.READ: " of reads", Direction.WRITE: " of writes", Direction.TOTAL: ""}
     return amount(dimension, value) + (one_way[direction] if value is not None else "")
+
+
+def limit_of(episode: Episode) -> str:
+    """The limit that held a budget back; "" where none is known."""
+    if episode.limit is None or episode.dimension is None:
+        return ""
+    return limit(episode.dimension, episode.direction or Direction.TOTAL, episode.limit)
 
 
 def valid(value: str) -> str:

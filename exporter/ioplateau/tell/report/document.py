@@ -150,10 +150,7 @@ def _episode(episode: Episode, until: float | None) -> tuple[str, ...]:
     ended = until if episode.ended is None else episode.ended
     # Where the clock was set back meanwhile, the seconds that were counted are more.
     lasted = plain.duration(held if ended is None else max(ended - episode.began, held))
-    limit = NEVER
-    if episode.limit is not None and episode.dimension is not None:
-        way = episode.direction or Direction.TOTAL
-        limit = f"{plain.limit(episode.dimension, way, episode.limit)} ({episode.origin})"
+    limit = plain.limit_of(episode)
     waiting = episode.requests_waiting
     share = episode.mean_share
     return (
@@ -162,7 +159,7 @@ def _episode(episode: Episode, until: float | None) -> tuple[str, ...]:
         plain.duration(held),
         plain.budget(episode.key, episode.lane),
         plain.WORDS[episode.word],
-        limit,
+        f"{limit} ({episode.origin})" if limit else NEVER,
         NEVER if share is None else plain.share(share),
         NEVER if waiting is None else plain.figures(waiting),
         episode.drew_most or NEVER,
