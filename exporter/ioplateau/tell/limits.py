@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ioplateau.limits.budgets import Budget, Direction, Kind, Limit
 from ioplateau.limits.units import MB, rate
@@ -11,12 +12,19 @@ from ioplateau.limits.whatif import (
     HITS,
     NONE,
     Binding,
+    Stretch,
     WhatIfAnswer,
     WhatIfCase,
     every,
     stretches,
 )
 from ioplateau.tell import cells, plain
+
+if TYPE_CHECKING:
+    from ioplateau.limits.volumes.whatif import VolumeCase, VolumeStretch
+
+C = TypeVar("C", bound="WhatIfCase | VolumeCase")
+S = TypeVar("S", bound="Stretch | VolumeStretch")
 
 TITLE = 20  # columns for what a limit is of, the least
 MBS = "MB are 10^6 bytes"
@@ -32,9 +40,10 @@ def render(found: WhatIfAnswer) -> str:
     """The answer as text, for a terminal."""
     question = found.question
     titles = [(title, limits) for _, title, limits in question.shared()]
+    disks = Counter((disk.title, disk.limits) for disk in question.disks)
     titles += [
         (f"{count} x {title}" if count > 1 else title, limits)
-        for title, count, limits in _kinds(found)
+        for (title, limits), count in disks.items()
     ]
     width = max((len(title) + 2 for title, _ in titles), default=0)
     lines = [question.vm_size]
@@ -91,14 +100,6 @@ def _ways(found: WhatIfAnswer) -> Iterable[tuple[str, Direction]]:
     return dict.fromkeys((case.cache, case.direction) for case in found.cases)
 
 
-def _kinds(found: WhatIfAnswer) -> list[tuple[str, int, tuple[Limit, ...]]]:
-    kinds: dict[tuple[str, tuple[Limit, ...]], int] = {}
-    for disk in found.question.disks:
-        key = (disk.title, disk.limits)
-        kinds[key] = kinds.get(key, 0) + 1
-    return [(title, count, limits) for (title, limits), count in kinds.items()]
-
-
 def _sold(limits: Iterable[Limit]) -> str:
     return ", ".join(_figures(limit) for limit in limits) or "not documented"
 
@@ -120,10 +121,8 @@ def _stretches(found: WhatIfAnswer, cache_outcome: str, direction: Direction) ->
     more = [_unknown(found, cache_outcome)] if is_open else []
     words = []
     for part in parts:
-        first, last = part.first_bytes == parts[0].first_bytes, part is parts[-1]
-        where = size_words(part.first_bytes, part.last_bytes, first=first, last=last)
         bound = [_bound(part.bindings)] if part.bindings or not more else []
-        words.append(f"{where}: {' and '.join((*bound, *more))}")
+        words.append(f"{size_words(part, parts)}: {' and '.join((*bound, *more))}")
     return words
 
 
@@ -132,15 +131,14 @@ def _unknown(found: WhatIfAnswer, cache_outcome: str) -> str:
     return f"{'the host cache' if is_cache else 'a disk'}, of which no limit is known"
 
 
-def size_words(low: int, high: int, *, first: bool, last: bool) -> str:
-    """For which requests something holds: "requests up to 8 KiB"."""
-    if first and last:
+def size_words(part: S, parts: Sequence[S]) -> str:
+    """For which requests one of all parts holds: "requests up to 8 KiB"."""
+    low, high = size_text(part.first_bytes), size_text(part.last_bytes)
+    if len(parts) == 1:
         return "at every request size"
-    if first:
-        return f"requests up to {size_text(high)}"
-    if last:
-        return f"requests from {size_text(low)}"
-    return f"requests of {size_text(low)} to {size_text(high)}"
+    if part is parts[0]:
+        return f"requests up to {high}"
+    return f"requests from {low}" if part is parts[-1] else f"requests of {low} to {high}"
 
 
 def size_text(size: int) -> str:
@@ -161,16 +159,24 @@ def _bound(bindings: Sequence[Binding]) -> str:
 
 
 def _table(found: WhatIfAnswer, cache_outcome: str, direction: Direction) -> list[str]:
-    rows = [("request", "IOPS", "MB/s", "bound by", "in burst: IOPS", "MB/s", "bound by")]
+    head = ("request", "IOPS", "MB/s", "bound by", "in burst: IOPS", "MB/s", "bound by")
     way = (cache_outcome, direction)
     cases = [case for case in found.cases if (case.cache, case.direction) == way]
-    bursts = {case.request_bytes: case for case in cases if case.burst}
     unknown = _unknown(found, cache_outcome)
+    return cases_table(head, cases, lambda case: _cells(case, unknown))
+
+
+def cases_table(
+    head: tuple[str, ...], cases: Sequence[C], tell: Callable[[C], tuple[str, str, str]]
+) -> list[str]:
+    """A line for each request size; what is done in burst, where anything bursts, stands beside it."""
+    rows = [head]
+    bursts = {case.request_bytes: case for case in cases if case.burst}
     for case in cases:
         if not case.burst:
             burst = bursts.get(case.request_bytes)
-            more = _cells(burst, unknown) if burst is not None else ("", "", "")
-            rows.append((size_text(case.request_bytes), *_cells(case, unknown), *more))
+            more = tell(burst) if burst is not None else ("", "", "")
+            rows.append((size_text(case.request_bytes), *tell(case), *more))
     shown = 7 if bursts else 4
     return cells.aligned([row[:shown] for row in rows], {1, 2, 4, 5})
 

@@ -18,7 +18,7 @@ from ioplateau.limits.volumes.whatif import (
     stretches,
 )
 from ioplateau.tell import cells
-from ioplateau.tell.limits import size_text, size_words
+from ioplateau.tell.limits import cases_table, size_words
 
 
 def render(found: VolumeAnswer) -> str:
@@ -28,17 +28,14 @@ def render(found: VolumeAnswer) -> str:
     way = f", nconnect {question.connections}" if question.connections > 1 else ""
     lines = [f"{question.title}{client}{way}"]
     rows = [(each.title, _figures(each), _origin(each)) for each in question.ceilings]
-    lines += [f"  {row}" for row in cells.aligned(rows)] if rows else []
-    for share, memory in dict.fromkeys((c.read_share, c.from_memory) for c in found.cases):
+    lines += [f"  {row}" for row in cells.aligned(rows)]
+    for share, memory in _mixes(found):
         lines += [
             "",
             f"{_mix(share, from_memory=memory, split=question.has_memory)}, first to bind:",
         ]
         parts = stretches(question, share, from_memory=memory)
-        for part in parts:
-            first, last = part.first_bytes == parts[0].first_bytes, part is parts[-1]
-            where = size_words(part.first_bytes, part.last_bytes, first=first, last=last)
-            lines.append(f"  {where}: {_titles(part.bindings)}")
+        lines += [f"  {size_words(part, parts)}: {_titles(part.bindings)}" for part in parts]
         lines += ["", *_table(found, share, from_memory=memory)]
     return "\n".join([*lines, "", *(f"note: {notice}" for notice in question.notices)]) + "\n"
 
@@ -58,7 +55,7 @@ def as_json(found: VolumeAnswer) -> dict[str, Any]:
                 "request_bytes": [part.first_bytes, part.last_bytes],
                 "bindings": [each.title for each in part.bindings],
             }
-            for share, memory in dict.fromkeys((c.read_share, c.from_memory) for c in found.cases)
+            for share, memory in _mixes(found)
             for part in stretches(question, share, from_memory=memory)
         ],
         "cases": [
@@ -77,6 +74,11 @@ def as_json(found: VolumeAnswer) -> dict[str, Any]:
     }
 
 
+def _mixes(found: VolumeAnswer) -> Iterable[tuple[float, bool]]:
+    """The share of reads, and whether they come from the server's memory, of each case once."""
+    return dict.fromkeys((case.read_share, case.from_memory) for case in found.cases)
+
+
 def _mix(share: float, *, from_memory: bool, split: bool) -> str:
     if share == 0:
         return "writes"
@@ -87,26 +89,11 @@ def _mix(share: float, *, from_memory: bool, split: bool) -> str:
 
 
 def _table(found: VolumeAnswer, share: float, *, from_memory: bool) -> list[str]:
+    unit_bytes = found.question.unit_bytes
+    unit = _unit(unit_bytes)
+    head = ("request", "operations/s", unit, "bound by", "in burst: ops/s", unit, "bound by")
     mine = [c for c in found.cases if (c.read_share, c.from_memory) == (share, from_memory)]
-    bursts = {case.request_bytes: case for case in mine if case.burst}
-    unit = _unit(found.question.unit_bytes)
-    rows = [("request", "operations/s", unit, "bound by", "in burst: ops/s", unit, "bound by")]
-    for case in mine:
-        if not case.burst:
-            more = bursts.get(case.request_bytes)
-            rows.append(
-                (
-                    size_text(case.request_bytes),
-                    *_cells(case, found.question.unit_bytes),
-                    *(
-                        _cells(more, found.question.unit_bytes)
-                        if more is not None
-                        else ("", "", "")
-                    ),
-                )
-            )
-    shown = 7 if bursts else 4
-    return cells.aligned([row[:shown] for row in rows], {1, 2, 4, 5})
+    return cases_table(head, mine, lambda case: _cells(case, unit_bytes))
 
 
 def _cells(case: VolumeCase, unit_bytes: float) -> tuple[str, str, str]:
