@@ -117,10 +117,6 @@ def _origins(state: BudgetState) -> str:
     return ",".join(origin for origin in Origin if origin in found)
 
 
-def _itself(flow: FlowSeconds) -> Iterable[tuple[Labels, float]]:
-    yield flow
-
-
 def _effective(dimension: Dimension) -> Callable[[LimitState], float | None]:
     return lambda limit: limit.effective if limit.dimension is dimension else None
 
@@ -277,7 +273,7 @@ FLOWS: MetricTable[FlowSeconds, float] = MetricTable(
     "Flows, by the budget they suffer from",
     ("flow_kind", "flow", "kind", "name", "dimension"),
     flows,
-    _itself,
+    lambda flow: (flow,),
     (
         counter(
             "flow_throttled_seconds_total",

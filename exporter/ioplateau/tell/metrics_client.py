@@ -12,7 +12,7 @@ from ioplateau.measure import mountstats
 from ioplateau.measure.mountstats import ClientRates, ConnectionRates, NfsConnection
 from ioplateau.measure.sockets import TcpCounts, TcpSocket
 from ioplateau.state import NfsClientState
-from ioplateau.tell.rows import Labels, MetricTable, Scene, counter, gauge, info
+from ioplateau.tell.rows import Labels, MetricTable, Scene, counter, from_micro, gauge, info
 
 
 class MeasuredClient(NamedTuple):
@@ -78,10 +78,6 @@ def _most(sockets: Iterable[TcpSocket], value: Callable[[TcpSocket], int | None]
 
 def _least(sockets: Iterable[TcpSocket], value: Callable[[TcpSocket], int | None]) -> int | None:
     return min((number for one in sockets if (number := value(one)) is not None), default=None)
-
-
-def _from_micro(microseconds: int | None) -> float | None:
-    return None if microseconds is None else microseconds / 1e6
 
 
 def _window_bytes(one: TcpSocket) -> int | None:
@@ -180,12 +176,12 @@ TCP: MetricTable[MeasuredClient, MeasuredSockets] = MetricTable(
         gauge(
             "nfs_tcp_rtt_seconds",
             "Smoothed round trip of the slowest connection.",
-            lambda s: _from_micro(_most(s.now, lambda one: one.rtt_microseconds)),
+            lambda s: from_micro(_most(s.now, lambda one: one.rtt_microseconds)),
         ),
         gauge(
             "nfs_tcp_min_rtt_seconds",
             "Fastest round trip seen: the network without queues.",
-            lambda s: _from_micro(_least(s.now, lambda one: one.min_rtt_microseconds)),
+            lambda s: from_micro(_least(s.now, lambda one: one.min_rtt_microseconds)),
         ),
         gauge(
             "nfs_tcp_congestion_window_bytes",
@@ -215,22 +211,22 @@ TCP: MetricTable[MeasuredClient, MeasuredSockets] = MetricTable(
         counter(
             "nfs_tcp_busy_seconds_total",
             "Time with data to send, summed over connections.",
-            lambda s: _from_micro(s.counts.busy_microseconds),
+            lambda s: from_micro(s.counts.busy_microseconds),
         ),
         counter(
             "nfs_tcp_receiver_limited_seconds_total",
             "Time the server's receive window held sending back.",
-            lambda s: _from_micro(s.counts.receiver_limited_microseconds),
+            lambda s: from_micro(s.counts.receiver_limited_microseconds),
         ),
         counter(
             "nfs_tcp_sender_limited_seconds_total",
             "Time our own send buffer held sending back.",
-            lambda s: _from_micro(s.counts.sender_limited_microseconds),
+            lambda s: from_micro(s.counts.sender_limited_microseconds),
         ),
         counter(
             "nfs_tcp_congestion_limited_seconds_total",
             "Time with data to send that only the congestion window, that is the network, held back.",
-            lambda s: _from_micro(s.counts.congestion_limited_microseconds),
+            lambda s: from_micro(s.counts.congestion_limited_microseconds),
         ),
     ),
 )

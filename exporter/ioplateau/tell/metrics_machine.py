@@ -9,7 +9,7 @@ from ioplateau.limits.budgets import Dimension, Kind
 from ioplateau.measure import interfaces
 from ioplateau.measure.interfaces import InterfaceRates
 from ioplateau.state import InterfaceState, MachineState
-from ioplateau.tell.rows import Labels, MetricTable, Scene, counter, gauge
+from ioplateau.tell.rows import Labels, MetricTable, Scene, counter, from_micro, gauge
 
 USER_HZ = 100  # what /proc/stat counts in, on every architecture we run on: man 5 proc
 
@@ -63,10 +63,6 @@ def _seconds(ticks: int | None) -> float | None:
     return None if ticks is None else ticks / USER_HZ
 
 
-def _from_micro(microseconds: int | None) -> float | None:
-    return None if microseconds is None else microseconds / 1e6
-
-
 MACHINE: MetricTable[MachineState, MachineState] = MetricTable(
     "Machine",
     (),
@@ -76,12 +72,12 @@ MACHINE: MetricTable[MachineState, MachineState] = MetricTable(
         counter(
             "pressure_io_waiting_seconds_total",
             "Time in which at least one task waited for I/O (PSI, some).",
-            lambda m: _from_micro(m.pressure.some_microseconds) if m.pressure else None,
+            lambda m: from_micro(m.pressure.some_microseconds) if m.pressure else None,
         ),
         counter(
             "pressure_io_stalled_seconds_total",
             "Time in which every task that could run waited for I/O (PSI, full).",
-            lambda m: _from_micro(m.pressure.full_microseconds) if m.pressure else None,
+            lambda m: from_micro(m.pressure.full_microseconds) if m.pressure else None,
         ),
         counter(
             "cpu_iowait_seconds_total",
@@ -181,7 +177,7 @@ EXCEEDED: MetricTable[EbsLimit, int] = MetricTable(
             "disk_limit_exceeded_seconds_total",
             "Time in which more was asked for than the volume's limit (kind disk) or the "
             "instance's (kind vm_uncached) allows, as the device counts it (EBS).",
-            _from_micro,
+            from_micro,
         ),
     ),
 )

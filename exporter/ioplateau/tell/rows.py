@@ -129,6 +129,11 @@ def histogram(name: str, text: str, value: Callable[[T], Histogram]) -> MetricRo
     return MetricRow(name, "histogram", text, value)
 
 
+def from_micro(microseconds: int | None) -> float | None:
+    """Seconds; unknown stays unknown."""
+    return None if microseconds is None else microseconds / 1e6
+
+
 def text(value: object) -> str:
     """A label value; unknown is empty, which Prometheus takes for no label."""
     return "" if value is None else str(value)
