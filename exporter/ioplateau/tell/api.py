@@ -7,7 +7,6 @@ Rates are per second, times in seconds, shares from 0 to 1; null is what is not 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from ioplateau.state import (
     State,
 )
 from ioplateau.tell import blindness, consumers, lifting, limits, plain, summary, verdicts, view
+from ioplateau.tell.verdicts import finite
 
 
 def state(found: State, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,14 +120,14 @@ def _limit(found: LimitState) -> dict[str, Any]:
     return limits.limit_json(found.limit) | {
         "effective": found.effective,
         "effective_origin": str(found.effective_origin),
-        "utilization": _number(found.utilization),
-        "peak_utilization": _number(found.peak_utilization),
+        "utilization": finite(found.utilization),
+        "peak_utilization": finite(found.peak_utilization),
         "throttled": found.throttled,
         "throttled_seconds": found.throttled_seconds,
         "episodes": found.episodes,
-        "demand": _number(found.demand),
-        "credit_ratio": _number(found.credit_ratio),
-        "exhaustion_seconds": _number(found.exhaustion_seconds),
+        "demand": finite(found.demand),
+        "credit_ratio": finite(found.credit_ratio),
+        "exhaustion_seconds": finite(found.exhaustion_seconds),
     }
 
 
@@ -190,15 +190,11 @@ def _key(key: tuple[str, str] | None) -> dict[str, str] | None:
     return None if key is None else {"kind": str(key[0]), "name": plain.valid(key[1])}
 
 
-def _number(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else value
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, str):
         return plain.valid(str(value))
     if isinstance(value, float):
-        return _number(value)
+        return finite(value)
     if isinstance(value, Iterable):
         return [_plain(each) for each in value]
     return value

@@ -33,15 +33,15 @@ def budget(found: BudgetState) -> dict[str, Any]:
         "verdict": verdict.word,
         "dimension": verdict.dimension,
         "direction": verdict.direction,
-        "limit": _number(verdict.limit),
+        "limit": finite(verdict.limit),
         "origin": verdict.origin,
         "since": verdict.since,
-        "utilization": _number(verdict.utilization),
-        "demand": _number(verdict.demand),
-        "evidence": {key: _number(value) for key, value in verdict.evidence.items()},
+        "utilization": finite(verdict.utilization),
+        "demand": finite(verdict.demand),
+        "evidence": {key: finite(value) for key, value in verdict.evidence.items()},
     }
 
 
-def _number(value: float | str | None) -> float | str | None:
-    # JSON has no infinity: programs that read these lines would stop at one.
+def finite(value: float | str | None) -> float | str | None:
+    """JSON has no infinity: programs that read it would stop at one."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
