@@ -8,7 +8,6 @@ from ioplateau.tell import cells
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (None, ""),
         (0.0, "0"),
         (0.414, "0.41"),
         (12_800.0, "12,800"),

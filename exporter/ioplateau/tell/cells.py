@@ -85,10 +85,8 @@ def aligned(rows: Sequence[Sequence[str]], right_columns: Container[int] = ()) -
     ]
 
 
-def number(value: float | None) -> str:
-    """At most six columns: 0.41, 54.9, 12,800, 128k, 1.3M; unknown is empty."""
-    if value is None:
-        return ""
+def number(value: float) -> str:
+    """At most six columns: 0.41, 54.9, 12,800, 128k, 1.3M."""
     if abs(value) < 99_999.5:
         return plain.figures(value)
     size, letter = (1e9, "G") if abs(value) >= 999.5e6 else (1e6, "M")
@@ -97,9 +95,9 @@ def number(value: float | None) -> str:
     return plain.figures(value / size) + letter
 
 
-def latency(value: float | None) -> str:
-    """0.0086 -> "8.6ms"; unknown is empty."""
-    return "" if value is None else plain.seconds(value).replace(" ", "")
+def latency(value: float) -> str:
+    """0.0086 -> "8.6ms"."""
+    return plain.seconds(value).replace(" ", "")
 
 
 def age(value: float) -> str:
@@ -111,9 +109,9 @@ def age(value: float) -> str:
     return "0s"
 
 
-def share(value: float | None) -> str:
-    """0.973 -> "97%"; unknown is empty."""
-    return "" if value is None else f"{value * 100:.0f}%"
+def share(value: float) -> str:
+    """0.973 -> "97%"."""
+    return f"{value * 100:.0f}%"
 
 
 def sparkline(values: Sequence[float | None], width: int) -> str:
