@@ -7,7 +7,6 @@ It owns no terminal and no clock: `see` takes what is known now, `press` a key b
 from __future__ import annotations
 
 import textwrap
-import time
 from collections.abc import Callable, Sequence
 
 from ioplateau.tell import board_detail, cells, plain, screen
@@ -123,7 +122,7 @@ class Board:
         return [*head, *body, *self._sentence(view, width, sentence), self._status(view, width)]
 
     def _head(self, view: View, width: int) -> list[Line]:
-        now = time.strftime("%H:%M:%S %Z", time.localtime(view.wall)) if view.wall else ""
+        now = screen.clock(view)
         end = f"PAUSED {now}" if self._paused else now
         parts = (self._title, told_of(view), self.origin)
         begin = self._printable(" · ".join(filter(None, parts)))

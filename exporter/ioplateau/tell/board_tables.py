@@ -14,7 +14,7 @@ from ioplateau.limits.budgets import ALL_DISKS, VM, Direction, Kind, Word
 from ioplateau.tell import cells, plain, ratetables, summary
 from ioplateau.tell.ratetables import RateColumn
 from ioplateau.tell.summary import Severity
-from ioplateau.tell.view import BudgetView, DiskView, LimitView, View
+from ioplateau.tell.view import BudgetView, DiskView, LimitView, MountView, View
 
 SHORT_WORDS = {Word.APP_LIMITED: "app", Word.LATENCY_BOUND: "latency"}
 # Budgets of one name are told apart; a disk and a volume are what their name says.
@@ -80,6 +80,13 @@ class BoardTable(StrEnum):
     MOUNTS = "mounts"
 
 
+NAME_HEADS = {
+    BoardTable.BUDGETS: "BUDGET",
+    BoardTable.DISKS: "DISK",
+    BoardTable.MOUNTS: "NFS MOUNT",
+}
+
+
 def label(budget: BudgetView) -> str:
     """What a budget is called in one cell."""
     if budget.kind is Kind.VM_UNCACHED and budget.lane not in ("", ALL_DISKS):
@@ -93,41 +100,26 @@ def rows(view: View, table: BoardTable) -> list[BoardRow]:
         case BoardTable.BUDGETS:
             return [_budget_row(budget) for budget in view.budgets]
         case BoardTable.DISKS:
-            return [
-                BoardRow(
-                    (Kind.DISK, disk.name),
-                    disk.name,
-                    disk,
-                    Severity.NONE,
-                    disk.is_idle,
-                )
-                for disk in view.disks
-            ]
+            return [_flow_row(Kind.DISK, disk) for disk in view.disks]
         case BoardTable.MOUNTS:
-            return [
-                BoardRow(
-                    (Kind.VOLUME, mount.name),
-                    mount.name,
-                    mount,
-                    Severity.NONE,
-                    not mount.operations_per_second,
-                )
-                for mount in view.mounts
-            ]
+            return [_flow_row(Kind.VOLUME, mount) for mount in view.mounts]
 
 
 def _budget_row(budget: BudgetView) -> BoardRow:
     severity = summary.severity_of(budget.word)
-    is_quiet = budget.word is Word.IDLE or (budget.word is Word.UNKNOWN and not budget.sentence)
     return BoardRow(
         budget.key,
         label(budget),
         budget,
         Severity.NONE if severity is Severity.SOFT else severity,
-        is_quiet,
+        budget.is_quiet,
         # Not its share of the limit as well: that changes each second, and rows would jump.
         summary.ORDER.index(budget.word),
     )
+
+
+def _flow_row(kind: Kind, flow: DiskView | MountView) -> BoardRow:
+    return BoardRow((kind, flow.name), flow.name, flow, Severity.NONE, flow.is_idle)
 
 
 def fitting(table: BoardTable, width: int) -> tuple[int, list[Column]]:
@@ -150,10 +142,7 @@ def fitting(table: BoardTable, width: int) -> tuple[int, list[Column]]:
 def head(table: BoardTable, width: int, unit: Unit) -> str:
     """The line above the rows."""
     name_width, chosen = fitting(table, width)
-    name = {BoardTable.BUDGETS: "BUDGET", BoardTable.DISKS: "DISK", BoardTable.MOUNTS: "NFS MOUNT"}[
-        table
-    ]
-    parts = [cells.left(name, name_width)]
+    parts = [cells.left(NAME_HEADS[table], name_width)]
     parts += [_set(column, column.head.replace("MB", unit.name)) for column in chosen]
     return cells.cut((" " * GAP).join(parts).rstrip(), width)
 

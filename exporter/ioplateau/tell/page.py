@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ioplateau.history import Episode
 from ioplateau.tell import page_budgets, page_tables, plain, sparkline
 from ioplateau.tell.html import Html, el, join
-from ioplateau.tell.page_budgets import Past
+from ioplateau.tell.page_budgets import Past, no_past
 from ioplateau.tell.summary import Severity
 from ioplateau.tell.view import View, machine
 
@@ -32,10 +32,6 @@ class Around(NamedTuple):
     links: Sequence[tuple[str, str]] = (("/metrics", "Metrics"),)
 
 
-def no_past(*_: object) -> None:
-    """Nothing is remembered."""
-
-
 def page(
     seen: View,
     around: Around,
@@ -53,12 +49,13 @@ def page(
         el("script", src="page.js", defer=True),
         el("noscript", el("meta", http_equiv="refresh", content=str(RELOAD_SECONDS))),
     )
+    version = f"ioplateau {around.version}".strip()
     links = (join(el("a", words, href=path), " ") for path, words in around.links)
     body = el(
         "body",
         _main(seen, around, past, episodes),
         el("p", id="stale", role="status"),
-        el("footer", el("nav", *links, aria_label="More"), el("small", _version(around))),
+        el("footer", el("nav", *links, aria_label="More"), el("small", version)),
     )
     return f"<!doctype html>\n{el('html', head, body, lang='en')}\n".encode()
 
@@ -75,10 +72,6 @@ def fragment(
 
 def _title(seen: View, around: Around) -> str:
     return " · ".join(filter(None, (seen.headline, around.host, "ioplateau")))
-
-
-def _version(around: Around) -> str:
-    return f"ioplateau {around.version}".strip()
 
 
 def _main(seen: View, around: Around, past: Past, episodes: Sequence[Episode]) -> Html:
@@ -119,17 +112,14 @@ def _last(seen: View, episodes: Sequence[Episode]) -> Html | None:
 def _about(seen: View, around: Around) -> Html:
     where = " · ".join(filter(None, (around.host, machine(seen))))
     watched = around.watched_seconds
-    parts = [el("b", where) if where else None, join(" " if where else "", _moment(seen))]
+    now = page_tables.moment(seen.wall)
+    parts = [el("b", where) if where else None, join(" " if where else "", now)]
     if watched is not None:
         parts.append(join(f", watched for {plain.duration(watched)}"))
     pressure = seen.io_waiting_ratio
     if pressure is not None:
         parts.append(join(f" · tasks wait for I/O {plain.share(pressure)} of the time"))
     return el("p", *parts, id="about", klass="soft")
-
-
-def _moment(seen: View) -> Html:
-    return page_tables.moment(seen.wall)
 
 
 def _notes(seen: View) -> Html | None:

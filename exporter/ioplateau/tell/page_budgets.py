@@ -32,27 +32,27 @@ MOST_SHOWN = 60
 Past = Callable[[BudgetView, Dimension, Direction], Series | None]
 
 
+def no_past(*_: object) -> None:
+    """Nothing is remembered, or it is not to be drawn."""
+
+
 def section(
     budgets: Sequence[BudgetView], past: Past, now: int, lately: Collection[tuple[Kind, str]] = ()
 ) -> Html:
     """Every budget, the worst first; those that are idle in one list, but for those held `lately`."""
-    loud = [budget for budget in budgets if not _is_quiet(budget) or budget.key in lately]
+    loud = [budget for budget in budgets if not budget.is_quiet or budget.key in lately]
     shown, beyond = loud[:MOST_SHOWN], loud[MOST_SHOWN:]
     parts = [
-        _article(budget, past if number < MOST_DRAWN else _no_past, now)
+        _article(budget, past if number < MOST_DRAWN else no_past, now)
         for number, budget in enumerate(shown)
     ]
-    quiet = [budget for budget in budgets if _is_quiet(budget) and budget.key not in lately]
+    quiet = [budget for budget in budgets if budget.is_quiet and budget.key not in lately]
     parts += _list("more", beyond, f"{len(beyond)} more, less near to a limit")
     parts += _list("quiet", quiet, f"{len(quiet)} more idle or not yet known")
     if not budgets:
         parts.append(el("p", "No disks and no NFS mounts seen."))
     heading = el("h2", "Budgets", id="budgets-title")
     return el("section", heading, *parts, id="budgets", aria_labelledby="budgets-title")
-
-
-def _is_quiet(budget: BudgetView) -> bool:
-    return budget.word is Word.IDLE or (budget.word is Word.UNKNOWN and not budget.sentence)
 
 
 def anchor(budget: BudgetView) -> str:
@@ -146,7 +146,3 @@ def _list(name: str, budgets: Sequence[BudgetView], words: str) -> Iterator[Html
         el("li", f"{b.name} ", el("small", f"{b.title}, {plain.WORDS[b.word]}")) for b in budgets
     )
     yield el("details", el("summary", words), el("ul", *names), id=name)
-
-
-def _no_past(*_: object) -> None:
-    """Not drawn."""

@@ -34,19 +34,18 @@ class RateTable(NamedTuple):
 
 def disks(found: Iterable[DiskView], count: int) -> RateTable:
     """Of `count` disks, in the order in which they come."""
-    busy = [disk for disk in found if not disk.is_idle]
-    return _table("disk", DISKS, busy, count)
+    return _table("disk", DISKS, found, count)
 
 
 def mounts(found: Iterable[MountView], count: int) -> RateTable:
     """Of `count` mounts, in the order in which they come."""
-    busy = [mount for mount in found if mount.operations_per_second]
-    return _table("NFS mount", MOUNTS, busy, count)
+    return _table("NFS mount", MOUNTS, found, count)
 
 
 def _table(
-    what: str, columns: Sequence[RateColumn], busy: Sequence[DiskView | MountView], count: int
+    what: str, columns: Sequence[RateColumn], found: Iterable[DiskView | MountView], count: int
 ) -> RateTable:
+    busy = [each for each in found if not each.is_idle]
     rows = [[each.name, *(_words(column, each) for column in columns)] for each in busy]
     quiet = count - len(busy)
     more = "more " if busy else ""

@@ -32,7 +32,7 @@ class Line(NamedTuple):
 def lines(view: View, *, title: str = "", width: int = 100, ascii_only: bool = False) -> list[Line]:
     """The whole screen, no line longer than `width`, the most telling first."""
     found = [
-        _clock(view, title),
+        Line(f"ioplateau {title}  {clock(view)}", Severity.SOFT),
         Line(view.headline, view.severity),
         *_machine(view),
         *_budgets(view, width),
@@ -60,9 +60,9 @@ def machine(view: View) -> str:
     return " · ".join(parts)
 
 
-def _clock(view: View, title: str) -> Line:
-    now = time.strftime("%H:%M:%S %Z", time.localtime(view.wall)) if view.wall else ""
-    return Line(f"ioplateau {title}  {now}", Severity.SOFT)
+def clock(view: View) -> str:
+    """When it was looked, as people here read it; "" before the first look."""
+    return time.strftime("%H:%M:%S %Z", time.localtime(view.wall)) if view.wall else ""
 
 
 def _machine(view: View) -> Iterator[Line]:

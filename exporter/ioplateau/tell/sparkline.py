@@ -44,7 +44,7 @@ def charts(series: Series, now: int, name: str) -> Html:
             series.queue_length,
             now,
             BELOW_HEIGHT,
-            _number,
+            plain.figures,
             name=f"{name}-queue",
         ),
         _chart(
@@ -62,10 +62,6 @@ def charts(series: Series, now: int, name: str) -> Html:
 
 def _of_what(dimension: Dimension) -> str:
     return {Dimension.IOPS: "operations", Dimension.THROUGHPUT: "bytes"}.get(dimension, "slots")
-
-
-def _number(value: float) -> str:
-    return plain.figures(value)
 
 
 def _chart(

@@ -92,6 +92,11 @@ class BudgetView(NamedTuple):
         return self.kind, self.name
 
     @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is to be said of it."""
+        return self.word is Word.IDLE or (self.word is Word.UNKNOWN and not self.sentence)
+
+    @property
     def title(self) -> str:
         """What it is: "disk", "VM, EBS volumes"."""
         return plain.kind(self.kind, self.lane)
@@ -152,6 +157,10 @@ class MountView(NamedTuple):
     outstanding: float | None  # on the wire
     waiting: float | None
     connections: int
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.operations_per_second
 
     @property
     def flow(self) -> Flow:
