@@ -27,7 +27,7 @@ from ioplateau.run import report
 from ioplateau.run.report import ReportError, TimeSpan
 from ioplateau.run.settings import ServeSettings
 from ioplateau.tell.report import document, figures, render
-from ioplateau.tell.report.samples import COLUMNS, FlowSamples, LimitKey, LimitSamples, Samples
+from ioplateau.tell.report.samples import COLUMNS, LimitKey, LimitSamples, Samples
 
 MACHINES = Path(__file__).parents[1] / "machines"
 DISK = MACHINES / "disk_iops_p10" / "recording.jsonl.gz"
@@ -303,7 +303,7 @@ def limited(*limits, **columns):
     unknown = array("d", [math.nan] * 2)
     samples = Samples(array("d", [0.0, 1.0]), array("d", [1.0, 1.0]), cpu=unknown, memory=unknown)
     flow = {name: array("d", columns.get(name, [100.0, 100.0])) for name in COLUMNS}
-    samples.flows[FlowKey("disk", "sda")] = FlowSamples(flow)
+    samples.flows[FlowKey("disk", "sda")] = flow
     for direction, values, shares in limits:
         key = LimitKey(BudgetKey(Kind.DISK, "sda"), Dimension.IOPS, direction)
         limit = Limit(Dimension.IOPS, direction, values[0], Origin.CONFIGURED)
@@ -418,7 +418,7 @@ def test_latency_and_queue_of_a_group_are_not_known():
         (200.0, 0.0, 8e5, 0.0, nan, nan, nan), (0.0, 0.0, 0.0, 0.0, nan, nan, nan), strict=True
     )
     columns = {name: array("d", values) for name, values in zip(COLUMNS, rows, strict=True)}
-    samples = Samples(array("d", [1.0, 2.0]), array("d", [1.0, 1.0]), {group: FlowSamples(columns)})
+    samples = Samples(array("d", [1.0, 2.0]), array("d", [1.0, 1.0]), {group: columns})
 
     found = figures.checklist(samples, [group])
 

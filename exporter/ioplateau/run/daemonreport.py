@@ -21,7 +21,6 @@ from ioplateau.tell import apiview
 from ioplateau.tell.report.document import ReportSource
 from ioplateau.tell.report.samples import (
     COLUMNS,
-    FlowSamples,
     LimitKey,
     LimitSamples,
     Samples,
@@ -165,12 +164,10 @@ class _Making:
         unknown = array("d", [nan]) * len(seconds)
         samples.cpu, samples.memory = unknown, unknown
         for flow, columns in self._flows.items():
-            samples.flows[flow] = FlowSamples(
-                {
-                    name: array("d", (of.get(at, nan) for at in seconds))
-                    for name, of in columns.items()
-                }
-            )
+            samples.flows[flow] = {
+                name: array("d", (of.get(at, nan) for at in seconds))
+                for name, of in columns.items()
+            }
         for key, (limit, values, shares) in self._limits.items():
             samples.limits[key] = LimitSamples(
                 limit,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import isnan
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ioplateau.history import Episode
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind
@@ -15,6 +15,7 @@ from ioplateau.tell.report.figures import Spread, Tenths
 from ioplateau.tell.report.samples import Samples
 
 NEVER = "-"
+SPREAD = ("50th", "90th", "99th", "average", "minimum", "maximum")  # as `_row` tells them
 MOST_POINTS = 600  # of one line of a plot: a point for each pixel or two
 
 
@@ -30,14 +31,18 @@ class ReportTable(NamedTuple):
     is_numbers: bool = True
 
 
+# UNIX seconds, each with a value; None breaks the line.
+Points: TypeAlias = tuple[tuple[float, float | None], ...]
+
+
 class Plot(NamedTuple):
-    """Lines over UNIX seconds. `None` breaks a line. limit: a level drawn across; one_way: of which of
-    the lines it is, as in " of reads"; "": of their sum.
+    """Lines over time, by name. limit: a level drawn across; one_way: of which of the lines it is, as
+    in " of reads"; "": of their sum.
     """
 
     title: str
     unit: str
-    lines: tuple[tuple[str, tuple[tuple[float, float | None], ...]], ...]
+    lines: tuple[tuple[str, Points], ...]
     limit: float | None = None
     one_way: str = ""
 
@@ -224,7 +229,7 @@ def _requirements(samples: Samples, source: ReportSource) -> Iterable[Paragraph 
     )
     disks = figures.whole_disks(samples)
     whole = [("All disks together", disks)] if len(disks) > 1 else []
-    each = [(f"{_flow(key)}", [key]) for key in samples.flows if key.kind != "nic"]
+    each = [(_flow(key), [key]) for key in figures.storage(samples)]
     for title, keys in [*whole, *each]:
         found = figures.checklist(samples, keys)
         rows = (
@@ -236,20 +241,17 @@ def _requirements(samples: Samples, source: ReportSource) -> Iterable[Paragraph 
             _row("latency", found.latency, plain.seconds),
             _row("queue depth", found.queue, plain.figures),
         )
-        yield ReportTable((title, "50th", "90th", "99th", "average", "minimum", "maximum"), rows)
+        yield ReportTable((title, *SPREAD), rows)
     machine = (
         _row("CPU in use", figures.spread(samples.cpu, samples.seconds), plain.share),
         _row("memory in use", figures.spread(samples.memory, samples.seconds), plain.share),
     )
-    yield ReportTable(
-        ("The machine", "50th", "90th", "99th", "average", "minimum", "maximum"), machine
-    )
+    yield ReportTable(("The machine", *SPREAD), machine)
 
 
-def _row(name: str, spread: Spread, say: object) -> tuple[str, ...]:
-    assert callable(say)
+def _row(name: str, spread: Spread, say: Callable[[float], str]) -> tuple[str, ...]:
     values = (spread.p50, spread.p90, spread.p99, spread.mean, spread.least, spread.most)
-    return (name, *(plain.UNKNOWN if value is None else str(say(value)) for value in values))
+    return (name, *(plain.UNKNOWN if value is None else say(value) for value in values))
 
 
 def _flow(key: FlowKey) -> str:
@@ -262,9 +264,7 @@ def _request_sizes(samples: Samples, source: ReportSource) -> Iterable[Paragraph
     edges = [f"to {plain.size(size)}" for size in figures.REQUEST_SIZES]
     edges.append("larger")
     rows = []
-    for key in samples.flows:
-        if key.kind == "nic":
-            continue
+    for key in figures.storage(samples):
         found = figures.request_sizes(samples, key)
         for side, word in enumerate(("reads", "writes")):
             if any(each[side] for each in found):
@@ -276,10 +276,8 @@ def _request_sizes(samples: Samples, source: ReportSource) -> Iterable[Paragraph
 
 
 def _plots(samples: Samples) -> Iterable[Plot]:
-    for key, each in samples.flows.items():
-        if key.kind == "nic":
-            continue
-        columns, name = each.columns, _flow(key)
+    for key in figures.storage(samples):
+        columns, name = samples.flows[key], _flow(key)
         limits = _limits_of(samples, key)
         for title, unit, dimension, pairs in (
             (
@@ -295,12 +293,10 @@ def _plots(samples: Samples) -> Iterable[Plot]:
                 for word, column in zip(("reads", "writes"), pairs, strict=True)
             )
             yield Plot(f"{name}: {title}", unit, lines, *limits.get(dimension, ()))
-        waits: tuple[tuple[str, tuple[tuple[float, float | None], ...]], ...] = (
-            ("reads", _thinned(samples, columns["read_await_seconds"])),
-            ("writes", _thinned(samples, columns["write_await_seconds"])),
-        )
-        if waits[0][1] == waits[1][1]:  # kept of all requests together
-            waits = (("", waits[0][1]),)
+        reads = _thinned(samples, columns["read_await_seconds"])
+        writes = _thinned(samples, columns["write_await_seconds"])
+        # The same where it is kept of all requests together.
+        waits = (("", reads),) if reads == writes else (("reads", reads), ("writes", writes))
         yield Plot(f"{name}: latency", "s", waits)
         yield Plot(f"{name}: queue depth", "", (("", _thinned(samples, columns["queue_length"])),))
 
@@ -321,7 +317,7 @@ def _limits_of(samples: Samples, flow: FlowKey) -> dict[Dimension, tuple[float, 
     return found
 
 
-def _thinned(samples: Samples, column: Sequence[float]) -> tuple[tuple[float, float | None], ...]:
+def _thinned(samples: Samples, column: Sequence[float]) -> Points:
     """At most MOST_POINTS points: the highest of each stretch, so that no peak is lost."""
     stride = max(-(-len(column) // MOST_POINTS), 1)
     points: list[tuple[float, float | None]] = []

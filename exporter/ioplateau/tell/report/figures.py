@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ioplateau.history import Episode
 from ioplateau.limits.budgets import FlowKey
-from ioplateau.tell.report.samples import COLUMNS, FlowSamples, LimitKey, Samples
+from ioplateau.tell.report.samples import COLUMNS, FlowColumns, LimitKey, Samples
 
 SHARES = (0.5, 0.9, 0.99)
 TENTHS = 10
@@ -100,6 +100,11 @@ def covered_seconds(episodes: Iterable[Episode], began: float, ended: float) -> 
     return total
 
 
+def storage(samples: Samples) -> list[FlowKey]:
+    """All flows but those of the network's interfaces, which have no requests."""
+    return [key for key in samples.flows if key.kind != "nic"]
+
+
 def whole_disks(samples: Samples) -> list[FlowKey]:
     """The disks that a request reaches once, without what stands on others."""
     return [key for key in samples.flows if key.kind == "disk" and key not in samples.stacked]
@@ -125,13 +130,13 @@ def checklist(samples: Samples, flows: Sequence[FlowKey]) -> Checklist:
     )
 
 
-def _together(found: Sequence[FlowSamples], count: int) -> tuple[list[float], ...]:
+def _together(found: Sequence[FlowColumns], count: int) -> tuple[list[float], ...]:
     """Reads, writes, their bytes, seconds waited per second and queue of all flows. 0: none; NaN, of the
     last two: not known.
     """
     sums = tuple([0.0] * count for _ in range(6))
     for each in found:
-        columns = [each.columns[name] for name in COLUMNS]
+        columns = [each[name] for name in COLUMNS]
         for index, row in enumerate(zip(*columns, strict=True)):
             reads, writes, read_bytes, write_bytes = map(_or_0, row[:4])
             read_await, write_await, queue = row[4:]
@@ -173,7 +178,7 @@ def request_sizes(samples: Samples, key: FlowKey) -> tuple[tuple[float, float], 
     """Seconds-weighed operations by mean request size of each second: share up to each of
     REQUEST_SIZES, and above; of reads and of writes.
     """
-    columns = samples.flows[key].columns
+    columns = samples.flows[key]
     counts = [[0.0, 0.0] for _ in range(len(REQUEST_SIZES) + 1)]
     for side, (operations, size) in enumerate(
         (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from ioplateau.tell import plain
-from ioplateau.tell.report.document import Plot
+from ioplateau.tell.report.document import Plot, Points
 
 WIDTH, HEIGHT = 900, 180
 LEFT, RIGHT, TOP, BOTTOM = 70, 10, 8, 22
@@ -66,7 +66,7 @@ def _axes(
     return "".join(parts)
 
 
-def _path(line: Iterable[tuple[float, float | None]], first: float, last: float, top: float) -> str:
+def _path(line: Points, first: float, last: float, top: float) -> str:
     wide = (WIDTH - LEFT - RIGHT) / ((last - first) or 1.0)
     parts, is_pen_down = [], False
     for at, value in line:

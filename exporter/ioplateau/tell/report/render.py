@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Any
 
@@ -44,14 +44,19 @@ table{font-size:.62rem}.numbers{font-size:.54rem}th,td{padding:.1rem .2rem}.wide
 def text(document: Report) -> str:
     """For a terminal: sections with aligned tables; plots are left to HTML."""
     lines = [document.title, "=" * len(document.title)]
-    for section in document.sections:
-        blocks = [block for block in section.blocks if not isinstance(block, Plot)]
-        if not blocks:
-            continue
-        lines += ["", section.title, "-" * len(section.title)]
+    for title, blocks in _without_plots(document):
+        lines += ["", title, "-" * len(title)]
         for block in blocks:
             lines += [block.text] if isinstance(block, Paragraph) else _aligned(block)
     return "\n".join(map(plain.printable, lines)) + "\n"
+
+
+def _without_plots(document: Report) -> Iterator[tuple[str, list[Paragraph | ReportTable]]]:
+    """The title and the blocks of each section that has others than plots."""
+    for section in document.sections:
+        blocks = [block for block in section.blocks if not isinstance(block, Plot)]
+        if blocks:
+            yield section.title, blocks
 
 
 def _aligned(table: ReportTable) -> Iterable[str]:
@@ -62,11 +67,8 @@ def _aligned(table: ReportTable) -> Iterable[str]:
 def markdown(document: Report) -> str:
     """CommonMark with tables as GitHub has them."""
     lines = [f"# {_marked(document.title)}"]
-    for section in document.sections:
-        blocks = [block for block in section.blocks if not isinstance(block, Plot)]
-        if not blocks:
-            continue
-        lines += ["", f"## {_marked(section.title)}", ""]
+    for title, blocks in _without_plots(document):
+        lines += ["", f"## {_marked(title)}", ""]
         for block in blocks:
             if isinstance(block, Paragraph):
                 lines += [_marked(block.text), ""]
@@ -132,7 +134,7 @@ def _safe(words: str) -> str:
 
 def as_json(samples: Samples, source: ReportSource) -> dict[str, Any]:
     """Every figure as a JSON value in base units; None: not known."""
-    seen = [key for key in samples.flows if key.kind != "nic"]
+    seen = figures.storage(samples)
     return {
         **source._asdict(),
         "seconds_with_readings": sum(samples.seconds),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass, field
 from math import nan
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ioplateau.history import Episode, Event, History
 from ioplateau.judge.usage import drawn
@@ -36,11 +36,8 @@ class LimitKey(NamedTuple):
     direction: Direction
 
 
-@dataclass(slots=True)
-class FlowSamples:
-    """One flow: its columns, each as long as Samples.at; NaN: not known then."""
-
-    columns: dict[str, array[float]]
+# Of one flow, by the names of COLUMNS; each is as long as Samples.at. NaN: not known then.
+FlowColumns: TypeAlias = dict[str, "array[float]"]
 
 
 @dataclass(slots=True)
@@ -58,7 +55,7 @@ class Samples:
 
     at: array[float] = field(default_factory=lambda: array("d"))
     seconds: array[float] = field(default_factory=lambda: array("d"))
-    flows: dict[FlowKey, FlowSamples] = field(default_factory=dict)
+    flows: dict[FlowKey, FlowColumns] = field(default_factory=dict)
     limits: dict[LimitKey, LimitSamples] = field(default_factory=dict)
     cpu: array[float] = field(default_factory=lambda: array("d"))  # ratio 0 to 1; NaN: not known
     memory: array[float] = field(default_factory=lambda: array("d"))
@@ -131,13 +128,13 @@ class Collector:
             if found is None:
                 if not (tick.operations_per_second or tick.bytes_per_second or tick.queue_length):
                     continue  # nothing is kept of what never moved
-                found = known[key] = FlowSamples({name: array("d") for name in COLUMNS})
+                found = known[key] = {name: array("d") for name in COLUMNS}
             for name in COLUMNS:
-                column, value = found.columns[name], getattr(tick, name)
+                column, value = found[name], getattr(tick, name)
                 _fill(column, count - 1)
                 column.append(nan if value is None else value)
         for found in known.values():
-            for column in found.columns.values():
+            for column in found.values():
                 _fill(column, count)
 
     def _limits(self, state: State) -> None:
