@@ -10,8 +10,8 @@ from hand_clock import HandClock
 from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import DISKSTATS, MEMINFO, MOUNTINFO, MOUNTSTATS
 from ioplateau.run.clock import Grid, SystemClock
-from ioplateau.run.reader import Reader
-from ioplateau.run.sampler import Sampler, SamplerSettings, Source, files
+from ioplateau.run.reader import Reader, Source
+from ioplateau.run.sampler import Sampler, SamplerSettings, files
 
 LINE = b"   8       0 sda 1 0 8 1 2 0 16 2 0 3 3 0 0 0 0 0 0\n"
 

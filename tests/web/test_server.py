@@ -9,7 +9,8 @@ from contextlib import ExitStack, closing, suppress
 
 import pytest
 
-from ioplateau.web.server import Request, Response, WebServer
+from ioplateau.web.http1 import Request, Response
+from ioplateau.web.server import WebServer
 from ioplateau.web.settings import WebSettings
 
 CLIENT_TIMEOUT_SECONDS = 5.0

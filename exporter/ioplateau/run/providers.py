@@ -9,7 +9,8 @@ from ioplateau.measure import allowances, ebs, interfaces
 from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import Snapshot, Static
 from ioplateau.run.clock import Clock
-from ioplateau.run.sampler import Sampler, Source
+from ioplateau.run.reader import Source
+from ioplateau.run.sampler import Sampler
 from ioplateau.state import State
 
 # A question to the device each: not at every tick of a fast sampler.

@@ -17,17 +17,10 @@ from ioplateau.engine import surroundings
 from ioplateau.engine.sources import FILES
 from ioplateau.measure import interfaces, sysblock
 from ioplateau.measure.host import Host
-from ioplateau.measure.snapshot import (
-    DISKSTATS,
-    MOUNTINFO,
-    Snapshot,
-    Static,
-)
+from ioplateau.measure.snapshot import DISKSTATS, MOUNTINFO, Snapshot, Static
 from ioplateau.run.clock import Clock
 from ioplateau.run.reader import Reader, Source
 from ioplateau.threads import started
-
-__all__ = ["Sampler", "SamplerSettings", "Source", "files", "read_static"]
 
 SHAPE = "sysfs"  # what the look at the machine's shape is called where it fails
 LOOK_SECONDS = 10.0  # a healthy look takes 0.3 ms a disk

@@ -9,7 +9,8 @@ from ioplateau.measure import cgroups, interfaces, mountinfo
 from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import MOUNTSTATS, Snapshot
 from ioplateau.run.clock import Clock
-from ioplateau.run.sampler import Sampler, SamplerSettings, Source, files
+from ioplateau.run.reader import Source
+from ioplateau.run.sampler import Sampler, SamplerSettings, files
 from ioplateau.run.settings import ServeSettings
 from ioplateau.threads import started
 

@@ -169,7 +169,7 @@ def head(response: Response, wall: float, also: Mapping[str, str] | None = None)
         "X-Content-Type-Options": "nosniff",
         **response.headers,
         **(also or {}),
-        # One request a connection: web.py says why.
+        # One request a connection: server.py says why.
         "Connection": "close",
     }
     lines = [f"HTTP/1.1 {response.status} {phrase}", *(f"{k}: {v}" for k, v in fields.items())]

@@ -42,8 +42,6 @@ from ioplateau.web.workers import RouteHandler, Workers
 if TYPE_CHECKING:
     from ioplateau.web.accessfile import AccessFile
 
-__all__ = ["Handler", "Request", "Response", "WebServer"]
-
 LOG = logging.getLogger(__name__)
 RECEIVE_BYTES = 16 << 10
 # Fewer than half the smallest cap would hold: between two looks at those who wait, newcomers
@@ -81,7 +79,8 @@ class WebServer:
         self._access_file = _access_file(file) if file else None
         is_passed = self._settings.systemd_socket
         self._listeners = listen.passed() if is_passed else listen.listen_all(addresses)
-        self._addresses = tuple(listen.spell(listener) for listener in self._listeners)
+        # What we are bound to, ports resolved: ("[::]:10049",).
+        self.addresses = tuple(listen.spell(listener) for listener in self._listeners)
         self._checked: deque[tuple[Connection, Request, Response | None]] = deque()
         self._answers: deque[tuple[Connection, Response]] = deque()
         self._closing = False
@@ -104,11 +103,6 @@ class WebServer:
             lambda connection: connection.source,
         )
         self._thread = threading.Thread(target=self._serve, name="web", daemon=True)
-
-    @property
-    def addresses(self) -> tuple[str, ...]:
-        """What we are bound to, ports resolved: ("[::]:10049",)."""
-        return self._addresses
 
     @property
     def open_connections(self) -> int:
