@@ -60,29 +60,22 @@ def record(
     """
     grid = Grid(clock.mono(), interval_seconds)
     count = 0
-    recording_thread: RecordingThread | None = None
+    thread: RecordingThread | None = None
     more: Mapping[str, Any] = {}
     with ExitStack() as stack:
-        while (recording_thread is None or not recording_thread.failed) and (
-            ticks is None or count < ticks
-        ):
+        while not (thread is not None and thread.failed) and (ticks is None or count < ticks):
             due = grid.next(clock.mono())
             if wait(max(due - clock.mono(), 0.0)):
                 break
             snapshot = sampler.take()
-            if recording_thread is None:
+            if thread is None:
                 _refuse_nothing(path, snapshot)
-                recording_thread = stack.enter_context(
-                    closing(RecordingThread(path, interval_seconds, made))
-                )
-            recording_thread.put(
-                snapshot._replace(blobs={**snapshot.blobs, **more}) if more else snapshot
-            )
+                thread = RecordingThread(path, interval_seconds, made)
+                stack.enter_context(closing(thread))
+            thread.put(snapshot._replace(blobs={**snapshot.blobs, **more}) if more else snapshot)
             more = seen(snapshot)
             count += 1
-        return (
-            Recorded(0, 0) if recording_thread is None else recording_thread.finish(FINISH_SECONDS)
-        )
+        return Recorded(0, 0) if thread is None else thread.finish(FINISH_SECONDS)
 
 
 class RecordingThread:

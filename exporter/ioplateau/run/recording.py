@@ -112,11 +112,14 @@ def read(
     off, which ends where it ends. A damaged header costs what stood in it: the machine's shape is not known then.
     """
     lines = _lines(Path(path), left_out)
-    first = next(lines, b"")
+    header = _header(path, next(lines, b""), left_out)
+    return header, _snapshots(lines, header.static, left_out)
+
+
+def _header(path: Path | str, first: bytes | None, left_out: Callable[[str], None]) -> Header:
     if first is None:
         left_out("the header is damaged")
-        header = Header(1.0, Static())
-        return header, _snapshots(lines, header.static, left_out)
+        return Header(1.0, Static())
     if not first:
         raise RecordingError(f"{path}: empty, want a recording made by `ioplateau record`")
     try:
@@ -128,7 +131,7 @@ def read(
         raise RecordingError(f"{path}: the first line is no recording's header: {error}") from error
     if "header" not in value:
         raise RecordingError(f"{path}: the first line has no 'header' key, want a recording")
-    return header, _snapshots(lines, header.static, left_out)
+    return header
 
 
 def _made(first: Mapping[str, Any], left_out: Callable[[str], None]) -> Provenance:
