@@ -46,12 +46,15 @@ class Finding(NamedTuple):
 
 # By what the engine calls a source: blindness has its words, and which are vital.
 SOURCES = {each.key: each.name for each in FILES}
+PROCFS_IN_PART = "mount procfs with subset=pid off (systemd: ProcSubset=all)"
+OTHER_PROCFS = "read /proc of the host: --path.procfs"
+NO_SYSFS = "mount sysfs, or point --path.sysfs to the host's"
 WANTED = (
-    (DISKSTATS, "disks", "mount procfs with subset=pid off (systemd: ProcSubset=all)"),
-    (MOUNTSTATS, "NFS mounts", "read /proc of the host: --path.procfs"),
-    (NETDEV, "network", "mount procfs with subset=pid off (systemd: ProcSubset=all)"),
+    (DISKSTATS, "disks", PROCFS_IN_PART),
+    (MOUNTSTATS, "NFS mounts", OTHER_PROCFS),
+    (NETDEV, "network", PROCFS_IN_PART),
     (PRESSURE, "I/O pressure", "boot with psi=1 (kernel 4.20 or newer); verdicts do not need it"),
-    (MEMINFO, "dirty pages", "mount procfs with subset=pid off (systemd: ProcSubset=all)"),
+    (MEMINFO, "dirty pages", PROCFS_IN_PART),
     (STAT, "CPU steal and iowait", "mount procfs with subset=pid off"),
 )
 
@@ -171,7 +174,7 @@ def _shape(snapshot: Snapshot, state: State) -> Iterable[Finding]:
             "block devices",
             is_good=False,
             what=f"{blindness.sentence('sysfs', unseen)}: no sizes, serials or stripes",
-            mend="mount sysfs, or point --path.sysfs to the host's",
+            mend=NO_SYSFS,
             is_vital="sysfs" in blindness.VITAL,
         )
     elif DISKSTATS in snapshot.failed:
@@ -184,7 +187,7 @@ def _shape(snapshot: Snapshot, state: State) -> Iterable[Finding]:
             "block devices",
             is_good=False,
             what="/sys/block shows nothing: no sizes, serials or stripes",
-            mend="mount sysfs, or point --path.sysfs to the host's",
+            mend=NO_SYSFS,
         )
     if snapshot.static.mountinfo is None:
         yield Finding(
@@ -194,7 +197,7 @@ def _shape(snapshot: Snapshot, state: State) -> Iterable[Finding]:
                 "mountinfo", snapshot.failed.get(MOUNTINFO, f"{MOUNTINFO}: not readable")
             )
             + ": superblocks cannot be told apart",
-            mend="read /proc of the host: --path.procfs",
+            mend=OTHER_PROCFS,
             is_vital="mountinfo" in blindness.VITAL,
         )
 
