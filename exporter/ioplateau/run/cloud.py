@@ -43,7 +43,7 @@ def volume_types(settings: VolumeQuestions, clock: Clock) -> VolumeTypes | None:
 def fetch_once(
     static: Static,
     clock: Clock,
-    volumes: VolumeTypes | None = None,
+    volumes: VolumeTypes | None,
     ask: Callable[[ServiceRequest], ServiceAnswer | NoAnswer] | None = None,
 ) -> tuple[Mapping[str, str], tuple[str, ...]]:
     """The documents of the cloud that the DMI strings name, and why one is missing.
@@ -83,7 +83,7 @@ class Metadata:
         clock: Clock,
         tell: Callable[[Mapping[str, str]], None],
         refresh_seconds: float,
-        volumes: VolumeTypes | None = None,
+        volumes: VolumeTypes | None,
     ) -> None:
         self._clock = clock
         self._tell = tell

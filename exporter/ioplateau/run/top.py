@@ -40,8 +40,8 @@ def top(
     batch: bool,
     count: int | None,
     out: TextIO,
-    daemon: DaemonAddress | None = None,
-    alone: bool = False,
+    daemon: DaemonAddress | None,
+    alone: bool,
 ) -> None:
     """Show this machine until interrupted, "q" is pressed, or `count` screens were shown.
 

@@ -54,7 +54,7 @@ class Connection:
         "watched",
     )  # fmt: skip
 
-    def __init__(self, accepted: socket.socket, end_at: float, source: str = "") -> None:
+    def __init__(self, accepted: socket.socket, end_at: float, source: str) -> None:
         self.socket = accepted
         self.end_at = end_at  # the total deadline
         self.leave_at = end_at  # the same, or earlier where the answer was given

@@ -64,7 +64,7 @@ def text(status: int, sentence: str, headers: Mapping[str, str] | None = None) -
     return Response(status, "text/plain; charset=utf-8", body, headers or {})
 
 
-def head_end(received: bytes | bytearray, begin: int = 0) -> int | None:
+def head_end(received: bytes | bytearray, begin: int) -> int | None:
     """Where the request head ends in `received`, looking from `begin` on; None: not yet."""
     # The end may straddle the last two parts received: "\n\r" and then "\n".
     end = _HEAD_END.search(received, max(0, begin - 2))
@@ -156,7 +156,7 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-def head(response: Response, wall: float, also: Mapping[str, str] | None = None) -> bytes:
+def head(response: Response, wall: float, also: Mapping[str, str]) -> bytes:
     """Status line and header fields. wall: seconds since 1970, for Date; also: fields besides."""
     try:
         phrase = HTTPStatus(response.status).phrase
@@ -168,7 +168,7 @@ def head(response: Response, wall: float, also: Mapping[str, str] | None = None)
         "Date": date(wall),
         "X-Content-Type-Options": "nosniff",
         **response.headers,
-        **(also or {}),
+        **also,
         # One request a connection: server.py says why.
         "Connection": "close",
     }

@@ -119,11 +119,11 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _one_of(*words: str, why_not: Mapping[str, str] | None = None) -> Accept:
+def _one_of(*words: str, why_not: Mapping[str, str]) -> Accept:
     def accept(value: Any) -> str:
         if isinstance(value, str) and value in words:
             return value
-        if isinstance(value, str) and why_not and value in why_not:
+        if isinstance(value, str) and value in why_not:
             raise ValueError(f"{value} is not possible here: {why_not[value]}")
         raise ValueError(f"found {shown(value)}, want one of {', '.join(words)}")
 
