@@ -141,20 +141,8 @@ def ask(daemon: DaemonAddress, path: str, seconds: float) -> Any:
     deadline = Deadline(seconds, WHOLE_TIMES * seconds)
     try:
         answer, body = _get(daemon, path, seconds, deadline)
-        reason = plain.printable(answer.reason)[:200]
-        if answer.status == http.client.UNAUTHORIZED:
-            wrong = (
-                "does not take this name and password"
-                if daemon.authorization
-                else "wants a name and a password"
-            )
-            raise NoDaemonError(f"{url} {wrong}: --url=https://NAME@... --password-file=FILE")
         if answer.status != http.client.OK:
-            why = _error(body)
-            if not why and answer.status == http.client.BAD_REQUEST and daemon.context is None:
-                why = "is it behind TLS, https://?"
-            status = f"{url} answers {answer.status} {reason}"
-            raise NoDaemonError(f"{status}: {why}" if why else status)
+            raise NoDaemonError(f"{url} {_refusal(daemon, answer, body)}")
         return json.loads(body, parse_float=_number, parse_int=_number, parse_constant=_number)
     except ssl.SSLCertVerificationError as error:
         why = error.verify_message.rstrip(".")
@@ -198,6 +186,20 @@ def _get(
         return answer, answer.read()
     finally:
         connection.close()
+
+
+def _refusal(daemon: DaemonAddress, answer: http.client.HTTPResponse, body: bytes) -> str:
+    """What it says instead of an answer, as far as it tells why."""
+    if answer.status == http.client.UNAUTHORIZED:
+        wrong = "wants a name and a password"
+        if daemon.authorization:
+            wrong = "does not take this name and password"
+        return f"{wrong}: --url=https://NAME@... --password-file=FILE"
+    why = _error(body)
+    if not why and answer.status == http.client.BAD_REQUEST and daemon.context is None:
+        why = "is it behind TLS, https://?"
+    status = f"answers {answer.status} {plain.printable(answer.reason)[:200]}"
+    return f"{status}: {why}" if why else status
 
 
 def _number(text: str) -> float:
