@@ -13,6 +13,7 @@ from ioplateau.tell.view import BudgetView, View
 
 # By figures the order is made anew this often: rows that change places each second cannot be read.
 ORDER_SECONDS = 10.0
+NOTHING = Line("nothing here; i shows the idle, Esc clears the filter", Severity.SOFT)
 # What a key makes of the row that is looked at, the rows of a page, the rows in all.
 MOVES: dict[str, Callable[[int, int, int], int]] = {
     "up": lambda at, *_: at - 1,
@@ -80,9 +81,7 @@ class Listing:
         self._top = max(min(self._top, at, len(found) - self._page), at - self._page + 1, 0)
         lines = [self._line(row, width) for row in found[self._top : self._top + room]]
         if not found:
-            lines = [Line("nothing here; i shows the idle, Esc clears the filter", Severity.SOFT)][
-                :room
-            ]
+            lines = [NOTHING][:room]
         head = Line(tables.head(self._table, width, self._unit), Severity.HEAD)
         return [head, *lines, *[Line("")] * (room - len(lines))]
 
