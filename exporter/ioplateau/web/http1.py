@@ -58,10 +58,10 @@ class Response(NamedTuple):
 Handler: TypeAlias = Callable[[Request], Response]
 
 
-def text(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
+def text(status: int, sentence: str, headers: Mapping[str, str] = NO_HEADERS) -> Response:
     """A plain sentence for people."""
     body = f"{sentence}\n".encode("utf-8", "replace")
-    return Response(status, "text/plain; charset=utf-8", body, headers or {})
+    return Response(status, "text/plain; charset=utf-8", body, headers)
 
 
 def head_end(received: bytes | bytearray, begin: int) -> int | None:

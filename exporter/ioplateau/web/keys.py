@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
+T = TypeVar("T")
 Accept: TypeAlias = Callable[[Any], Any]
 
 NO_CLIENT, IF_GIVEN, REQUIRED = (
@@ -99,18 +100,18 @@ def _nested(keys: Mapping[str, Accept]) -> Accept:
 # The checks: a value of YAML to ours, or ValueError saying what is wrong.
 
 
-def _is(kind: type, value: Any, want: str) -> Any:
+def _is(kind: type[T], value: Any, want: str) -> T:
     if isinstance(value, kind):
         return value
     raise ValueError(f"found {_kind(value)}, want {want}")
 
 
 def _text(value: Any) -> str:
-    return str(_is(str, value, "a text (in quotes if it looks like a number)"))
+    return _is(str, value, "a text (in quotes if it looks like a number)")
 
 
 def _boolean(value: Any) -> bool:
-    return bool(_is(bool, value, "true or false"))
+    return _is(bool, value, "true or false")
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -176,7 +177,7 @@ def _headers(value: Any) -> dict[str, str]:
 
 
 def _users(value: Any) -> dict[str, bytes]:
-    _is(Mapping, value, "names and bcrypt hashes")
+    _is(dict, value, "names and bcrypt hashes")
     problems = [
         f".{shown(name)}: {problem}"
         for name, secret in value.items()
