@@ -44,6 +44,14 @@ class Finding(NamedTuple):
     is_vital: bool = False
 
 
+def _good(subject: str, what: str) -> Finding:
+    return Finding(subject, is_good=True, what=what)
+
+
+def _lacking(subject: str, what: str, mend: str = "", *, is_vital: bool = False) -> Finding:
+    return Finding(subject, is_good=False, what=what, mend=mend, is_vital=is_vital)
+
+
 # By what the engine calls a source: blindness has its words, and which are vital.
 SOURCES = {each.key: each.name for each in FILES}
 PROCFS_IN_PART = "mount procfs with subset=pid off (systemd: ProcSubset=all)"
@@ -78,9 +86,7 @@ def look(machine: Machine, apart_seconds: float = 0.5) -> tuple[Finding, ...]:
     return (
         *_settings(machine.settings),
         *(
-            finding._replace(mend=astray)
-            if astray and not finding.is_good and finding.mend
-            else finding
+            finding._replace(mend=astray) if astray and finding.mend else finding
             for finding in examine(seen, state, unasked)
         ),
     )
@@ -90,10 +96,9 @@ def _settings(settings: ServeSettings) -> Iterable[Finding]:
     """What is wrong with files that the daemon is told of; nothing where all is well."""
     directory, file = settings.state_directory, settings.web.config_file
     if directory is not None and not os.path.isdir(directory):
-        yield Finding(
+        yield _lacking(
             "state directory",
-            is_good=False,
-            what=f"{directory}: there is no such directory, so that a restart forgets everything",
+            f"{directory}: there is no such directory, so that a restart forgets everything",
             mend="make it, for the daemon's user to write to",
         )
     if file is not None:
@@ -105,9 +110,7 @@ def _settings(settings: ServeSettings) -> Iterable[Finding]:
         except WebConfigError as error:
             for problem in error.problems:
                 mend = "the daemon does not start with it"
-                yield Finding(
-                    "web.config.file", is_good=False, what=problem, mend=mend, is_vital=True
-                )
+                yield _lacking("web.config.file", problem, mend, is_vital=True)
 
 
 def _astray(paths: PathSettings) -> str:
@@ -146,7 +149,7 @@ def render(findings: Iterable[Finding]) -> str:
     for finding in findings:
         mark = "ok     " if finding.is_good else "MISSING" if finding.is_vital else "limited"
         lines.append(f"{mark}  {finding.subject}: {finding.what}")
-        if finding.mend and not finding.is_good:
+        if finding.mend:
             first, *more = finding.mend.split("\n")
             lines += [f"         -> {first}", *(f"            {line}" for line in more)]
     return "\n".join(map(plain.printable, lines)) + "\n"
@@ -158,22 +161,19 @@ def _files(snapshot: Snapshot) -> Iterable[Finding]:
         if text is not None:
             took = snapshot.took.get(path, 0.0)
             what = f"{path}, {len(text):,} bytes in {took * 1e6:,.0f} us"
-            yield Finding(subject, is_good=True, what=what)
+            yield _good(subject, what)
         else:
-            why = snapshot.failed.get(path, f"{path}: not read")
             source = SOURCES[path]
-            why = blindness.sentence(source, why)
-            is_vital = source in blindness.VITAL
-            yield Finding(subject, is_good=False, what=why, mend=mend, is_vital=is_vital)
+            why = blindness.sentence(source, snapshot.failed.get(path, f"{path}: not read"))
+            yield _lacking(subject, why, mend, is_vital=source in blindness.VITAL)
 
 
 def _shape(snapshot: Snapshot, state: State) -> Iterable[Finding]:
     unseen = snapshot.failed.get("sysfs")
     if unseen is not None:
-        yield Finding(
+        yield _lacking(
             "block devices",
-            is_good=False,
-            what=f"{blindness.sentence('sysfs', unseen)}: no sizes, serials or stripes",
+            f"{blindness.sentence('sysfs', unseen)}: no sizes, serials or stripes",
             mend=NO_SYSFS,
             is_vital="sysfs" in blindness.VITAL,
         )
@@ -181,22 +181,18 @@ def _shape(snapshot: Snapshot, state: State) -> Iterable[Finding]:
         pass  # which there are nobody can say
     elif snapshot.static.block:
         names = ", ".join(state.disks) or "none that does I/O"
-        yield Finding("block devices", is_good=True, what=f"{len(state.disks)}: {names}")
+        yield _good("block devices", f"{len(state.disks)}: {names}")
     else:
-        yield Finding(
+        yield _lacking(
             "block devices",
-            is_good=False,
-            what="/sys/block shows nothing: no sizes, serials or stripes",
+            "/sys/block shows nothing: no sizes, serials or stripes",
             mend=NO_SYSFS,
         )
     if snapshot.static.mountinfo is None:
-        yield Finding(
+        why = snapshot.failed.get(MOUNTINFO, f"{MOUNTINFO}: not readable")
+        yield _lacking(
             "mount table",
-            is_good=False,
-            what=blindness.sentence(
-                "mountinfo", snapshot.failed.get(MOUNTINFO, f"{MOUNTINFO}: not readable")
-            )
-            + ": superblocks cannot be told apart",
+            f"{blindness.sentence('mountinfo', why)}: superblocks cannot be told apart",
             mend=OTHER_PROCFS,
             is_vital="mountinfo" in blindness.VITAL,
         )
@@ -206,60 +202,51 @@ def _nfs(snapshot: Snapshot, state: State) -> Iterable[Finding]:
     if MOUNTSTATS in snapshot.failed:
         return  # told with the files
     if not state.mounts and surroundings.is_container(snapshot.static.files):
-        yield Finding(
+        yield _lacking(
             "NFS",
-            is_good=False,
-            what="no NFS mounts in this container; those of the host are not seen",
+            "no NFS mounts in this container; those of the host are not seen",
             mend="mount the host's /proc here and say --path.procfs",
         )
         return
     if not state.mounts:
-        yield Finding("NFS", is_good=True, what="no NFS mounts in this mount namespace")
+        yield _good("NFS", "no NFS mounts in this mount namespace")
         return
     for client in state.clients.values():
         found = f"{client.key.server} (NFSv{client.key.version}): {len(client.now)} connections"
         if client.sockets is None:
             why = snapshot.failed.get("tcp", "socket diagnostics not asked yet")
-            yield Finding(
+            yield _lacking(
                 "NFS sockets",
-                is_good=False,
-                what=f"{found}, {why}",
+                f"{found}, {why}",
                 mend="allow AF_NETLINK (systemd: RestrictAddressFamilies)",
             )
         elif not client.sockets and client.key.protocol.startswith("tcp"):
-            yield Finding(
+            yield _lacking(
                 "NFS sockets",
-                is_good=False,
-                what=f"{found}, but none of its sockets is in this network namespace",
+                f"{found}, but none of its sockets is in this network namespace",
                 mend="run in the network namespace in which the mount was made",
             )
         else:
-            yield Finding(
-                "NFS sockets", is_good=True, what=f"{found}, {len(client.sockets)} sockets seen"
-            )
+            yield _good("NFS sockets", f"{found}, {len(client.sockets)} sockets seen")
 
 
 def _cloud(snapshot: Snapshot, unasked: Sequence[str]) -> Iterable[Finding]:
     cloud = discover.detect(snapshot.static.files)
     if not any(path.startswith(discover.DMI) for path in snapshot.static.files):
-        yield Finding(
+        yield _lacking(
             "cloud",
-            is_good=False,
-            what=f"cannot be told: nothing in {discover.DMI} can be read, so no metadata is asked for",
+            f"cannot be told: nothing in {discover.DMI} can be read, so no metadata is asked for",
             mend="say [vm] size and [[disk]] sku, if it has any",
         )
     elif not cloud:
-        yield Finding(
-            "cloud", is_good=True, what="none that its DMI names: no metadata is asked for"
-        )
+        yield _good("cloud", "none that its DMI names: no metadata is asked for")
     elif snapshot.static.documents:
         documents = ", ".join(sorted(snapshot.static.documents))
-        yield Finding("cloud", is_good=True, what=f"{cloud}, which told {documents}")
+        yield _good("cloud", f"{cloud}, which told {documents}")
     else:
-        yield Finding(
+        yield _lacking(
             "cloud",
-            is_good=False,
-            what=f"{cloud}, no metadata: {'; '.join(unasked) or 'not asked (--no-cloud)'}",
+            f"{cloud}, no metadata: {'; '.join(unasked) or 'not asked (--no-cloud)'}",
             mend="let 169.254.169.254 be reached, or say [vm] size and [[disk]] sku",
         )
 
@@ -271,12 +258,11 @@ def _volumes(snapshot: Snapshot) -> Iterable[Finding]:
     counters, refused, _ = ebs.parse_all(snapshot.blobs["ebs"])
     if counters:
         names = ", ".join(counters)
-        yield Finding("EBS volumes", is_good=True, what=f"{names} tell their exceeded time")
+        yield _good("EBS volumes", f"{names} tell their exceeded time")
     for device, why in refused.items():
-        yield Finding(
+        yield _lacking(
             "EBS volumes",
-            is_good=False,
-            what=f"{device} does not tell its exceeded time: {why}",
+            f"{device} does not tell its exceeded time: {why}",
             mend="it takes CAP_SYS_ADMIN, which the service gets by: install -D -m 644 /usr/share/ioplateau/ebs.conf "
             "/etc/systemd/system/ioplateau.service.d/ebs.conf && systemctl daemon-reload && "
             "systemctl restart ioplateau",
@@ -291,10 +277,9 @@ def _volume_types(state: State) -> Iterable[Finding]:
         disks = state.sold.identity.disks
         untold = [disk.untold for name in unknown if (disk := disks.get(name)) and disk.untold]
         whose = "; ".join(untold) or "told by nobody here"
-        yield Finding(
+        yield _lacking(
             "EBS volume types",
-            is_good=False,
-            what=f"what {', '.join(unknown)} were sold as is unknown ({whose}): no limits",
+            f"what {', '.join(unknown)} were sold as is unknown ({whose}): no limits",
             mend="cloud.volumes_file with what `aws ec2 describe-volumes --output json` prints, or, "
             "not with deb, rpm or the single file, cloud.describe_volumes = true (the extra "
             "ioplateau[ec2], a role that may ec2:DescribeVolumes), or in the configuration, like:"
@@ -302,7 +287,7 @@ def _volume_types(state: State) -> Iterable[Finding]:
         )
     elif ours:
         types = ", ".join(f"{name} {_sku(state, name)}" for name in ours)
-        yield Finding("EBS volume types", is_good=True, what=types)
+        yield _good("EBS volume types", types)
 
 
 def _sku(state: State, name: str) -> str:
@@ -312,11 +297,7 @@ def _sku(state: State, name: str) -> str:
 
 def _limits(state: State) -> Iterable[Finding]:
     if blindness.vital(state):
-        yield Finding(
-            "limits",
-            is_good=False,
-            what="cannot be told of what cannot be seen",
-        )
+        yield _lacking("limits", "cannot be told of what cannot be seen")
         return
     known = [
         f"{key.kind} {key.name}"
@@ -324,16 +305,15 @@ def _limits(state: State) -> Iterable[Finding]:
         if budget.budget.limits and key.kind not in NOT_STORAGE
     ]
     if known:
-        yield Finding("limits", is_good=True, what=f"known for {', '.join(known)}")
+        yield _good("limits", f"known for {', '.join(known)}")
     else:
         remote = (name for name, disk in state.disks.items() if is_remote_disk(name, disk.device))
         disk = next(remote, next(iter(state.disks), None))
         example = "" if disk is None else f', like:\n[[limit]]\ndisk = "{disk}"\niops = 5000'
-        yield Finding(
+        yield _lacking(
             "limits",
-            is_good=False,
-            what="none known: only plateaus that were met can be named",
+            "none known: only plateaus that were met can be named",
             mend=f"state them in the configuration{example}",
         )
     for notice in state.notices:
-        yield Finding("configuration", is_good=False, what=notice)
+        yield _lacking("configuration", notice)
