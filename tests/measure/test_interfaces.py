@@ -141,5 +141,6 @@ def test_our_own_cost_is_of_this_process():
 
     assert 0 < own.cpu_seconds <= time.process_time() + 0.02
     assert abs(own.resident_bytes - int(resident.split()[1]) * 1024) < 8 << 20
+    assert own.virtual_bytes > own.resident_bytes
     assert own.open_descriptors in range(1, len(os.listdir("/proc/self/fd")) + 1)
     assert own.start_time_seconds < time.time()

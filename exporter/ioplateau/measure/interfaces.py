@@ -68,6 +68,7 @@ class OwnProcess(NamedTuple):
 
     cpu_seconds: float
     resident_bytes: int
+    virtual_bytes: int
     open_descriptors: int
     start_time_seconds: float
 
@@ -208,10 +209,11 @@ def own_process() -> OwnProcess:
     """What this process has cost so far."""
     process = _own()
     with process.oneshot():
-        times = process.cpu_times()
+        times, memory = process.cpu_times(), process.memory_info()
         return OwnProcess(
             times.user + times.system,
-            process.memory_info().rss,
+            memory.rss,
+            memory.vms,
             process.num_fds(),
             process.create_time(),
         )

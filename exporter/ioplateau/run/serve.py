@@ -237,6 +237,7 @@ class Daemon:
             start_time_seconds=process.start_time_seconds,
             cpu_seconds=process.cpu_seconds,
             resident_bytes=process.resident_bytes,
+            virtual_bytes=process.virtual_bytes,
             open_descriptors=process.open_descriptors,
             max_descriptors=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         )
