@@ -252,24 +252,24 @@ def _first(cloud: Cloud | None) -> Iterable[Cloud]:
 
 def service_levels(service: str) -> tuple[str, ...]:
     """The levels of an NFS service, the slowest first."""
-    name = service or registry.DEFAULT_SERVICE
-    return next((c.services[name] for c in registry.every() if name in c.services), ())
+    return registry.services().get(service or registry.DEFAULT_SERVICE, ())
 
 
 def larger(fact: VolumeFact, catalogue: Catalogue) -> Iterable[LargerVolume]:
     """What may be bought for an NFS volume at its service level."""
-    service = fact.service or registry.DEFAULT_SERVICE
-    for cloud in registry.every():
-        if service in cloud.services:
-            return cloud.larger(fact, catalogue)
-    return ()
+    cloud = _seller_of(fact)
+    return () if cloud is None else cloud.larger(fact, catalogue)
 
 
 def volume_limits(fact: VolumeFact, catalogue: Catalogue) -> VolumeLimits:
     """What an NFS volume of this service, level and quota may do, and what is wrong with that."""
-    service = fact.service or registry.DEFAULT_SERVICE
-    for cloud in registry.every():
-        if service in cloud.services:
-            return cloud.volume_limits(fact, catalogue)
+    cloud = _seller_of(fact)
+    if cloud is not None:
+        return cloud.volume_limits(fact, catalogue)
     wanted = ", ".join(registry.services())
     return (), (f"{fact.source}: service {fact.service!r} is not known, want one of {wanted}",)
+
+
+def _seller_of(fact: VolumeFact) -> Cloud | None:
+    service = fact.service or registry.DEFAULT_SERVICE
+    return next((cloud for cloud in registry.every() if service in cloud.services), None)

@@ -28,10 +28,7 @@ def load(name: str) -> Cloud | None:
 
 def every() -> Iterator[Cloud]:
     """All of them, in the order in which they are asked."""
-    for name in CLOUDS:
-        cloud = load(name)
-        if cloud is not None:
-            yield cloud
+    return filter(None, map(load, CLOUDS))
 
 
 def services() -> dict[str, tuple[str, ...]]:
