@@ -65,29 +65,26 @@ def limits_of(
     tolerance: float = 0.0,
 ) -> tuple[Limit, ...]:
     """A ceiling as limits, one for each dimension that is known; tolerance is of the bytes."""
-    operations = _limit(Dimension.IOPS, ceiling.iops, ceiling.burst_iops, ceiling.bucket_operations)
-    data = _limit(
-        Dimension.THROUGHPUT,
-        ceiling.bytes_per_second,
-        ceiling.burst_bytes_per_second,
-        ceiling.bucket_bytes,
+    stated = (
+        (Dimension.IOPS, ceiling.iops, ceiling.burst_iops, ceiling.bucket_operations, 0.0),
+        (
+            Dimension.THROUGHPUT,
+            ceiling.bytes_per_second,
+            ceiling.burst_bytes_per_second,
+            ceiling.bucket_bytes,
+            tolerance,
+        ),
     )
     return tuple(
-        limit._replace(direction=direction, origin=origin, source=source, tolerance=share)
-        for limit, share in ((operations, 0.0), (data, tolerance))
-        if limit is not None
-    )
-
-
-def _limit(
-    dimension: Dimension, value: float | None, burst: float | None, bucket: float | None
-) -> Limit | None:
-    if value is None:
-        return None
-    return Limit(
-        dimension,
-        Direction.TOTAL,
-        float(value),
-        Origin.CATALOGUE,
-        burst=None if burst is None else Burst(float(burst), bucket),
+        Limit(
+            dimension,
+            direction,
+            float(value),
+            origin,
+            source,
+            None if burst is None else Burst(float(burst), bucket),
+            share,
+        )
+        for dimension, value, burst, bucket, share in stated
+        if value is not None
     )

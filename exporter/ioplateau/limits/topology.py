@@ -40,7 +40,6 @@ from ioplateau.limits.clouds.identity import (
     Draws,
     Identity,
     Sold,
-    SoldDisk,
 )
 from ioplateau.limits.stacks import Devices, is_remote_disk, paths_of, stack_members
 from ioplateau.limits.tables import Catalogue
@@ -180,7 +179,11 @@ class _Builder:
                 *(BudgetKey(kind, VM) for kind in _lanes_of(draws)),
                 *(BudgetKey(Kind.VM_UNCACHED, sku) for sku in self._sku_of(name)),
             ),
-            info=_device_info(device) if sold is None else _sold_info(sold, device),
+            info=(
+                _device_info(device)
+                if sold is None
+                else {**_device_info(device, sold.identity), **sold.info}
+            ),
             skips_reads=frozenset(
                 {flow} if Kind.DISK not in (counts.read_hit or counts.read) else ()
             ),
@@ -427,8 +430,3 @@ def _device_info(device: BlockDevice | None, disk: DiskIdentity | None = None) -
         "mapper": device.mapper_name,
     }
     return {key: value for key, value in info.items() if value}
-
-
-def _sold_info(sold: SoldDisk, device: BlockDevice | None) -> dict[str, str]:
-    texts = {**_device_info(device, sold.identity), **sold.info}
-    return {key: value for key, value in texts.items() if value}

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ioplateau.limits.budgets import ALL_DISKS, VM, BudgetKey, Dimension, Direction, Kind, Limit
 from ioplateau.limits.claims import counted
@@ -212,13 +212,10 @@ def _fill(question: Question, rooms: list[_Room], size: int) -> tuple[Share, ...
                 held.setdefault(name, (rate, room.binding))
         rising -= held.keys()
     return tuple(
-        Share(disk.name, disk.title, *_rates(held[disk.name][0], size), held[disk.name][1])
+        Share(disk.name, disk.title, operations, operations * size, binding)
         for disk in question.disks
+        for operations, binding in [held[disk.name]]
     )
-
-
-def _rates(operations: float, size: int) -> tuple[float, float]:
-    return operations, operations * size
 
 
 def _rooms(
@@ -288,19 +285,12 @@ def _of(
 
 def _bindings(shares: Sequence[Share]) -> tuple[Binding, ...]:
     """The limits that hold, lanes once, equal disks counted together."""
-    found: dict[tuple[str, Dimension, float], list[BudgetKey]] = {}
-    first: dict[tuple[str, Dimension, float], Binding] = {}
-    for share in shares:
-        if share.binding is not None:
-            bound = share.binding
+    alike: dict[tuple[str, Dimension, float], dict[BudgetKey, Binding]] = {}
+    for bound in (share.binding for share in shares):
+        if bound is not None:
             key = (bound.title, bound.dimension, bound.value)
-            first.setdefault(key, bound)
-            if bound.budget not in found.setdefault(key, []):
-                found[key].append(bound.budget)
-    return tuple(
-        Binding(bound.budget, bound.title, bound.dimension, bound.value, len(found[key]))
-        for key, bound in first.items()
-    )
+            alike.setdefault(key, {}).setdefault(bound.budget, bound)
+    return tuple(replace(next(iter(each.values())), count=len(each)) for each in alike.values())
 
 
 @dataclass(frozen=True, slots=True)
