@@ -54,18 +54,15 @@ EMPTY_CATALOGUE = Tables()
 def catalogue_date(source: str) -> str:
     """The date at the end of a source's words, "2026-08" or "2026-08-11"; empty: there is none."""
     last = source.rpartition(" ")[2]
-    year, *rest = last.split("-")
-    parts = (year, *rest)
-    is_date = len(year) == len("2026") and all(part.isdecimal() for part in parts)
+    parts = last.split("-")
+    is_date = len(parts[0]) == len("2026") and all(map(str.isdecimal, parts))
     return last if is_date else ""
 
 
 def find(text: Text, key: str) -> bytes | None:
     """The entry of `key`, without the key; None: no such line."""
     start = _first_at_or_after(text, key.lower().encode() + b"\t")
-    end = text.find(b"\n", start)
-    line = text[start : end if end >= 0 else len(text)]
-    name, _, entry = line.partition(b"\t")
+    name, _, entry = text[start : _line_end(text, start)].partition(b"\t")
     return entry if name == key.lower().encode() else None
 
 
@@ -73,8 +70,7 @@ def starting_with(text: Text, prefix: str) -> Iterator[tuple[str, bytes]]:
     """Keys that begin with `prefix`, each with its entry."""
     start = _first_at_or_after(text, prefix.lower().encode())
     while start < len(text):
-        end = text.find(b"\n", start)
-        end = end if end >= 0 else len(text)
+        end = _line_end(text, start)
         name, _, entry = text[start:end].partition(b"\t")
         if not name.startswith(prefix.lower().encode()):
             return
@@ -88,10 +84,13 @@ def _first_at_or_after(text: Text, wanted: bytes) -> int:
     while low < high:
         middle = (low + high) // 2
         start = text.rfind(b"\n", low, middle) + 1 or low
-        end = text.find(b"\n", middle)
-        end = end if end >= 0 else len(text)
         if text[start : start + len(wanted)] < wanted:
-            low = end + 1
+            low = _line_end(text, middle) + 1
         else:
             high = start
     return min(low, len(text))
+
+
+def _line_end(text: Text, at: int) -> int:
+    end = text.find(b"\n", at)
+    return end if end >= 0 else len(text)
