@@ -16,6 +16,7 @@ from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.identity import DATA, DiskIdentity, Identity, Sold, SoldDisk
 from ioplateau.limits.clouds.protocol import Supposed
 from ioplateau.limits.tables import Catalogue
+from ioplateau.limits.units import MB, MIB
 from ioplateau.limits.whatif import Question, WhatIfDisk
 
 CACHING = {"readonly": "ReadOnly", "readwrite": "ReadWrite", "none": "None"}
@@ -103,9 +104,9 @@ def _option(disk: DiskIdentity, option: str) -> DiskIdentity | None:
         case "iops":
             return disk._replace(iops=number, configured=option)
         case "mbps":
-            return disk._replace(bytes_per_second=number * 1_000_000, configured=option)
+            return disk._replace(bytes_per_second=number * MB, configured=option)
         case "mibps":
-            return disk._replace(bytes_per_second=number * (1 << 20), configured=option)
+            return disk._replace(bytes_per_second=number * MIB, configured=option)
     return None
 
 

@@ -15,9 +15,8 @@ from ioplateau.limits.clouds.ask import above_zero
 from ioplateau.limits.clouds.identity import Identity
 from ioplateau.limits.clouds.protocol import Cloud
 from ioplateau.limits.tables import Catalogue
-from ioplateau.limits.units import MIB
+from ioplateau.limits.units import GIB_PER_TIB, MB, MIB
 from ioplateau.limits.volumes.ceiling import (
-    GIB_PER_TIB,
     SoldVolume,
     VolumeCeiling,
     VolumeError,
@@ -115,7 +114,7 @@ def _part(order: VolumeOrder, part: str) -> VolumeOrder | None:
         case "mibps":
             return order._replace(bytes_per_second=number * MIB)
         case "mbps":
-            return order._replace(bytes_per_second=number * 1e6)
+            return order._replace(bytes_per_second=number * MB)
     return None
 
 

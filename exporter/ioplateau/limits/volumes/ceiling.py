@@ -12,7 +12,6 @@ from ioplateau.limits.units import MIB
 from ioplateau.measure.nothing import NO_ENTRIES
 
 TABLE = "file_services"
-GIB_PER_TIB = 1024.0
 
 
 class VolumeCeiling(NamedTuple):
@@ -121,23 +120,19 @@ class Figures:
         scale = times * unit_of(parameter)
         value = figure * scale
         burst = self.value(f"{part}/burst_{parameter}")
-        columns = self.row(key)
-        return (
-            VolumeCeiling(
-                title,
-                kind,
-                dimension_of(parameter),
-                value if most is None else min(value, most),
-                read,
-                write,
-                None if burst is None else burst * scale,
-                is_measured=parameter.startswith("measured_"),
-                behind_memory=behind_memory,
-                unit_bytes=float(MIB) if "mibps" in parameter.split("_") else 1e6,
-                source=columns.get("source", ""),
-                date=columns.get("source_date", ""),
-            ),
+        ceiling = VolumeCeiling(
+            title,
+            kind,
+            dimension_of(parameter),
+            value if most is None else min(value, most),
+            read,
+            write,
+            None if burst is None else burst * scale,
+            is_measured=parameter.startswith("measured_"),
+            behind_memory=behind_memory,
+            unit_bytes=float(MIB) if "mibps" in parameter.split("_") else 1e6,
         )
+        return (ceiling.told_by(self.row(key)),)
 
     def shared(
         self,

@@ -12,9 +12,8 @@ from ioplateau.limits.budgets import Dimension, Kind
 from ioplateau.limits.claims import VolumeFact
 from ioplateau.limits.clouds.aws.tables import NETWORK_BASELINE, instance
 from ioplateau.limits.tables import Catalogue
-from ioplateau.limits.units import MIB
+from ioplateau.limits.units import GIB_PER_TIB, MIB
 from ioplateau.limits.volumes.ceiling import (
-    GIB_PER_TIB,
     TABLE,
     Figures,
     SoldVolume,

@@ -34,10 +34,9 @@ from ioplateau.limits.clouds.identity import (
 )
 from ioplateau.limits.clouds.provisioned import as_said, unprovisionable
 from ioplateau.limits.tables import Catalogue
-from ioplateau.limits.units import MIB
+from ioplateau.limits.units import GIB_PER_TIB, MIB
 
 TIB = 1 << 40
-GIB_PER_TIB = 1024
 GP2_BUCKET = 5_400_000
 GP2_BURST = 3000
 PROVISIONED = {"io1", "io2", "io2_block_express"}

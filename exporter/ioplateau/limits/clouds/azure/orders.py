@@ -16,9 +16,8 @@ import math
 from ioplateau.limits.budgets import Dimension, Kind
 from ioplateau.limits.clouds.azure.volumes import files_v1, files_v2, is_large, unassignable
 from ioplateau.limits.tables import Catalogue
-from ioplateau.limits.units import MIB
+from ioplateau.limits.units import GIB_PER_TIB, MIB, megabytes
 from ioplateau.limits.volumes.ceiling import (
-    GIB_PER_TIB,
     Figures,
     SoldVolume,
     VolumeCeiling,
@@ -202,7 +201,7 @@ def elastic_san(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
             "SAN", "san/iops_per_base_tib", times=tib, most=figures.value("san/iops_max")
         ),
         *figures.ceiling(
-            "SAN", "san/mbps_per_base_tib", times=tib, most=_mb(figures.value("san/mbps_max"))
+            "SAN", "san/mbps_per_base_tib", times=tib, most=megabytes(figures.value("san/mbps_max"))
         ),
     ]
     if gib is not None:
@@ -214,7 +213,7 @@ def elastic_san(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
                 "volume",
                 "volume/mbps_per_gib",
                 times=gib,
-                most=_mb(figures.value("volume/mbps_max")),
+                most=megabytes(figures.value("volume/mbps_max")),
             ),
         ]
     return SoldVolume(
@@ -242,10 +241,6 @@ def _size(order: VolumeOrder) -> str:
     if gib is None:
         return ""
     return f", {gib / GIB_PER_TIB:g} TiB" if gib >= GIB_PER_TIB else f", {gib:g} GiB"
-
-
-def _mb(value: float | None) -> float | None:
-    return None if value is None else value * 1e6
 
 
 ORDERS = {

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from ioplateau.limits.budgets import Dimension, Kind
 from ioplateau.limits.claims import VolumeFact
 from ioplateau.limits.tables import Catalogue
+from ioplateau.limits.units import GIB_PER_TIB
 from ioplateau.limits.volumes.ceiling import (
-    GIB_PER_TIB,
     Figures,
     SoldVolume,
     VolumeCeiling,
