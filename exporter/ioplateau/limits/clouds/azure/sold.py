@@ -24,6 +24,7 @@ from ioplateau.limits.clouds.azure.tables import DiskTier, VmSize, vm_size
 from ioplateau.limits.clouds.identity import (
     DATA,
     LOCAL,
+    OWN,
     TEMPORARY,
     DiskIdentity,
     Draws,
@@ -110,18 +111,15 @@ def _ephemeral(disk: DiskIdentity, size: VmSize | None) -> tuple[SoldDisk, tuple
     if size is None or size.cached:
         # It shares the lane with cached disks and the temporary disk.
         return SoldDisk(disk, draws_of(disk), info=info), ()
-    draws = Draws((Kind.DISK,), (Kind.DISK,))
     words = f"{what}: an ephemeral OS disk; Azure does not tell where it lies"
     if size.temporary:
         limits = _own_disk(disk._replace(role=TEMPORARY), size)
-        return SoldDisk(disk, draws, limits, info=info), (
-            f"{words}: taken as on the temporary disk",
-        )
+        return SoldDisk(disk, OWN, limits, info=info), (f"{words}: taken as on the temporary disk",)
     if size.local_disks and size.local_disk_gib:
         used = max(math.ceil((disk.size_gib or 1.0) / size.local_disk_gib), 1)
         limits = _local(size, min(used, size.local_disks))
-        return SoldDisk(disk, draws, limits, info=info), (f"{words}: taken as on local NVMe disks",)
-    return SoldDisk(disk, draws, info=info), (f"{words}: limits unknown",)
+        return SoldDisk(disk, OWN, limits, info=info), (f"{words}: taken as on local NVMe disks",)
+    return SoldDisk(disk, OWN, info=info), (f"{words}: limits unknown",)
 
 
 def draws_of(
@@ -129,7 +127,7 @@ def draws_of(
 ) -> Draws:
     """Which lanes and limits an I/O of this disk counts on."""
     if disk.role == LOCAL:
-        return Draws((Kind.DISK,), (Kind.DISK,))
+        return OWN
     if disk.role == TEMPORARY:
         return Draws((Kind.VM_CACHED, Kind.DISK), (Kind.VM_CACHED, Kind.DISK))
     if disk.is_ephemeral:
@@ -188,7 +186,7 @@ def _info(disk: DiskIdentity, tier: DiskTier | None) -> dict[str, str]:
         "tier": tier.tier if tier is not None else disk.tier,
         "generation": tier.generation if tier is not None else "",
         "caching": disk.caching,
-        "lun": "" if disk.lun is None or disk.role != "data" else str(disk.lun),
+        "lun": "" if disk.lun is None or disk.role != DATA else str(disk.lun),
         "size": "" if disk.size_gib is None else f"{disk.size_gib:g} GiB",
         "provider_name": disk.name,
     }

@@ -1,4 +1,4 @@
-"""Azure's tables: VM sizes, managed-disk tiers, facts of file services.
+"""Azure's tables: VM sizes, managed-disk tiers.
 
 Units as in the tables' column names (data/limits/README.md) until here, base units after.
 """
@@ -60,19 +60,6 @@ class DiskTier(NamedTuple):
     bytes_per_second_per_iops: float | None
     operation_bytes: int | None  # a larger request counts as several
     source: str
-
-
-class Fact(NamedTuple):
-    """One row of file_services: a parameter with its value as printed."""
-
-    columns: Mapping[str, str]
-
-    @property
-    def value(self) -> float | None:
-        try:
-            return float(self.columns.get("value", ""))
-        except ValueError:
-            return None
 
 
 def vm_size(catalogue: Catalogue, name: str, controller: str | None = None) -> VmSize | None:
@@ -204,9 +191,3 @@ def _disk_tier(row: Mapping[str, Any]) -> DiskTier:
         operation_bytes=kibibytes(row.get("max_io_kib_counted_as_one_op")),
         source=row.get("source", ""),
     )
-
-
-def fact(catalogue: Catalogue, table: str, *path: str) -> Fact | None:
-    """The one fact with this key: "file_services", "efs", ..."""
-    line = catalogue.line(table, "/".join(path))
-    return None if line is None else Fact({k: str(v) for k, v in json.loads(line).items()})

@@ -14,13 +14,11 @@ from collections.abc import Iterable
 from ioplateau.limits.budgets import Limit, Origin
 from ioplateau.limits.ceilings import Ceiling, limits_of, with_credit
 from ioplateau.limits.claims import VolumeFact
-from ioplateau.limits.clouds.azure.tables import fact
 from ioplateau.limits.tables import Catalogue
-from ioplateau.limits.units import MIB
+from ioplateau.limits.units import GIB_PER_TIB, MIB
 from ioplateau.limits.volumes.ceiling import Figures
 from ioplateau.limits.volumes.larger import larger
 
-GIB_PER_TIB = 1024
 # azure-netapp-files-resource-limits.md: more than this no regular and no large volume does.
 # https://learn.microsoft.com/azure/azure-netapp-files/azure-netapp-files-resource-limits
 REGULAR_VOLUME_MIBPS, LARGE_VOLUME_MIBPS = 4500, 12_800
@@ -53,9 +51,8 @@ def _netapp(volume: VolumeFact, catalogue: Catalogue) -> tuple[tuple[Limit, ...]
     if stated and volume.service_level is None and volume.quota_gib is None:
         return stated, ()
     level = (volume.service_level or "").capitalize()
-    path = ("azure_netapp_files", level, "volume", "throughput_mibps_per_tib")
-    found = fact(catalogue, "file_services", *path)
-    rate = found.value if found is not None else None
+    figures = Figures(catalogue, "azure_netapp_files", level)
+    rate = figures.value("volume/throughput_mibps_per_tib")
     if rate is None:
         words = (
             f"{volume.source}: service level {volume.service_level!r} has no rate, "
