@@ -14,7 +14,7 @@ LINE = b"36 35 0:50 / /mnt/a rw,noatime shared:1 - nfs4 fs:/a rw,vers=4.1,addr=1
 
 
 def by_place():
-    return mountinfo.superblocks(mountinfo.parse(kept("mountinfo-odd")))
+    return mountinfo.by_place(mountinfo.parse(kept("mountinfo-odd")))
 
 
 def test_a_line_is_read_field_by_field():

@@ -64,7 +64,7 @@ def test_the_small_files_tell_what_they_tell_on_a_real_machine(host):
 def test_every_mount_has_its_line_in_mountinfo(host):
     mounts = mountstats.parse(host.read(MOUNTS)).mounts
 
-    entries = mountinfo.superblocks(mountinfo.parse(host.read("/proc/self/mountinfo")))
+    entries = mountinfo.by_place(mountinfo.parse(host.read("/proc/self/mountinfo")))
 
     assert len(mounts) == 24
     assert all((mount.mount_point, mount.occurrence) in entries for mount in mounts)

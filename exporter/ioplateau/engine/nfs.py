@@ -79,7 +79,7 @@ class Nfs(Follower):
             return  # superblocks that were known as such stay known
         self._mountinfo = text
         info = mountinfo.parse(text) if b" nfs" in text else mountinfo.MountInfo()
-        entries = mountinfo.superblocks(info)
+        entries = mountinfo.by_place(info)
         self._is_redrawn = entries != self._entries
         self._entries = entries
         self.mount_rejects = info.rejects

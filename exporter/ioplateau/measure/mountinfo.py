@@ -62,7 +62,7 @@ def parse(text: bytes) -> MountInfo:
     return MountInfo(tuple(entries), tuple(rejects))
 
 
-def superblocks(info: MountInfo) -> Mapping[tuple[str, int], MountEntry]:
+def by_place(info: MountInfo) -> Mapping[tuple[str, int], MountEntry]:
     """Every entry by (mount point, occurrence), as mountstats counts its records too."""
     return {(entry.mount_point, entry.occurrence): entry for entry in info.entries}
 
