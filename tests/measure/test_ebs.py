@@ -63,12 +63,11 @@ def test_the_share_of_an_interval_above_each_limit_is_told_apart():
         page(
             volume_iops_exceeded_microseconds=500_000,
             instance_throughput_exceeded_microseconds=2_100_000,
-            queue_length=17,
         )
     )
     found = ebs.rates(before, after, 2.0)
 
-    assert found == ebs.EbsRates(2.0, 0.25, 0.0, 0.0, 1.0, 17)
+    assert found == ebs.EbsRates(0.25, 0.0, 0.0, 1.0)
 
 
 def test_counters_that_went_back_are_another_volume():
@@ -81,7 +80,7 @@ def test_counters_that_went_back_are_another_volume():
 def test_a_shorter_queue_is_no_reset():
     before, after = ebs.parse(page(queue_length=9)), ebs.parse(page(queue_length=1))
 
-    assert ebs.rates(before, after, 1.0).queue_length == 1
+    assert ebs.rates(before, after, 1.0) == ebs.EbsRates(0.0, 0.0, 0.0, 0.0)
 
 
 def test_counters_survive_a_recording():

@@ -109,7 +109,6 @@ def test_rates_of_two_real_readings():
     before, after = interfaces.parse(BEFORE).interfaces, interfaces.parse(AFTER).interfaces
 
     assert interfaces.rates(before["eth1"], after["eth1"], elapsed_seconds=0.5) == InterfaceRates(
-        elapsed_seconds=0.5,
         receive_bytes_per_second=(343522930 - 333267240) / 0.5,
         transmit_bytes_per_second=(900596 - 877094) / 0.5,
     )

@@ -73,14 +73,7 @@ class ProviderCounts(Follower):
 
 def _witness(before: EbsCounters, after: EbsCounters, elapsed: float) -> EbsWitness | None:
     rates = ebs.rates(before, after, elapsed)
-    if rates is None:
-        return None
-    return EbsWitness(
-        rates.volume_iops_exceeded_ratio,
-        rates.volume_throughput_exceeded_ratio,
-        rates.instance_iops_exceeded_ratio,
-        rates.instance_throughput_exceeded_ratio,
-    )
+    return None if rates is None else EbsWitness(*rates)
 
 
 def _rates(before: Counted, after: Counted, elapsed: float) -> dict[str, float]:

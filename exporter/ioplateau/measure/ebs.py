@@ -51,12 +51,10 @@ class EbsCounters(NamedTuple):
 class EbsRates(NamedTuple):
     """One volume over one interval: the share of it spent above each limit, 0 to 1."""
 
-    elapsed_seconds: float
     volume_iops_exceeded_ratio: float
     volume_throughput_exceeded_ratio: float
     instance_iops_exceeded_ratio: float
     instance_throughput_exceeded_ratio: float
-    queue_length: int
 
 
 def parse(page: bytes) -> EbsCounters:
@@ -77,10 +75,7 @@ def rates(before: EbsCounters, after: EbsCounters, elapsed_seconds: float) -> Eb
     if elapsed_seconds <= 0 or min(spent) < 0:
         return None
     # The page and our clock are not read at one moment: a little more than all is all.
-    iops, data, all_iops, all_data = (
-        min(microseconds / 1e6 / elapsed_seconds, 1.0) for microseconds in spent[6:]
-    )
-    return EbsRates(elapsed_seconds, iops, data, all_iops, all_data, after.queue_length)
+    return EbsRates(*(min(each / 1e6 / elapsed_seconds, 1.0) for each in spent[6:]))
 
 
 def to_blob(counters: EbsCounters) -> dict[str, int]:

@@ -58,7 +58,6 @@ class InterfaceTable(NamedTuple):
 class InterfaceRates(NamedTuple):
     """One interface over one interval, per second."""
 
-    elapsed_seconds: float
     receive_bytes_per_second: float
     transmit_bytes_per_second: float
 
@@ -125,9 +124,7 @@ def rates(
     if elapsed_seconds <= 0 or min(deltas) < 0:
         return None
     received, _, transmitted, _ = deltas
-    return InterfaceRates(
-        elapsed_seconds, received / elapsed_seconds, transmitted / elapsed_seconds
-    )
+    return InterfaceRates(received / elapsed_seconds, transmitted / elapsed_seconds)
 
 
 def links() -> dict[str, dict[str, Any]]:

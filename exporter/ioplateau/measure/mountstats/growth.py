@@ -142,7 +142,6 @@ class ConnectionRates(NamedTuple):
 class ClientRates(NamedTuple):
     """All connections of one client over one interval."""
 
-    elapsed_seconds: float
     calls_per_second: float
     mean_backlog: float | None
     mean_requests: float | None
@@ -292,7 +291,6 @@ def client_rates(
     requests = sum(max(now.requests_sum - was.requests_sum, 0) for was, now in pairs)
     connections = tuple(_connection_rates(was, now, elapsed_seconds) for was, now in pairs)
     return ClientRates(
-        elapsed_seconds,
         total / elapsed_seconds,
         backlog / total if total else None,
         requests / total if total else None,
