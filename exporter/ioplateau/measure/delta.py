@@ -27,7 +27,7 @@ class Readings(Generic[C]):
     __slots__ = ("_full", "timed")
 
     def __init__(self, seconds: float) -> None:
-        # Half a tick of grace: ticks jitter, and the window should hold whole intervals.
+        # A little grace: ticks jitter, and the window should hold whole intervals.
         self._full = seconds - 1e-3
         self.timed: TimedReadings[C] = ()
 

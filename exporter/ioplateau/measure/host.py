@@ -6,6 +6,7 @@ instead of 10 (a fresh open has to walk the path and allocate a seq_file).
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import stat
@@ -143,7 +144,7 @@ class Host:
                 parts.append(bytes(buffer[:length]))
                 size += length
                 if size > LIMIT:
-                    raise OSError(27, f"more than {LIMIT} bytes")
+                    raise OSError(errno.EFBIG, f"more than {LIMIT} bytes")
             return b"".join(parts)
         finally:
             self._buffers.append(buffer)

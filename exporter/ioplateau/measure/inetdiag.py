@@ -15,6 +15,7 @@ https://github.com/torvalds/linux/blob/v6.1/net/ipv4/inet_diag.c
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
@@ -156,7 +157,7 @@ _ANY_STATE = 0xFFF
 _INET_DIAG_INFO = 2
 _WANT_TCP_INFO = 1 << (_INET_DIAG_INFO - 1)
 _HEADER = struct.Struct("=IHHII")  # struct nlmsghdr: length, type, flags, sequence, port
-_NOT_THERE = (2, 116)  # ENOENT, ESTALE: closed since, or another socket has the address now
+_NOT_THERE = (errno.ENOENT, errno.ESTALE)  # closed since, or another socket has the address now
 # Answers wait in the receive buffer, 212,992 bytes by default: some hundred would fit.
 _BATCH = 32
 

@@ -9,7 +9,10 @@ import io
 import re
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import socket
 
 WAIT_SECONDS = 1.0
 WHOLE_SECONDS = 2.0
@@ -124,7 +127,7 @@ class BoundedSocket(io.RawIOBase):
     and after `most_bytes`, however many come.
     """
 
-    def __init__(self, line: object, left: Callable[[], float], most_bytes: int) -> None:
+    def __init__(self, line: socket.socket, left: Callable[[], float], most_bytes: int) -> None:
         self._line = line
         self._left = left
         self._bytes_left = most_bytes
@@ -136,8 +139,8 @@ class BoundedSocket(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        self._line.settimeout(self._left())  # type: ignore[attr-defined]
-        count: int = self._line.recv_into(buffer)  # type: ignore[attr-defined]
+        self._line.settimeout(self._left())
+        count = self._line.recv_into(buffer)
         self._bytes_left -= count
         if self._bytes_left < 0:
             raise LongError

@@ -42,12 +42,10 @@ def parse(text: bytes) -> MemoryUse:
 
 
 def _gauge(text: bytes, label: bytes) -> int | None:
-    start = 0 if text.startswith(label) else text.find(b"\n" + label) + 1
-    if start == 0 and not text.startswith(label):
+    line = re.search(b"^" + label + b"(.*)", text, re.MULTILINE)
+    if line is None:
         return None
-    start += len(label)
-    end = text.find(b"\n", start)
-    words = text[start : end if end >= 0 else None].split()
+    words = line[1].split()
     if len(words) != 2 or words[1] != b"kB":
         raise FormatError(f'meminfo: {label + b" " + b" ".join(words)[:60]!r}, want "N kB"')
     return number(words[0], f"meminfo: {label.decode()}") * 1024

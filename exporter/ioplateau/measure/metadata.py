@@ -250,7 +250,8 @@ class Fetcher:
             self._fail(entry, now, f"{what}: maintenance takes too long")
 
     def _silent(self, entry: _Entry, now: float, silence: NoAnswer) -> None:
-        self._session = None if self._asks_token else self._session
+        if self._asks_token:
+            self._session = None
         if silence.is_away:
             self._place += 1
             entry.why = silence.why

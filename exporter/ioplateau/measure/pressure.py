@@ -47,12 +47,11 @@ def is_lacking(why: str) -> bool:
 
 def _total(text: bytes, label: bytes) -> int | None:
     """The total of the line that begins so; None: there is none, or it is cut off."""
-    start = 0 if text.startswith(label) else text.find(b"\n" + label) + 1
-    end = text.find(b"\n", start)
-    if end < 0 or not text.startswith(label, start):
+    line = re.search(b"^" + label + b".*\n", text, re.MULTILINE)
+    if line is None:
         return None
     # The averages before it are the kernel's own, over 10 s and more: too slow for us.
-    before, found, total = text[start:end].partition(b" total=")
+    before, found, total = line[0].removesuffix(b"\n").partition(b" total=")
     if not found:
         raise FormatError(f'pressure: {before[:60]!r}, want "total=N" in it')
     return number(total.partition(b" ")[0], "pressure: total")
