@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ioplateau.engine.follower import Follower, Moment, Outcome
+from ioplateau.engine.follower import Follower, Moment, Outcome, follow
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.judge import ticks
 from ioplateau.judge.flows import FlowTick
@@ -56,15 +56,13 @@ class Disks(Follower):
         self.is_strange = self._has_unknown = False
         self._empty: frozenset[str] = frozenset()  # without a medium, and left out
         self._known: dict[str, BlockDevice] = {}  # as they were told last
-        self._described: Mapping[
-            str, BlockDevice
-        ] = {}  # what sysfs says, paths of multipath and all
+        # What sysfs says, paths of multipath and all.
+        self._described: Mapping[str, BlockDevice] = {}
         self._heads: Mapping[str, str] = {}  # of each path of native multipath, its disk
         self._paths: dict[str, tuple[str, ...]] = {}  # of each such disk, its paths
         self._counting: dict[str, tuple[str, ...]] = {}  # and whose counters were its own last
-        self._uncounted: frozenset[str] = (
-            frozenset()
-        )  # the kernel was told to count nothing of them
+        # The kernel was told to count nothing of them.
+        self._uncounted: frozenset[str] = frozenset()
 
     def parse(self, said: bytes) -> DiskTable:
         return diskstats.parse(said, self.table)
@@ -92,7 +90,7 @@ class Disks(Follower):
                 flows[key] = None  # whether it rests or works
                 continue
             else:
-                tick = _follow(at, history, disks[name], gap)
+                tick = follow(at, history, disks[name], ticks.of_disk, gap=gap)
             flows[key] = tick
             if tick is None and is_shown:
                 self.is_strange = True
@@ -109,7 +107,7 @@ class Disks(Follower):
         is_same = self._counting.get(name, names) == names
         self._counting[name] = names
         now = multipath.together(head, counted)
-        return _follow(at, flow.history, now, gap or not is_same)
+        return follow(at, flow.history, now, ticks.of_disk, gap=gap or not is_same)
 
     def _learn_names(self, table: DiskTable, static: Static) -> None:
         seen = tuple(table.disks)
@@ -257,22 +255,6 @@ class Disks(Follower):
                 if readings
             }
         )
-
-
-def _follow(
-    at: float, history: Readings[DiskCounters], now: DiskCounters, gap: bool
-) -> FlowTick | None:
-    readings = history.timed
-    if gap or not readings or at <= readings[-1][0]:
-        history.restart(at, now)
-        return None
-    before_at, before = readings[-1]
-    tick = ticks.of_disk(before, now, at - before_at)
-    if tick is None:  # another device, or its counters were reset
-        history.restart(at, now)
-    else:
-        history.push(at, now)
-    return tick
 
 
 def _is_partition_name(name: str, names: Sequence[str]) -> bool:

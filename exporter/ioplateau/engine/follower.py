@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ioplateau.judge.flows import FlowTick
 from ioplateau.limits.budgets import FlowKey
+from ioplateau.measure.delta import Readings
 from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.snapshot import Snapshot, Static
 
+C = TypeVar("C")
 Flows: TypeAlias = Mapping[FlowKey, FlowTick | None]
 
 
@@ -105,3 +107,26 @@ class Seen(Follower):
             return None
         self._has_failed = False
         return NOTHING
+
+
+def follow(
+    at: float,
+    history: Readings[C],
+    now: C,
+    rates: Callable[[C, C, float], FlowTick | None],
+    *,
+    gap: bool,
+) -> FlowTick | None:
+    """What a flow did since its last reading, and this one in its history; None: it begins anew, after a
+    gap, or as `rates` finds another device or counters that were reset.
+    """
+    readings = history.timed
+    tick = None
+    if readings and not gap and at > readings[-1][0]:
+        before_at, before = readings[-1]
+        tick = rates(before, now, at - before_at)
+    if tick is None:
+        history.restart(at, now)
+    else:
+        history.push(at, now)
+    return tick

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ioplateau.engine.follower import Follower, Moment, Outcome
+from ioplateau.engine.follower import Follower, Moment, Outcome, follow
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.judge import ticks
-from ioplateau.judge.flows import FlowTick
 from ioplateau.limits.budgets import FlowKey
 from ioplateau.measure import interfaces
 from ioplateau.measure.asked import Asked
@@ -55,7 +54,12 @@ class Interfaces(Follower):
             names, moment.static.files
         )
         read = zip(self._flows, table.interfaces.values(), strict=True)
-        return Outcome({key: _follow(at, history, now, gap=gap) for (key, history), now in read})
+        return Outcome(
+            {
+                key: follow(at, history, now, ticks.of_interface, gap=gap)
+                for (key, history), now in read
+            }
+        )
 
     def states(self, links: Any) -> Mapping[str, InterfaceState]:
         """As of now, made when somebody asks."""
@@ -70,20 +74,6 @@ class Interfaces(Follower):
                 if readings
             }
         )
-
-
-def _follow(
-    at: float, history: Readings[InterfaceCounters], now: InterfaceCounters, *, gap: bool
-) -> FlowTick | None:
-    readings, tick = history.timed, None
-    if readings and not gap and at > readings[-1][0]:
-        before_at, before = readings[-1]
-        tick = ticks.of_interface(before, now, at - before_at)
-    if tick is None:
-        history.restart(at, now)
-    else:
-        history.push(at, now)
-    return tick
 
 
 def _state(
