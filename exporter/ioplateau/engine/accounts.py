@@ -462,7 +462,7 @@ class Accounts:
         for key, dimension, direction, seconds, episodes in saved.meters:
             meter = self._meters[key, dimension, direction] = Meter(RESTORED_WINDOW_SECONDS)
             meter.throttled_seconds, meter.episodes = seconds, episodes
-        self._holds = {(key, dimension, direction) for key, dimension, direction in saved.holds}
+        self._holds = set(saved.holds)
         for key, dimension, direction, value in saved.learned:
             observed = _observed(dimension, direction, value)
             self._learned.setdefault(key, {})[dimension, direction] = observed

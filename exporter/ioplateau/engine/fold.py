@@ -24,15 +24,10 @@ from ioplateau.limits.budgets import HELD, Budget, BudgetKey, Dimension, FlowKey
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.identity import Sold
 from ioplateau.limits.topology import Topology
-from ioplateau.measure import (
-    interfaces,
-)
+from ioplateau.measure import interfaces
 from ioplateau.measure.asked import Asked
 from ioplateau.measure.nothing import NO_ENTRIES
-from ioplateau.measure.snapshot import (
-    Snapshot,
-    Static,
-)
+from ioplateau.measure.snapshot import Snapshot, Static
 from ioplateau.saved import Seconds
 from ioplateau.state import GAP_INTERVALS, BudgetState, MachineState, State
 

@@ -165,7 +165,7 @@ def _may_be_one(earlier: Iterable[int], later: Iterable[int]) -> bool:
 
 def _entry(mount: Mount, entries: Entries) -> MountEntry | None:
     """The line of mountinfo; None if there is none, or it is of what was mounted there before."""
-    entry = entries.get((mount.mount_point, mount.occurrence))
+    entry = entries.get(place(mount))
     # Both files have the device from nfs_show_devname().
     if entry is None or (mount.device and entry.source != mount.device):
         return None
@@ -372,21 +372,18 @@ class _Clients:
     def _predecessor(
         self, identity: object, key: ClientKey, label: str, ports: tuple[int | None, ...]
     ) -> NfsClient | None:
-        predecessors = [self._before.clients.get(identity)]
+        alike = self._before.clients.get(identity)
+        namesake = next(
+            (
+                client
+                for client in self._before.clients.values()
+                if client.key == key and label in client.mounts
+            ),
+            None,
+        )
         # A connection made anew may have another port and goes on counting. Without ports the
         # identity rests on the order of the records, which may be another one now.
-        predecessors.insert(
-            1 if any(ports) else 0,
-            next(
-                (
-                    client
-                    for client in self._before.clients.values()
-                    if client.key == key and label in client.mounts
-                ),
-                None,
-            ),
-        )
-        predecessor = next((one for one in predecessors if one is not None), None)
+        predecessor = (alike or namesake) if any(ports) else (namesake or alike)
         taken = {id(client.history) for client in self.found.values()}
         is_free = predecessor is not None and id(predecessor.history) not in taken
         return predecessor if is_free else None

@@ -70,9 +70,8 @@ SOURCES = (
     FollowedSource("mountinfo", MOUNTINFO, lambda of: MountPoints(of.nfs)),  # read when it changed
     FollowedSource("netdev", NETDEV, lambda of: of.nics, is_vital=True),
     FollowedSource("pressure", PRESSURE, lambda of: of.pressure, is_lacking=pressure.is_lacking),
-    FollowedSource(
-        "stat", STAT, lambda of: of.cpu, 5.0
-    ),  # long on large machines, for two counters
+    # Long on large machines, for two counters.
+    FollowedSource("stat", STAT, lambda of: of.cpu, 5.0),
     FollowedSource("meminfo", MEMINFO, lambda of: of.memory),
     FollowedSource("sockets", "tcp", lambda of: of.sockets),
     FollowedSource("interfaces", "interfaces", lambda of: Seen()),  # noqa: ARG005
