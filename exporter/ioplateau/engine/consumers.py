@@ -31,7 +31,7 @@ MOST_NAMED = 5
 STALE_SECONDS = 15.0
 LATE_SECONDS, LONGEST_SECONDS = 5.0, 300.0
 ROOT = "/"
-MOST = 0.5  # more than this share of a device's bytes: it is the flusher that waits there
+FLUSHER_SHARE = 0.5  # more than this share of a device's bytes: it is the flusher that waits there
 
 
 class _Look(NamedTuple):
@@ -170,7 +170,7 @@ def _drawn(
     volumes: Sequence[tuple[str, PodVolume]],
     unplaced: Sequence[BusyProcess],
     *,
-    by_requests: bool = False,
+    by_requests: bool,
 ) -> BudgetConsumers:
     numbers = frozenset[str]().union(*(each.numbers for each in devices))
     names = frozenset[str]().union(*(each.names for each in devices))
@@ -250,21 +250,17 @@ def _groups(
     total = sum(totals.get(number, 0) for number in own)
     counted = 1 if by_requests else 0
     first = sorted(drawn.items(), key=lambda item: item[1][counted], reverse=True)[:MOST_NAMED]
-    found = []
-    for path, amounts in first:
-        size, count = amounts
-        who = groupnames.name(path)
-        found.append(
-            Consumer(
-                path,
-                _label(path),
-                size / look.seconds,
-                count / look.seconds,
-                amounts[counted] / total if total else None,
-                who,
-            )
+    return tuple(
+        Consumer(
+            path,
+            _label(path),
+            size / look.seconds,
+            count / look.seconds,
+            (count if by_requests else size) / total if total else None,
+            groupnames.name(path),
         )
-    return tuple(found)
+        for path, (size, count) in first
+    )
 
 
 def _with_open_files(
@@ -279,13 +275,13 @@ def _with_open_files(
 
 
 def _processes(there: Sequence[BusyProcess], look: _Look) -> tuple[Consumer, ...]:
-    total = sum(each.read_bytes + each.write_bytes for each in there)
+    total = sum(each.bytes for each in there)
     return tuple(
         Consumer(
             each.name,
             _named(each),
-            (each.read_bytes + each.write_bytes) / _seconds(look),
-            share=(each.read_bytes + each.write_bytes) / total if total else None,
+            each.bytes / _seconds(look),
+            share=each.bytes / total if total else None,
             group=groupnames.name(each.group),
         )
         for each in there[:MOST_NAMED]
@@ -301,7 +297,7 @@ def _groups_of(there: Sequence[BusyProcess], look: _Look) -> tuple[Consumer, ...
     drawn: dict[str, int] = {}
     for each in there:
         if each.group:
-            drawn[each.group] = drawn.get(each.group, 0) + each.read_bytes + each.write_bytes
+            drawn[each.group] = drawn.get(each.group, 0) + each.bytes
     total = sum(drawn.values())
     first = sorted(drawn.items(), key=lambda item: item[1], reverse=True)[:MOST_NAMED]
     found = []
@@ -371,7 +367,7 @@ def _waiting(
     total = sum(groups.device_bytes.get(number, 0) for number in own)
     # What processes of the root group wrote past the page cache is theirs.
     by_flusher = written.get(ROOT, 0) - dirtied.pop(ROOT, 0) - dirtied.pop("", 0)
-    if by_flusher <= MOST * total:
+    if by_flusher <= FLUSHER_SHARE * total:
         return None
     left = {path: size - written.get(path, 0) for path, size in dirtied.items()}
     return {path: size for path, size in left.items() if size > 0}

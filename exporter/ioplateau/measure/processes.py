@@ -74,6 +74,10 @@ class BusyProcess(NamedTuple):
     write_calls: int
     devices: tuple[str, ...] | None
 
+    @property
+    def bytes(self) -> int:
+        return self.read_bytes + self.write_bytes
+
 
 class ProcessesLook(NamedTuple):
     """What two looks show. seconds: between them."""
@@ -133,7 +137,7 @@ class Processes:
             is not None
         ]
         self._threads = threads
-        busiest.sort(key=lambda busy: busy.read_bytes + busy.write_bytes, reverse=True)
+        busiest.sort(key=lambda busy: busy.bytes, reverse=True)
         return ProcessesLook(
             seconds=boot_seconds - before_at,
             busiest=tuple(busiest),
