@@ -31,7 +31,7 @@ def handler_to(number, most_bytes=1 << 20):
 
 
 def say(handler, message):
-    handler.handle(logging.makeLogRecord({"msg": message, "levelno": logging.INFO}))
+    handler.handle(logging.LogRecord("ioplateau", logging.INFO, "", 0, message, None, None))
 
 
 def until(holds):

@@ -32,13 +32,6 @@ LEVELS: Mapping[str, int] = {
 }
 FORMATS = ("logfmt", "json")
 
-_NAMES = {
-    logging.DEBUG: "debug",
-    logging.INFO: "info",
-    logging.WARNING: "warning",
-    logging.ERROR: "error",
-    logging.CRITICAL: "critical",
-}
 # syslog(3)
 # https://man7.org/linux/man-pages/man3/syslog.3.html
 _PRIORITIES = {
@@ -141,7 +134,7 @@ class Lines(logging.Formatter):
         if not self._journal:
             at = datetime.fromtimestamp(record.created, UTC)
             yield "time", at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03d}Z"
-        yield "level", _NAMES.get(record.levelno, record.levelname.lower())
+        yield "level", record.levelname.lower()
         yield "msg", record.getMessage()
         fields: Mapping[str, Any] = getattr(record, FIELDS, {})
         yield from (
