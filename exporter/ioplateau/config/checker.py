@@ -149,15 +149,15 @@ def _shown(value: Any) -> str:
 # The checks.
 
 
-def number(low: float, high: float, unit: str = "") -> Check:
+def number(low: float, high: float, unit: str) -> Check:
     """A number from `low` to `high`, both included."""
-    want = f"a number from {low:g} to {high:g}{unit and f' ({unit})'}"
+    want = f"a number from {low:g} to {high:g} ({unit})"
     return Check(want, lambda value: _within(value, low, high), float)
 
 
-def above_zero(unit: str = "") -> Check:
+def above_zero(unit: str) -> Check:
     """A number that a rate or a size can be: above zero, at most 1e15."""
-    want = f"a number above 0 and at most 1e15{unit and f' ({unit})'}"
+    want = f"a number above 0 and at most 1e15 ({unit})"
     return Check(want, lambda value: _within(value, 1e-9, 1e15), float)
 
 

@@ -91,13 +91,14 @@ def overlay(
 ) -> Iterator[str]:
     """Put what flags and environment say over the file's values; a sentence for each error."""
     for flag in FLAGS:
-        words = given(flag, options, environ)
-        if words is None:
+        found = given(flag, options, environ)
+        if found is None:
             continue
+        words, where = found
         try:
-            values[flag.section][flag.key] = _value(flag, words[0])
+            values[flag.section][flag.key] = _value(flag, words)
         except ValueError as error:
-            yield f"{words[1]}: {error}"
+            yield f"{where}: {error}"
 
 
 def _value(flag: Flag, words: str) -> Any:
