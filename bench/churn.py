@@ -19,12 +19,11 @@ from collections import Counter, deque
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from types import TracebackType
 from typing import Self
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "helpers"))
 
-from throttled_disk import _block_io_hierarchy as block_io_hierarchy
+from throttled_disk import block_io_hierarchy
 
 MIB = 1 << 20
 MOST_ALIVE = 6  # of each kind
@@ -61,12 +60,7 @@ class Churn:
             thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         for thread in self._threads:
             thread.join()

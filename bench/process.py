@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 BENCH = Path(__file__).resolve().parent
@@ -61,12 +60,7 @@ class Program:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.end()
         for stream in (self._child.stdin, self._child.stdout):
             if stream is not None:
@@ -211,10 +205,9 @@ def floor(procfs: str = "/proc") -> Program:
     return Program(bench_command("floor", "--path.procfs", procfs))
 
 
-def rung(name: str, procfs: str = "/proc", sysfs: str = "/sys") -> Program:
-    """The daemon up to one rung of the ladder."""
-    paths = ("--path.procfs", procfs, "--path.sysfs", sysfs)
-    return Program(bench_command("ladder", "--rung", name, *paths))
+def rung(name: str) -> Program:
+    """The daemon up to one rung of the ladder, on this machine."""
+    return Program(bench_command("ladder", "--rung", name))
 
 
 def advancing_tree(root: Path, disks: int, mounts: int, nconnect: int) -> Program:

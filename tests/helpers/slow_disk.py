@@ -26,7 +26,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 MIB = 1024 * 1024
@@ -88,12 +87,7 @@ class SlowDisk:
             self._cleanup = cleanup.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._cleanup.close()
 
     def become(self, seconds: float) -> None:

@@ -31,7 +31,6 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 MIB = 1024 * 1024
@@ -82,7 +81,7 @@ class ThrottledDisk:
         with contextlib.ExitStack() as cleanup:
             _require_root_and_tools()
             directory, self._backing = _directory_on_a_disk(self._directory)
-            hierarchy = _block_io_hierarchy()
+            hierarchy = block_io_hierarchy()
             self.device = _make_loop(directory, self._backing, self.size_bytes, cleanup)
             if self._writeback and not _is_v2(hierarchy):
                 below, self.cgroup = self.device, hierarchy
@@ -99,12 +98,7 @@ class ThrottledDisk:
             self._cleanup = cleanup.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._cleanup.close()
 
     def set_limits(self, **limits: int | None) -> None:
@@ -117,7 +111,7 @@ class ThrottledDisk:
 
     def unlimited_group(self) -> Path:
         """Another control group, which may do on the disk what it likes."""
-        return _make_cgroup(_block_io_hierarchy(), self._cleanup)
+        return _make_cgroup(block_io_hierarchy(), self._cleanup)
 
     def load(
         self,
@@ -263,7 +257,7 @@ def _remove_cgroup(cgroup: Path) -> None:
     raise RuntimeError(f"cannot remove {cgroup}: {(cgroup / 'cgroup.procs').read_text()!r}")
 
 
-def _block_io_hierarchy() -> Path:
+def block_io_hierarchy() -> Path:
     """Where cgroups can be limited: v1's blkio, or v2 with its io controller handed down."""
     for line in Path("/proc/self/mounts").read_text(errors="replace").splitlines():
         _, mount_point, kind, options, *_ = line.split()
@@ -321,7 +315,7 @@ def _attach_loop(path: str, disk: str, cleanup: contextlib.ExitStack) -> str:
     _losetup("--detach", device)
     if Path(f"/sys/block/{device[5:]}/loop/dio").read_text().strip() != "1":
         raise MissingError(f"{path}: the file system gives loop devices no direct I/O")
-    hierarchy = _block_io_hierarchy()
+    hierarchy = block_io_hierarchy()
     if not _is_v2(hierarchy):
         for name in ("read_iops", "write_iops", "read_bps", "write_bps"):
             _write_limit(hierarchy, _number(device), name, None)  # of one that was killed
