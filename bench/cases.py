@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "exporter"))
 import score_adapter
 from ioplateau.engine import Engine
 from ioplateau.judge.judge import Judge
-from ioplateau.limits.budgets import Budget, BudgetKey, Verdict, Word
+from ioplateau.limits.budgets import Budget, BudgetKey, Kind, Verdict, Word
 
 # How a trace's limits are told, and a machine without one: as if its limits were far away.
 TRACE_WAYS = ("known", "unknown", "high10", "low10")
@@ -90,13 +90,8 @@ def throttled(verdicts: Mapping[BudgetKey, Verdict]) -> Said:
         if verdict.word is not Word.THROTTLED or verdict.dimension is None:
             continue
         resource = score_adapter.resource_of(key)
-        if resource not in answers or key.kind.value == "volume":
-            kind = score_adapter.NAMES.get((key.kind, verdict.dimension))
-            answers[resource] = {
-                "state": "throttled",
-                "limit": kind,
-                "value": verdict.evidence.get("level"),
-            }
+        if resource not in answers or key.kind is Kind.VOLUME:
+            answers[resource] = score_adapter.answer(verdict)
     return answers
 
 
@@ -217,38 +212,24 @@ def of_traces(
     return figures
 
 
-def of_examiner(
-    lab: Path, answers: Iterable[tuple[Case, list[Said]]], *, families: bool = False
-) -> dict[str, float]:
+def of_examiner(lab: Path, answers: Iterable[tuple[Case, list[Said]]]) -> dict[str, float]:
     """F1 and attribution over all scenarios, and alarms in a day where nothing binds."""
     score = laboratory(lab, "sim", "score")
     total: collections.Counter[str] = collections.Counter()
-    by_family: dict[str, list[Any]] = {}
+    by_family: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     right = [0, 0]
     alarms = hours = 0.0
     for case, found in answers:
         times = case.truth["T"]
-        counts, delays, _, _, _, _, owner = score.evaluate(
-            case.truth["scn"], times, case.truth["truths"], found
-        )
+        counts, *_, owner = score.evaluate(case.truth["scn"], times, case.truth["truths"], found)
         total.update(counts)
         right[0] += owner[0]
         right[1] += owner[1]
-        mine = by_family.setdefault(case.family, [collections.Counter(), [0, 0], []])
-        mine[0].update(counts)
-        mine[1][0] += owner[0]
-        mine[1][1] += owner[1]
-        mine[2].extend(delays)
+        by_family[case.family].update(counts)
         if not case.truth["scn"]["positive"]:
             alarms += counts["false_alarms"]
             hours += (times[-1] - times[0]) / 3600
-    if families:
-        for family, (counts, owner, _) in by_family.items():
-            print(
-                f"  {family:28} F1 {_f1(counts):.3f} fp {counts['fp']:4} fn {counts['fn']:4}"
-                f" right {owner[0]}/{owner[1]} alarms {counts['false_alarms']}"
-            )
-    macro = [_f1(c) for family, (c, _, _) in by_family.items() if not family.startswith("neg_")]
+    macro = [_f1(c) for family, c in by_family.items() if not family.startswith("neg_")]
     return {
         "f1": _f1(total),
         "macro_f1": sum(macro) / max(1, len(macro)),

@@ -15,6 +15,7 @@ import signal
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -91,8 +92,7 @@ def _read_every_io() -> None:
             os.close(descriptor)
 
 
-def _seconds(work: object) -> float:
-    assert callable(work)
+def _seconds(work: Callable[[], object]) -> float:
     found = []
     for _ in range(LOOKS):
         before = resource.getrusage(resource.RUSAGE_SELF)

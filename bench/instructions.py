@@ -1,6 +1,6 @@
 """Instructions and CPU time of a tick, rung by rung, on the users' Python, without threads and noise.
 
-    .venv/bin/python bench/instructions.py [--sizes small,middle] [--ticks 20] [--top ROWS]
+    .venv/bin/python bench/instructions.py [--sizes small,middle] [--rungs engine,scrape] [--ticks 20]
 
 The same snapshots of a made-up machine, a second apart, for every run. What callgrind (valgrind)
 counts in twice as many ticks, less what it counts in half of them, is what the later half took:
@@ -50,7 +50,8 @@ def table(sizes: list[str], rungs: list[str], ticks: int = TICKS, keep: Path | N
                 command = process.bench_command("ladder", *arguments(rung, root, told))
                 counted = "-"
                 if has_valgrind:
-                    runs = [instructions(command, n, root, keep) for n in (ticks, 2 * ticks)]
+                    place = (keep or root) / f"callgrind.{rung}"
+                    runs = [instructions(command, n, place) for n in (ticks, 2 * ticks)]
                     counted = f"{(runs[1] - runs[0]) / ticks / 1e3:,.0f}"
                 rows.append([size, rung, counted, f"{seconds(command, 2 * ticks) * 1e3:.2f} ms"])
     print_rows(["size", "up to", "thousand instructions, tick", "CPU, tick"], rows)
@@ -76,10 +77,8 @@ def arguments(rung: str, root: Path, told: Path) -> list[str]:
     return ["--rung", rung, *paths]
 
 
-def instructions(command: list[str], ticks: int, root: Path, keep: Path | None) -> int:
-    name = re.search(r"--rung (\w+)", " ".join(command))
-    out = (keep or root) / f"callgrind.{name[1] if name else ''}.{ticks}"
-    valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"]
+def instructions(command: list[str], ticks: int, place: Path) -> int:
+    valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={place}.{ticks}"]
     done = subprocess.run(
         [*valgrind, *command, "--ticks", str(ticks)],
         capture_output=True, check=False, env={**os.environ, "PYTHONHASHSEED": "0"},

@@ -272,7 +272,6 @@ class Machine:
     """All of it. `advance` moves every counter that would move."""
 
     def __init__(self, shape: Shape) -> None:
-        self.shape = shape
         self.uptime_seconds = 1e6
         self._dice = random.Random(shape.seed)
         self.disks = _disks(shape, self._dice)

@@ -56,9 +56,9 @@ class Found:
         return self.wrong / self.ticks if self.ticks else 0.0
 
 
-def machines(root: Path = MACHINES) -> list[Path]:
+def machines() -> list[Path]:
     """The directories that hold a labelled recording."""
-    return sorted(path.parent for path in root.glob("*/labels.json"))
+    return sorted(path.parent for path in MACHINES.glob("*/labels.json"))
 
 
 def words(machine: Path, key: BudgetKey) -> list[Word]:

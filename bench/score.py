@@ -57,13 +57,13 @@ class Score:
         return self.right_owner / self.true_alarms if self.true_alarms else 1.0
 
 
-def story_score(story: Story, *, known: bool, tick: float = 1.0, seed: int = 1) -> Score:
+def story_score(story: Story, *, known: bool, seed: int = 1) -> Score:
     """One story, judged with its limits known or unknown."""
     edge = EDGE_SECONDS if known else UNKNOWN_SECONDS
     counts = {"true": 0, "false": 0, "missed": 0, "owner": 0, "right": 0, "words": 0}
     delays: list[float] = []
     act, found = None, False
-    for moment in told(story, known=known, tick=tick, seed=seed):
+    for moment in told(story, known=known, seed=seed):
         if moment.act is not act:
             act, found = moment.act, False
         alarm, owner = _alarm(moment)

@@ -208,7 +208,7 @@ def answers(state: State) -> dict[str, dict[str, Any]]:
         resource = resource_of(key)
         is_first = resource not in found or key.kind is Kind.VOLUME
         if verdict.word is Word.THROTTLED and is_first:
-            found[resource] = _answer(verdict)
+            found[resource] = answer(verdict)
         if ends:
             found.setdefault(resource, {"state": verdict.word.value})["eta_s"] = min(ends)
     return found
@@ -223,7 +223,8 @@ def resource_of(key: BudgetKey) -> str:
     return f"nfs:{key.name}"
 
 
-def _answer(verdict: Verdict) -> dict[str, Any]:
+def answer(verdict: Verdict) -> dict[str, Any]:
+    """The examiner's words for what holds a budget back."""
     assert verdict.dimension is not None
     return {
         "state": "throttled",

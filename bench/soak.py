@@ -146,11 +146,11 @@ def soak(minutes: float, seed: int) -> tuple[Seen, Churn]:
         return seen, churn
 
 
-def growth_per_minute(seconds: list[Second], what: str) -> float:
-    """Slope of a least-squares line after the warm-up."""
+def growth_per_minute(seconds: list[Second]) -> float:
+    """Of resident memory, MiB: slope of a least-squares line after the warm-up."""
     length = seconds[-1].at - seconds[0].at
     begin = seconds[0].at + min(WARM_UP_SHARE * length, MOST_WARM_UP_SECONDS)
-    points = [((one.at - begin) / 60, getattr(one, what)) for one in seconds if one.at >= begin]
+    points = [((one.at - begin) / 60, one.resident_mib) for one in seconds if one.at >= begin]
     mean_x = sum(x for x, _ in points) / len(points)
     mean_y = sum(y for _, y in points) / len(points)
     below = sum((x - mean_x) ** 2 for x, _ in points)
@@ -184,7 +184,7 @@ def report(seen: Seen, churn: Churn) -> tuple[list[str], bool]:
     """A table in Markdown, and whether all is well."""
     seconds = seen.seconds
     minutes = (seconds[-1].at - seconds[0].at) / 60
-    growth = growth_per_minute(seconds, "resident_mib")
+    growth = growth_per_minute(seconds)
     late, unexplained = late_ticks(seconds)
     ticks = int(seconds[-1].ticks)
     is_long = minutes >= JUDGED_MINUTES

@@ -238,15 +238,15 @@ class Tree:
             place.symlink_to(target)
 
 
-def advance_until_told(tree: Tree, interval_seconds: float = 1.0) -> None:
-    """Advance on a monotonic grid until standard input ends."""
+def advance_until_told(tree: Tree) -> None:
+    """Advance on a monotonic grid of seconds until standard input ends."""
     last = time.monotonic()
-    due = last + interval_seconds
+    due = last + 1.0
     while not select.select([sys.stdin], [], [], max(due - time.monotonic(), 0.0))[0]:
         now = time.monotonic()
         tree.advance(now - last)
         last = now
-        due += interval_seconds
+        due += 1.0
 
 
 def main() -> None:

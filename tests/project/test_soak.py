@@ -17,11 +17,11 @@ def second(at, skipped=0, resident=40.0, waiting=0.0, late=0.0):
 def test_growth_is_the_slope_after_the_warm_up():
     seconds = [second(float(at), resident=20 + min(at, 200) / 10 + at / 600) for at in range(1200)]
 
-    assert soak.growth_per_minute(seconds, "resident_mib") == pytest.approx(0.1, rel=0.01)
+    assert soak.growth_per_minute(seconds) == pytest.approx(0.1, rel=0.01)
 
 
 def test_memory_that_stays_does_not_grow():
-    assert soak.growth_per_minute([second(float(at)) for at in range(60)], "resident_mib") == 0.0
+    assert soak.growth_per_minute([second(float(at)) for at in range(60)]) == 0.0
 
 
 @pytest.mark.parametrize(
