@@ -83,8 +83,6 @@ RECORDS = [rule for rule in RULES if isinstance(rule, RecordingRule)]
 
 METRICS = {table.prefix + row.name for table in TABLES for row in table.rows}
 LABELS = {table.prefix + row.name: table.labels for table in TABLES for row in table.rows}
-# Prometheus' own.
-GIVEN = {"up", "ALERTS"}
 
 # What Grafana puts in for its variables; every choice is "All".
 GRAFANA = {"$__rate_interval": "1m", "$__range": "5m", "$__interval": "15s"}

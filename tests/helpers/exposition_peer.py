@@ -40,8 +40,5 @@ def _add(family: Metric, row: MetricRow[Any], labels: dict[str, str], value: Any
             le = {"le": bucket[5:-2]} if bucket else {}
             family.add_sample(family.name + suffix, le, number)
     elif value is not None:
-        family.add_sample(family.name + _suffix(row), labels, value)
-
-
-def _suffix(row: MetricRow[Any]) -> str:
-    return row.name.removeprefix(row.family)
+        suffix = row.name.removeprefix(row.family)
+        family.add_sample(family.name + suffix, labels, value)

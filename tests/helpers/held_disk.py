@@ -1,6 +1,6 @@
 """A disk in a made-up /proc that is held at its limit as long as the test wants it to be.
 
-with HeldDisk(tmp_path, iops=500) as disk:
+with HeldDisk(tmp_path) as disk:
     with running_daemon(disk.config, tmp_path, disk.flags) as daemon: ...
 
 Its counters follow the clock, so that it does not matter how seldom they are written or read.
@@ -16,19 +16,19 @@ from typing import Self
 
 from machine_tree import MachineTree
 
+IOPS = 500
 DEPTH = 16  # requests that wait while it is held
 LINE_BYTES = 160  # one length always, so that a reader never sees half of two lines
 
 
 class HeldDisk:
-    """sdc: `iops` reads of 8 KiB a second while held, and nothing while not."""
+    """sdc: IOPS reads of 8 KiB a second while held, and nothing while not."""
 
     name = "sdc"
 
-    def __init__(self, root: Path, iops: int = 500) -> None:
+    def __init__(self, root: Path) -> None:
         self.tree = MachineTree(root)
         self.tree.scsi_disk(self.name, lun=0, gib=64)
-        self._iops = iops
         self._file = self.tree.procfs / "diskstats"
         self._held = True
         self._seconds, self._changed = 0.0, time.monotonic()
@@ -38,7 +38,7 @@ class HeldDisk:
 
     @property
     def config(self) -> str:
-        return f'[cloud]\nenabled = false\n[[limit]]\ndisk = "{self.name}"\niops = {self._iops}\n'
+        return f'[cloud]\nenabled = false\n[[limit]]\ndisk = "{self.name}"\niops = {IOPS}\n'
 
     @property
     def flags(self) -> list[str]:
@@ -70,7 +70,7 @@ class HeldDisk:
         with self._lock:
             seconds = self._held_seconds()
             in_flight = DEPTH if self._held else 0
-        reads, busy = int(seconds * self._iops), int(seconds * 1000)
+        reads, busy = int(seconds * IOPS), int(seconds * 1000)
         line = (
             f"   8       0 {self.name} {reads} 0 {reads * 16} {busy * DEPTH} 0 0 0 0 "
             f"{in_flight} {busy} {busy * DEPTH} 0 0 0 0 0 0"

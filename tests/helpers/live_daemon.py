@@ -117,12 +117,17 @@ def running_daemon(config: str, directory: Path, arguments: Sequence[str] = ()) 
         daemon.wait_until(lambda found: bool(found.samples), 60, told="the first scrape")
         yield daemon
     finally:
-        process.terminate()
-        try:
-            process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Ask it to end, and have the kernel end it where it does not."""
+    process.terminate()
+    try:
+        process.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def free_port() -> int:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from boards_and_rules import ROOT, RULE_FILES
-from live_daemon import free_port
+from live_daemon import end, free_port
 
 FASTER = 15
 SCRAPE_SECONDS = 1
@@ -37,14 +37,14 @@ _SETTING = re.compile(
 )
 
 
-def faster(text: str, times: int = FASTER) -> str:
-    """The rules or routes with every duration divided by `times`, and every other word the same."""
-    text = _WINDOW.sub(lambda found: _shorter(found[1], found[2], times), text)
-    return _SETTING.sub(lambda found: found[1] + _shorter(found[2], found[3], times), text)
+def faster(text: str) -> str:
+    """The rules or routes with every duration divided by FASTER, and every other word the same."""
+    text = _WINDOW.sub(lambda found: _shorter(found[1], found[2]), text)
+    return _SETTING.sub(lambda found: found[1] + _shorter(found[2], found[3]), text)
 
 
-def _shorter(number: str, unit: str, times: int) -> str:
-    return f"{max(round(int(number) * SECONDS[unit] / times), 1)}s"
+def _shorter(number: str, unit: str) -> str:
+    return f"{max(round(int(number) * SECONDS[unit] / FASTER), 1)}s"
 
 
 def fast_rules(directory: Path) -> list[Path]:
@@ -106,7 +106,7 @@ class Prometheus:
         return [rule for group in self.get("rules")["groups"] for rule in group["rules"]]
 
     def wait_until(self, holds: Callable[[], bool], seconds: float, told: str = "it") -> None:
-        """Look each second until it holds. Raises TimeoutError."""
+        """Look twice a second until it holds. Raises TimeoutError."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             with contextlib.suppress(OSError, ValueError, LookupError):
@@ -159,7 +159,7 @@ def started_prometheus(
     try:
         yield Prometheus(f"http://{address}", log, process)
     finally:
-        _end(process)
+        end(process)
 
 
 def _config(
@@ -213,7 +213,7 @@ def running_alertmanager(directory: Path, config: Path) -> Iterator[str]:
         _wait_for(f"http://{address}/-/ready")
         yield address
     finally:
-        _end(process)
+        end(process)
 
 
 def _wait_for(url: str) -> None:
@@ -224,15 +224,6 @@ def _wait_for(url: str) -> None:
             return
         time.sleep(0.2)
     raise TimeoutError(f"{url} does not answer")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(timeout=20)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 @dataclass(slots=True)

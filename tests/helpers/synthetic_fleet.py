@@ -59,12 +59,12 @@ def is_throttled(number: int, at: int) -> bool:
     return number % (4 * EACH_THROTTLED) == 0 or (at // 600 + number) % 3 == 0
 
 
-def throttled_now(vms: int = VMS) -> set[str]:
-    return {vm_name(number) for number in range(vms) if is_throttled(number, NOW)}
+def throttled_now() -> set[str]:
+    return {vm_name(number) for number in range(VMS) if is_throttled(number, NOW)}
 
 
-def ever_throttled(vms: int = VMS) -> set[str]:
-    return {vm_name(number) for number in range(0, vms, EACH_THROTTLED)}
+def ever_throttled() -> set[str]:
+    return {vm_name(number) for number in range(0, VMS, EACH_THROTTLED)}
 
 
 def disks(number: int) -> list[str]:
@@ -90,11 +90,11 @@ def _limit(kind: str, name: str, dimension: str, direction: str = "total") -> di
     return {"kind": kind, "name": name, "dimension": dimension, "direction": direction}
 
 
-def make(directory: Path, vms: int = VMS, step: int = STEP_SECONDS) -> Path:
+def make(directory: Path, step: int = STEP_SECONDS) -> Path:
     """Write DIRECTORY/tsdb and give its path. Raises CalledProcessError with what promtool said."""
     text, blocks = directory / "fleet.om", directory / "tsdb"
     with text.open("w", encoding="ascii") as file:
-        _write(file, vms, step)
+        _write(file, step)
     subprocess.run(
         ["promtool", "tsdb", "create-blocks-from", "openmetrics", "-q", text, blocks],
         check=True,
@@ -104,18 +104,18 @@ def make(directory: Path, vms: int = VMS, step: int = STEP_SECONDS) -> Path:
     return blocks
 
 
-def _write(file: TextIO, vms: int, step: int) -> None:
+def _write(file: TextIO, step: int) -> None:
     times = range(END - HOURS * 3600, END, step)
     last = times[-(LAST_SECONDS // step) :]
     minutes = range(END - HOURS * 3600, END, MINUTE)
-    for number in range(vms):
+    for number in range(VMS):
         _vm(_Series(file, times, number), number)
         _now(_Series(file, last, number), number)
         _throttled_minutes(file, minutes, number)
         if is_client(number):
             _client(_Series(file, times, number), number)
     for number in range(VOLUMES):
-        _volume(_Series(file, times), number, vms)
+        _volume(_Series(file, times), number)
     _page_on_one_thing(_Series(file, times, 0))
     file.write("# EOF\n")
 
@@ -217,9 +217,9 @@ def _client(series: _Series, number: int) -> None:
     series.constant("ioplateau:nfs_client_throttled:ratio5m", 0.0, which)
 
 
-def _volume(series: _Series, number: int, vms: int) -> None:
+def _volume(series: _Series, number: int) -> None:
     which = volume(number)
-    clients = sum(is_client(each) and each % VOLUMES == number for each in range(vms))
+    clients = sum(is_client(each) and each % VOLUMES == number for each in range(VMS))
     both = {**which, "direction": "total"}
     series.constant("ioplateau:volume_bytes:rate1m", clients * 1.5e6, both)
     series.constant("ioplateau:volume_operations:rate1m", clients * 100.0, both)

@@ -15,6 +15,7 @@ import shlex
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
@@ -98,8 +99,7 @@ class Tmux:
         self._wait(self._exit.exists, "the end")
         return int(self._exit.read_text())
 
-    def _wait(self, holds: object, told: str) -> None:
-        assert callable(holds)
+    def _wait(self, holds: Callable[[], object], told: str) -> None:
         deadline = time.monotonic() + SECONDS
         while not holds():
             if time.monotonic() > deadline:

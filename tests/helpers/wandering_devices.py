@@ -204,7 +204,7 @@ def throttled_seconds(
     return found
 
 
-def vm_throttled_seconds(seed: int, *, interval: int = 1, seconds: int = SECONDS) -> list[int]:
+def vm_throttled_seconds(seed: int, *, interval: int) -> list[int]:
     """In which seconds of two to four such disks at once, each of any local kind, the judge says that the
     VM is throttled, of which no limit is known. interval: seconds between two looks.
     """
@@ -220,7 +220,7 @@ def vm_throttled_seconds(seed: int, *, interval: int = 1, seconds: int = SECONDS
     light = [draw.uniform(15, 60) for _ in devices]
     found: list[int] = []
     judge.observe(at, None, budgets, {}, Witness())
-    for second in range(0, seconds, interval):
+    for second in range(0, SECONDS, interval):
         at += interval
         ticks: dict[FlowKey, FlowTick | None] = {}
         for flow, device, until in zip(flows, devices, light, strict=True):
