@@ -51,11 +51,7 @@ def read(files: Mapping[str, bytes], complaints: Iterable[str] = ()) -> OwnRows:
     for name, content in sorted(files.items()):
         form = forms.get(name)
         if form is None:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, forms, n=1)
-            want = f"want {near[0]}" if near else f"want one of {', '.join(forms)}"
-            wrong.append(f"{name}: is no table of the catalogue, {want}")
+            wrong.append(f"{name}: is no table of the catalogue, {_wanted(name, forms, forms)}")
             continue
         entries = rows.setdefault(form.table, {})
         before = len(entries)
@@ -126,15 +122,18 @@ def _columns(form: Form) -> set[str]:
 def _odd_columns(form: Form, header: list[str]) -> Iterable[str]:
     known = _columns(form)
     for column in sorted({*header} - known - {""}):
-        from difflib import get_close_matches
-
-        near = get_close_matches(column, sorted(known), n=1)
-        want = (
-            f"want {near[0]}" if near else f"want one of {', '.join(sorted(known - form.dropped))}"
-        )
+        want = _wanted(column, sorted(known), sorted(known - form.dropped))
         yield f"{form.file}: {column!r:.60} is no column of it, {want}: the column is left out"
     for column in sorted({column for column in header if header.count(column) > 1} & known):
         yield f"{form.file}: column {column} stands twice in the first line: the last one holds"
+
+
+def _wanted(name: str, known: Iterable[str], told: Iterable[str]) -> str:
+    """Of the names that are known the one that is written nearly so, or else all that are told of."""
+    from difflib import get_close_matches  # only who has made a mistake needs it
+
+    near = get_close_matches(name, [*known], n=1)
+    return f"want {near[0]}" if near else f"want one of {', '.join(told)}"
 
 
 def _row(form: Form, header: list[str], cells: list[str], where: str) -> tuple[str, Entry, str]:
