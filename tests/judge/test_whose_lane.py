@@ -24,6 +24,7 @@ UNCACHED, CACHED, ULTRA = [
     BudgetKey(kind, "vm") for kind in (Kind.VM_UNCACHED, Kind.VM_CACHED, Kind.VM_ULTRA)
 ]
 STRIPE = BudgetKey(Kind.STRIPE, "md0")
+REST = FlowTick(1.0, in_flight=0, busy_ratio=0.0)
 
 
 def key(flow):
@@ -104,3 +105,58 @@ def test_disks_wait_for_the_instances_limit_if_their_volumes_count_it_and_only_t
 
     assert [verdicts[key(flow)].word for flow in (SDA, SDB)] == [word, word]
     assert (verdicts[UNCACHED].word is Word.THROTTLED) is (word is Word.AFFECTED)
+
+
+@pytest.mark.parametrize("limits", [(), told(1000.0)])
+@pytest.mark.parametrize(
+    ("members", "moving"),
+    [
+        ((SDB, SDA), (SDA, SDB)),
+        ((SDA, OWN, SDB), (SDA, SDB)),
+        ((SDB,), (SDB,)),
+        ((SDB, OWN), (SDB, OWN)),
+    ],
+)
+def test_the_vms_limit_and_since_when_it_holds_stay_known_when_disks_come_or_go(
+    limits, members, moving
+):
+    judge, r = Judge(), random.Random(3)
+
+    def observe(second, members, moving):
+        budgets = {key(flow): Budget(key(flow), (flow,)) for flow in members}
+        budgets[UNCACHED] = Budget(UNCACHED, members, limits)
+        part = r.gauss(500, 40) if len(moving) > 1 else 1000.0
+        rates = dict(zip(moving, (part, 1000 - part), strict=False))
+        if second < 15:
+            rates = dict.fromkeys(moving, 100.0)
+        wait = 0.001 if second < 15 else 32 / 1000
+        flows = {flow: tick(rates[flow], wait) if flow in rates else REST for flow in members}
+        if second == 50:
+            flows |= dict.fromkeys({*members} - {SDA, SDB})  # a first reading tells no rates
+        return judge.observe(100.0 + second, 1.0, budgets, flows)[UNCACHED]
+
+    for second in range(50):
+        before = observe(second, (SDA, SDB), (SDA, SDB))
+    after = [observe(second, members, moving) for second in range(50, 60)]
+
+    assert before.word is Word.THROTTLED
+    assert {(each.word, each.since, each.origin) for each in after} == {
+        (Word.THROTTLED, before.since, before.origin)
+    }
+    assert [each.limit for each in after] == pytest.approx([before.limit] * len(after), rel=0.01)
+
+
+def test_of_a_lane_on_which_its_disks_count_otherwise_nothing_was_learned():
+    judge, r, words = Judge(), random.Random(3), []
+    for second in range(52):
+        budgets = {key(flow): Budget(key(flow), (flow,)) for flow in (SDA, SDB)}
+        skips = frozenset({SDA} if second >= 50 else ())
+        budgets[UNCACHED] = Budget(UNCACHED, (SDA, SDB), skips_writes=skips)
+        part = r.gauss(500, 40)
+        flows = {SDA: tick(part, 32 / 1000), SDB: tick(1000 - part, 32 / 1000)}
+        if second < 15:
+            flows = dict.fromkeys((SDA, SDB), tick(100.0, 0.001))
+        words.append(judge.observe(100.0 + second, 1.0, budgets, flows)[UNCACHED].word)
+
+    assert words[49] is Word.THROTTLED
+    assert Word.THROTTLED not in words[50:]

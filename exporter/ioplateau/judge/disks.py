@@ -80,9 +80,11 @@ class DiskJudge(Restartable):
         flows = {member for b in disks.values() for member in b.members}
         stripes = {key: b for key, b in budgets.items() if key.kind is Kind.STRIPE}
         flows |= {FlowKey("disk", key.name) for key in stripes}
+        before = {*self._watched_flows.values()}
         self._watched_flows = {
             flow: self._watched_flows.get(flow) or self._new(flow, at) for flow in flows
         }
+        stayed = before & {*self._watched_flows.values()}
         self._disks = {
             key: self._saved.carried_on(
                 self._disks.get(key), b, self._watched_flows[b.members[0]], at
@@ -97,7 +99,7 @@ class DiskJudge(Restartable):
         }
         self._stripe_of = {flow.name: key.name for key, b in stripes.items() for flow in b.members}
         self._lanes = {
-            key: self._lane(self._lanes.get(key), b, at)
+            key: self._lane(self._lanes.get(key), b, stayed, at)
             for key, b in budgets.items()
             if key.kind in LANES
         }
@@ -119,7 +121,9 @@ class DiskJudge(Restartable):
         ]
         return self._saved.to_watched(flow, WatchedFlow((reads, writes)), at)
 
-    def _lane(self, before: Case | None, budget: Budget, at: float) -> Case:
+    def _lane(
+        self, before: Case | None, budget: Budget, stayed: Collection[WatchedFlow], at: float
+    ) -> Case:
         members = []
         groups: dict[str, int] = {}
         for flow in budget.members:
@@ -136,10 +140,13 @@ class DiskJudge(Restartable):
                     group=groups.setdefault(stripe, len(groups)),
                 )
             )
-        if before is not None and isinstance(before.drawn, Pool):
-            same = [(m.name, m.watched, m.reads, m.writes) for m in before.drawn.members]
-            if same == [(m.name, m.watched, m.reads, m.writes) for m in members]:
-                return self._saved.carried_on(before, budget, before.drawn, at)
+        # Disks that come or go change nothing of the VM's limit. If one that stays counts otherwise, or no more,
+        # what was seen is not the sum that the limit is of.
+        if before is not None and _drawn_by(before.pool.members, stayed) == _drawn_by(
+            members, stayed
+        ):
+            before.pool.take(members)
+            return self._saved.carried_on(before, budget, before.pool, at)
         pool = Pool(members, is_cache=budget.key.kind is Kind.VM_CACHED)
         return self._saved.carried_on(None, budget, pool, at)
 
@@ -478,6 +485,13 @@ class DiskJudge(Restartable):
 
 def _is_below(lane: Case, flows: Collection[FlowKey]) -> bool:
     return not {*flows}.isdisjoint(lane.budget.members)
+
+
+def _drawn_by(
+    members: Iterable[Member], flows: Collection[WatchedFlow]
+) -> dict[str, tuple[bool, bool]]:
+    """Whether reads, and writes, of each of these disks count on a lane; who is not in it is left out."""
+    return {m.name: (m.reads, m.writes) for m in members if m.watched in flows}
 
 
 def _waiting(pool: Pool) -> tuple[FlowKey, ...]:

@@ -80,15 +80,12 @@ class Pool(Levels):
     )  # fmt: skip
 
     def __init__(self, members: list[Member], *, is_cache: bool = False) -> None:
-        self.members = members
-        self.moving = members  # of this block: all but those that are asleep
+        self.members: list[Member] = []
+        self.take(members)
         self.is_cache = is_cache
         self.recent_operations = Recent()
         self.recent_bytes = Recent()
         self.recent_latency = Recent()
-        count = 1 + max((member.group for member in members), default=0)
-        self._groups = [[0.0, 0.0] for _ in range(count)]  # rates of the block before
-        self._last = [0.0, 0.0]
         # Squares of the newest steps from block to block: of the sum, and of the groups. Operations, bytes.
         self._steps: list[list[tuple[float, float]]] = [[], []]
         self._weighed: list[Member] = []  # whose requests are the pool's in this block
@@ -104,6 +101,18 @@ class Pool(Levels):
         self.is_sampled = False  # what says so is a member with one request at a time
         self.median_delay = 0.0
         self._clear()
+
+    def take(self, members: list[Member]) -> None:
+        """Let these draw on it from now on; what was seen of the sum, and of those that stay, is kept."""
+        before = {member.watched: member.rates for member in self.members}
+        for member in members:
+            member.rates = before.get(member.watched, member.rates)
+        self.members = members
+        self.moving = members  # of this block: all but those that are asleep
+        # Rates of the block before, of those that draw on it still: who came or went is no step of the others.
+        count = 1 + max((member.group for member in members), default=0)
+        self._groups = _by_group(members, count)
+        self._last = [sum(rates) for rates in zip(*self._groups, strict=True)]
 
     def _clear(self) -> None:
         self.operations = self.bytes = 0.0
@@ -313,11 +322,7 @@ class Pool(Levels):
     def _correlate(self, told: Container[str]) -> None:
         """Whether the members move against each other (one cap over all) or each by itself."""
         groups = self._groups
-        now = [[0.0, 0.0] for _ in groups]
-        for member in self.moving:
-            rates = now[member.group]
-            rates[0] += member.rates[0]
-            rates[1] += member.rates[1]
+        now = _by_group(self.moving, len(groups))
         self._locked = None
         for index, total in enumerate((self.operations, self.bytes)):
             step = total - self._last[index]
@@ -365,6 +370,16 @@ class Pool(Levels):
         whole = [m.watched.delay for m in members if m.watched.queue >= STRONG]
         near = _near(whole, median, longer)
         self.alike = near > 1 and near > 0.5 * len(whole)
+
+
+def _by_group(members: list[Member], count: int) -> list[list[float]]:
+    """Operations and bytes per second of each of so many groups."""
+    groups = [[0.0, 0.0] for _ in range(count)]
+    for member in members:
+        rates = groups[member.group]
+        rates[0] += member.rates[0]
+        rates[1] += member.rates[1]
+    return groups
 
 
 def _are_locked(steps: list[tuple[float, float]]) -> bool:
