@@ -23,7 +23,7 @@ SDA = BudgetKey(Kind.DISK, "sda")
 
 def case(iops):
     limit = Limit(Dimension.IOPS, Direction.TOTAL, iops, Origin.CONFIGURED)
-    return Case(Budget(SDA, (FlowKey("disk", "sda"),), (limit,)), WatchedFlow())
+    return Case(Budget(SDA, (FlowKey("disk", "sda"),), (limit,)), WatchedFlow(), 0.0)
 
 
 def saved(iops=500.0):

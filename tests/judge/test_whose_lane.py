@@ -160,3 +160,19 @@ def test_of_a_lane_on_which_its_disks_count_otherwise_nothing_was_learned():
 
     assert words[49] is Word.THROTTLED
     assert Word.THROTTLED not in words[50:]
+
+
+def test_a_disk_that_was_never_read_leaves_its_lane_known_and_one_that_is_read_no_more_does_not():
+    judge, said = Judge(), []
+    for second in range(40):
+        members = (SDA,) if second < 20 else (SDA, SDB)
+        budgets = {key(flow): Budget(key(flow), (flow,)) for flow in members}
+        budgets[UNCACHED] = Budget(UNCACHED, members)
+        flows = dict.fromkeys(members, tick(100.0, 0.001))
+        if second in (0, 20, 30):
+            flows[members[-1]] = None
+        said.append(judge.observe(100.0 + second, 1.0, budgets, flows)[UNCACHED])
+
+    assert (said[0].word, said[0].since) == (Word.UNKNOWN, 100.0)
+    assert {(each.word, each.since) for each in said[1:30]} == {(said[1].word, 101.0)}
+    assert [each.word for each in said[29:32]] == [said[1].word, Word.UNKNOWN, said[1].word]

@@ -46,7 +46,7 @@ class Case:
         "word",
     )  # fmt: skip
 
-    def __init__(self, budget: Budget, drawn: WatchedFlow | Pool) -> None:
+    def __init__(self, budget: Budget, drawn: WatchedFlow | Pool, at: float) -> None:
         self.budget = budget
         self.drawn = drawn
         # Flows of which each has a budget of its own with this very limit: other superblocks of a volume.
@@ -60,7 +60,7 @@ class Case:
         self.saturated_seconds = 0.0
         self.belief = Belief()  # of what has no rate: slots
         self.word = Word.UNKNOWN
-        self.since = 0.0
+        self.since = at
         self.hold: SavedHold | None = None
         self.verdict: Verdict | None = None
         self.is_told = False  # at rest, and its verdict says so already

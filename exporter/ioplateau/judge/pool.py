@@ -136,12 +136,13 @@ class Pool(Levels):
     def add_up(self) -> None:
         """The sums of one block."""
         self._clear()
-        self.known = True
+        # One that was never read counts as if it were not there yet, unless all are.
+        self.known = any(member.watched.was_looked_at for member in self.members)
         self.moving = [member for member in self.members if not member.watched.asleep]
         for member in self.moving:
             watched = member.watched
             if not watched.known:
-                self.known = False
+                self.known = self.known and not watched.was_looked_at
                 continue
             operations = volume = 0.0
             if watched.active:

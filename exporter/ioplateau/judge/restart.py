@@ -54,7 +54,7 @@ class SavedCases:
                 before.replace_limits(budget.limits)
             before.budget = budget
             return before
-        case = Case(budget, drawn)
+        case = Case(budget, drawn, at)
         saved = self._cases.pop(_name(budget.key), None)
         if saved is not None:
             assert self._first_at is not None  # take_budgets() began

@@ -106,6 +106,7 @@ class WatchedFlow(Levels):
         "told_operations",
         "waiting",
         "was_idle",
+        "was_looked_at",
         "watched_seconds",
         "write_bytes_per_second",
         "write_operations_per_second",
@@ -117,6 +118,7 @@ class WatchedFlow(Levels):
         self.recent_operations = Recent()
         self.recent_bytes = Recent()
         self.recent_latency = Recent()
+        self.was_looked_at = False  # some block had rates, of this run
         self.queued = 0  # blocks since strong evidence began
         self.resting = 0  # consecutive blocks without any operation
         self.still = 0  # consecutive blocks without it
@@ -204,6 +206,7 @@ class WatchedFlow(Levels):
 
     def look(self, tick: FlowTick, at: float, dt: float, on_wire: int | None = None) -> None:
         """One block. on_wire: calls of a mount that are sent and not answered as it ends; None: unknown."""
+        self.was_looked_at = True
         before, began, cleared = self.in_flight, self._ended, self.clears
         operations = tick.read_operations_per_second + tick.write_operations_per_second
         self._count_outstanding(tick, operations, dt, on_wire)
