@@ -20,6 +20,7 @@ from ioplateau.limits.budgets import (
 )
 
 NIC, NETWORK = FlowKey("nic", "eth0"), BudgetKey(Kind.VM_NETWORK, "vm")
+OTHER = FlowKey("nic", "ens5")
 MOUNTS = FlowKey("nfs", "/a"), FlowKey("nfs", "/b")
 VOLUMES = [BudgetKey(Kind.VOLUME, flow.name) for flow in MOUNTS]
 HELD_BYTES, CALL_BYTES = 100e6, 65536
@@ -48,8 +49,10 @@ def moved(rate, direction):
     )
 
 
-def judged(direction, *limits, carried=1.0, queued=0.0, witness=None):
-    """Verdicts after 70 s at the limit. carried: the part of the interface's bytes that are the mounts'."""
+def judged(direction, *limits, carried=1.0, queued=0.0, witness=None, later=(NIC,)):
+    """Verdicts after 70 s at the limit. carried: the part of the interface's bytes that are the mounts'.
+    later: the interfaces of the last 20 s, of which the last does all.
+    """
     budgets = {NETWORK: Budget(NETWORK, (NIC,), limits)}
     for flow in MOUNTS:
         for kind in (Kind.VOLUME, Kind.NFS_SLOTS, Kind.NFS_CONNECTION):
@@ -67,7 +70,10 @@ def judged(direction, *limits, carried=1.0, queued=0.0, witness=None):
             flow: call(rate, wait, direction, queued if second >= 20 else 0.0)
             for flow, rate in zip(MOUNTS, rates, strict=True)
         }
-        flows[NIC] = moved(bytes_, direction)
+        nics = (NIC,) if second < 70 else later
+        if nics != budgets[NETWORK].members:
+            budgets = budgets | {NETWORK: Budget(NETWORK, nics, limits)}
+        flows |= dict.fromkeys(nics, moved(0.0, direction)) | {nics[-1]: moved(bytes_, direction)}
         verdicts = judge.observe(100.0 + second, 1.0, budgets, flows, witness)
     return verdicts
 
@@ -88,6 +94,18 @@ def test_two_mounts_wait_for_the_networks_limit_in_its_direction(direction, is_t
     assert network.evidence["waiting"] == pytest.approx(32, rel=0.2)
     assert "hardly any request waits" not in network.sentence
     assert [verdicts[key].parent for key in VOLUMES] == [NETWORK, NETWORK]
+
+
+@pytest.mark.parametrize("later", [(OTHER, NIC), (OTHER,)])
+@pytest.mark.parametrize("is_told", [True, False])
+def test_what_is_known_of_the_network_stays_when_interfaces_come_or_go(later, is_told):
+    limits = [told(Direction.READ)] * is_told
+    before = judged(Direction.READ, *limits)[NETWORK]
+    after = judged(Direction.READ, *limits, later=later)[NETWORK]
+
+    assert before.word is Word.THROTTLED
+    assert (after.word, after.origin, after.since) == (before.word, before.origin, before.since)
+    assert after.limit == pytest.approx(before.limit, rel=0.01)
 
 
 def test_mounts_that_carry_little_of_what_an_interface_does_do_not_speak_for_it():

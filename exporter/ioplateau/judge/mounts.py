@@ -97,6 +97,10 @@ class MountJudge(Restartable):
                 common = {*case.budget.members} & {*budget.members}
                 if not common.isdisjoint(stayed):
                     case.drawn = watched  # a client outlives its first mount
+            if case is not None and kind is Kind.VM_NETWORK:
+                followed = [self._watched_flows[flow] for flow in budget.members]
+                watched = case.watched if case.watched in followed else watched
+                case.drawn = watched  # the limit is the VM's and outlives its interfaces
             found[key] = self._saved.carried_on(case, budget, watched, at)
         return found
 
