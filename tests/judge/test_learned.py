@@ -285,6 +285,50 @@ def test_a_queue_of_many_seconds_has_a_steady_latency_on_any_device():
     assert not told([*CALM, *late]).on
 
 
+def test_a_queue_nearly_as_long_as_a_block_has_a_steady_latency_on_any_device():
+    """64 requests at a disk that does 64 to 70 a second."""
+    late = [(100.0 * (1 + each), 0.9) for each in (0.05, -0.06, 0.0, 0.06, -0.05, 0.01) * 4]
+
+    assert not told([*CALM, *late]).on
+
+
+@pytest.mark.parametrize("seed", range(41, 47))
+def test_what_is_done_in_whole_parts_comes_back_to_no_limit(seed):
+    """A comb of rates, five percent apart, to each of which as many seconds come."""
+    draw = random.Random(seed)
+    teeth = [200.0 * 1.05**n for n in range(6)]
+    comb = [draw.choice(teeth) * draw.uniform(0.99, 1.01) for _ in range(110)]
+
+    assert not told([*CALM, *((rate, 16 / rate) for rate in comb)]).on
+
+
+@pytest.mark.parametrize(("wait", "is_limit"), [(0.0001, False), (0.012, True)])
+def test_a_rate_of_which_nearly_all_is_done_at_once_is_no_limit(wait, is_limit):
+    """1,400 writes a second that a controller's cache answers, beside a few reads that wait."""
+    plateau, watched = Plateau(), WatchedFlow()
+    for place in range(40):
+        is_calm = place < 8
+        writes = 300.0 + 50 * (place % 3) if is_calm else 1400.0 * (1 + 0.002 * (-1) ** place)
+        reads, slow = (1.0, 0.008) if is_calm else (14.0, 0.4)
+        took = 0.0001 if is_calm else wait
+        tick = FlowTick(
+            1.0,
+            reads,
+            writes,
+            reads * 4096,
+            writes * 4096,
+            slow,
+            took,
+            reads * slow + writes * took,
+            round(reads * slow + writes * took),
+            0.2 if is_calm else 1.0,
+        )
+        watched.look(tick, float(place), 1.0)
+        plateau.step(watched, 1.0, doubts=0, allowed=True)
+
+    assert plateau.on is is_limit
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_a_latency_that_wanders_makes_no_limit_of_an_applications_own_rate(seed):
     """For some seconds it may lie on a straight line."""

@@ -44,6 +44,25 @@ def test_the_floor_goes_half_way_down_for_one_lucky_block():
     assert floors.observe(False, 4096.0, 0.0008, 1.0)[0] == pytest.approx(0.0012, rel=1e-3)
 
 
+def test_what_a_cache_answers_says_nothing_of_the_other_direction():
+    """Writes of a tenth of a millisecond, and reads from the platters behind the same controller."""
+    floors = Floors()
+    for at in range(10):
+        floors.observe(True, 4096.0, 0.0001, float(at), alone=True)
+    floor, _ = floors.observe(False, 4096.0, 0.012, 10.0)
+
+    assert floor >= 0.002
+
+
+def test_a_direction_that_is_slower_than_the_guess_tells_of_the_other():
+    floors = Floors()
+    for at in range(10):
+        floors.observe(True, 4096.0, 0.008, float(at), alone=True)
+    floor, _ = floors.observe(False, 4096.0, 0.012, 10.0)
+
+    assert floor == pytest.approx(0.008, rel=0.01)
+
+
 def test_the_floor_doubles_in_some_hours_so_that_a_moved_disk_is_learned_anew():
     floors = Floors()
     for second in range(300):

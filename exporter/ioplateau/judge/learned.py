@@ -123,9 +123,10 @@ class Plateau:
             and drawn.queue >= STRONG
             and drawn.operations >= number.LEAST_OPERATIONS
         )
-        evidence = (recurs and self._recurrence(drawn, dt, hints, weight)) or (
-            may_learn and (self._flatness(drawn, dt, doubts) or self._return(drawn, dt, doubts))
-        )
+        evidence = self._recurrence(drawn, dt, hints, weight) if recurs else None
+        if not evidence and may_learn:
+            new = self._flatness(drawn, dt, doubts) or self._return(drawn, dt, doubts)
+            evidence = new if new and _is_waited_for(drawn, new.dimension) else None
         if not evidence:
             evidence = Evidence(self._gain_at(drawn, weight, allowed), self.dimension, self.value)
         gain = evidence.gain
@@ -256,7 +257,7 @@ class Plateau:
             asked += number.ASKED_SHALLOW
         if found < asked:
             owed = _owed(drawn, dimension, dt)
-            if found + _news(owed, doubts) < asked and not (owed and _is_steady(drawn, held)):
+            if found + _news(owed, doubts) < asked and not (owed and _is_steady(drawn, held, dt)):
                 return None
         if self._is_no_limit(drawn, dt, dimension, held.mean):
             return None
@@ -403,6 +404,18 @@ def _owed(drawn: Drawn, dimension: Dimension, dt: float) -> float:
     return makes_up([regime(drawn.values_of(dimension)[-drawn.queued :])], dt)
 
 
+def _is_waited_for(drawn: Drawn, dimension: Dimension) -> bool:
+    """Whether half of what was done is of a direction that waits: a limit on all lets nothing pass at once."""
+    total, reads = (
+        (drawn.operations, drawn.read_operations_per_second)
+        if dimension is IOPS
+        else (drawn.bytes, drawn.read_bytes_per_second)
+    )
+    waits = [waiting >= number.QUEUE_EXCESS * (held - waiting) for held, waiting in drawn.parts]
+    done = sum([rate for rate, does in zip((reads, total - reads), waits, strict=True) if does])
+    return done >= number.SHARE_WAITING * total
+
+
 def _is_deep(drawn: Drawn) -> bool:
     """Few at a time can not be many that wait: then it is the time they wait that tells."""
     return drawn.queue is DEEP or drawn.excess >= number.STEEP
@@ -461,17 +474,17 @@ def _news(owed: float, doubts: int) -> float:
     return max(0.0, owed - number.ASKED_DOUBT * doubts)
 
 
-def _is_steady(drawn: Drawn, flat: Level) -> bool:
+def _is_steady(drawn: Drawn, flat: Level, dt: float) -> bool:
     """Latency far above its floor stands still, and only the rate trembles: so it does where a
-    machine is too busy to look at its counters on time. No latency feels that. A latency of more
-    than a second says nothing of it: whatever the device does, so long a queue takes the mean over
-    all that is in it.
+    machine is too busy to look at its counters on time. No latency feels that. One that is not far shorter
+    than a block says nothing of it: whatever the device does, so long a queue takes the mean over all that
+    is in it.
     """
     latency = drawn.flat_latency()
     return (
         drawn.excess >= number.STEEP
         and min(flat.count, latency.count) >= number.RIPPLE_STEPS
         and latency.spread <= min(number.SAME_LEVEL, 0.5 * flat.spread)
-        and latency.mean <= 1.0
+        and latency.mean <= number.LEAST_PART * dt
         and flat.spread <= number.OFF_LEVEL
     )

@@ -99,7 +99,16 @@ class Visits:
             value = sum(here) / len(here)
             count = len(between(came, value, near * value))
             beside = len(between(came, value, (near + 2 * near) * value)) - count  # twice as wide
-            chance = max(1.0, beside / 2)
+            # Rates of whole parts come as a comb: its teeth are farther apart, and as many come to each.
+            other = max(
+                (
+                    len(between(came, each, near * value))
+                    for each in between(came, value, number.STEP * value)
+                    if abs(each - value) > 2 * near * value
+                ),
+                default=0,
+            )
+            chance = max(1.0, beside / 2, other)
             found = count * log(count / chance) - count + chance if count > chance else 0.0
             if found > best[0]:
                 best = found, dimension, value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import log
 from typing import NamedTuple, Protocol
 
@@ -16,6 +17,8 @@ class Drawn(Protocol):
 
     operations: float
     bytes: float
+    read_operations_per_second: float
+    read_bytes_per_second: float
     busy: float
     excess: float
     outstanding: float
@@ -34,6 +37,8 @@ class Drawn(Protocol):
     @property
     def busy_most(self) -> float: ...
 
+    @property
+    def parts(self) -> Sequence[tuple[float, float]]: ...
     @property
     def is_locked(self) -> bool: ...
     @property
