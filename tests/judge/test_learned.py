@@ -107,6 +107,18 @@ def test_what_begins_later_is_no_flatter_for_that(seed):
     assert plateau.on
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("factor", [0.94, 1.06])
+def test_requests_of_one_size_have_no_limit_of_operations_beside_one_of_bytes(seed, factor):
+    """Of 1 MiB each, at a limit of bytes that moves: the new level is doubted, and in operations as well."""
+    r = random.Random(seed)
+    rates = [96.0 * r.gauss(1, 0.006) for _ in range(100)]
+    rates += [96.0 * factor * r.gauss(1, 0.006) for _ in range(100)]
+    plateau = told([*CALM, *[(each, 16 / each) for each in rates]], size=1024.0**2)
+
+    assert not [limit for limit in plateau.met() if limit.dimension is Dimension.IOPS]
+
+
 def two_at_a_time(seed, excess):
     """One at a time, then two: a time per request of 1 + excess times the floor, and a little that
     the application takes in between.

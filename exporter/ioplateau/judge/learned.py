@@ -276,10 +276,12 @@ class Plateau:
         """
         if min(drawn.came, drawn.left) < 1.0:
             return None
-        returns = self._visits.returns(drawn, dt)
+        # Of requests of one size both say the same: what is doubted in one is no limit in the other.
+        dimensions = [_told_by_size(drawn)] if self._visits.is_of_one_size() else DIMENSIONS
+        returns = self._visits.returns(drawn, dt, dimensions)
         gain = 1.0
         found, dimension, value = returns
-        for summed in self._summed(drawn, dt, doubts):
+        for summed in self._summed(drawn, dt, doubts, dimensions):
             if summed[0] > found:
                 found, dimension, value = summed
                 gain = number.FULL_SECONDS
@@ -296,7 +298,7 @@ class Plateau:
         return Evidence(gain, dimension, value)
 
     def _summed(
-        self, drawn: Drawn, dt: float, doubts: int
+        self, drawn: Drawn, dt: float, doubts: int, dimensions: Sequence[Dimension]
     ) -> Iterator[tuple[float, Dimension, float]]:
         """Log-odds of a level to which sums keep, and that level: of all blocks that waited and came near
         to what is drawn now, and of those in a row up to now, however much they ripple.
@@ -310,7 +312,7 @@ class Plateau:
             found = max(0.0, _odds(drawn, held.spread, held.count, dt))
             found += _news(makes_up(self._visits.near(dimension, held.mean), dt), doubts)
             yield found - asked, dimension, held.mean
-        for dimension in DIMENSIONS:
+        for dimension in dimensions:
             row = self._visits.in_row(dimension)
             if row:
                 found = _news(makes_up([row], dt), doubts)
@@ -432,9 +434,13 @@ def _flatter(drawn: Drawn, operations: Level, volume: Level) -> tuple[Dimension,
         return IOPS, operations
     if _is_flatter(volume, operations, drawn.values_of(IOPS)):
         return THROUGHPUT, volume
-    if drawn.bytes > number.LARGE_BYTES * drawn.operations:
-        return THROUGHPUT, volume
-    return IOPS, operations
+    dimension = _told_by_size(drawn)
+    return dimension, operations if dimension is IOPS else volume
+
+
+def _told_by_size(drawn: Drawn) -> Dimension:
+    """In what a limit is more likely one, of requests of this size."""
+    return THROUGHPUT if drawn.bytes > number.LARGE_BYTES * drawn.operations else IOPS
 
 
 def _is_flatter(one: Level, other: Level, others: Sequence[float]) -> bool:

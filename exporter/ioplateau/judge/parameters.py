@@ -131,8 +131,9 @@ IN_SERVICE = 3.0
 STEEP = 5.0
 # Share by which rate and time per request may change from one block to the next while both "stand
 # still". It is also the width of the steps in which levels are told apart: two values no more than two
-# steps apart are one level. Fitted. And the share of a control group's limit by which its sum over some seconds
-# may be less while it is held: measured with tests/live/test_cgroup_limit.py, two seconds are within 0.3 %.
+# steps apart are one level, and requests whose size spreads no more are of one size. Fitted. And the share
+# of a control group's limit by which its sum over some seconds may be less while it is held: measured with
+# tests/live/test_cgroup_limit.py, two seconds are within 0.3 %.
 STANDING = 0.005
 # Next to nothing, as a share. Used as
 # - part of a block in which a busy device may show as idle: io_ticks moves in jiffies

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections.abc import Sequence
 from itertools import chain
 from math import log
 from operator import or_
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.signals import STRONG
-from ioplateau.judge.waits import Drawn, drawn_rates
+from ioplateau.judge.waits import Drawn, drawn_rate, drawn_rates
 from ioplateau.judge.window import IOPS, THROUGHPUT, Level, averaged, between, level
 from ioplateau.limits.budgets import Dimension
 
@@ -84,13 +85,22 @@ class Visits:
         whole = sum([low <= rate <= high for rate in self._rates[dimension]])
         return parted > number.LEAST_PART * whole
 
-    def returns(self, drawn: Drawn, dt: float) -> tuple[float, Dimension, float]:
+    def is_of_one_size(self) -> bool:
+        """Whether requests were of the same bytes in all of these blocks."""
+        rates = zip(self._rates[IOPS], self._rates[THROUGHPUT], strict=True)
+        sizes = [volume / operations for operations, volume in rates if operations]
+        return level(sizes).spread <= number.STANDING
+
+    def returns(
+        self, drawn: Drawn, dt: float, dimensions: Sequence[Dimension]
+    ) -> tuple[float, Dimension, float]:
         """Log-odds of a level to which the rate came back again and again, and not to those beside it, and
         that level: a limit that binds for a second or two at a time. How many come there by chance is known
         from its neighbours (Poisson counts).
         """
         best = 0.0, IOPS, 0.0
-        for dimension, rate in drawn_rates(drawn):
+        for dimension in dimensions:
+            rate = drawn_rate(drawn, dimension)
             near = max(number.RIPPLE * averaged(dt), 0.5 / drawn.operations)
             came = sorted(self._came[dimension])
             here = between(came, rate, near * rate)
