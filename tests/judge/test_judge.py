@@ -214,6 +214,20 @@ def test_one_request_at_a_time_that_waits_for_most_of_its_time_is_no_pace_of_the
     )
 
 
+@pytest.mark.parametrize("factor", [0.9, 1.25])
+def test_a_queue_that_outlasts_the_limit_it_stood_at_is_saturated_at_once(factor):
+    """A learned limit that is met again at once, and then moves: nobody set a pace of his own meanwhile."""
+    budgets, judge, ripple, said = {SDA: Budget(SDA, (DISK,))}, Judge(), random.Random(7), []
+    for second in range(140):
+        rate = 500.0 * (factor if second >= 80 else 1) * ripple.gauss(1, 0.003)
+        each = tick(100.0, 0.002) if second < 12 or 40 <= second < 50 else tick(rate, 16 / rate)
+        said.append(judge.observe(100.0 + second, 1.0, budgets, {DISK: each})[SDA].word)
+
+    assert said[50:80] == [Word.THROTTLED] * 30
+    assert Word.SATURATED in said[80:]
+    assert set(said[80:]) <= {Word.THROTTLED, Word.SATURATED}
+
+
 def test_another_pace_is_told_before_the_old_sentence_is_due():
     budgets, judge = {SDA: Budget(SDA, (DISK,))}, Judge()
     ticks = [*[tick(50.0, 0.001)] * 12, *[tick(80.0, 0.001)] * 4]

@@ -29,6 +29,7 @@ from ioplateau.measure.nothing import NO_ENTRIES
 
 THROTTLED = Word.THROTTLED  # asked of each verdict: see signals.STRONG
 UNHURRIED = frozenset({Word.HEALTHY, Word.APP_LIMITED, Word.LATENCY_BOUND})
+HELD_BACK = frozenset({Word.THROTTLED, Word.AFFECTED})
 # Only of these it is told whether they are bound by latency, by the application, saturated or stalled. Of
 # slots or a network that would say nothing.
 OWN_WORDS = frozenset({Kind.DISK, Kind.STRIPE, Kind.VOLUME})
@@ -360,6 +361,9 @@ def _quiet_word(case: Case, dt: float) -> Word:
         _one_waits(drawn) and (case.word in UNHURRIED or case.word is Word.SATURATED)
     )
     case.saturated_seconds = case.saturated_seconds + dt if waits else 0.0
+    if waits and case.word in HELD_BACK:
+        # The queue stays, and only what explained it has gone.
+        case.saturated_seconds = max(case.saturated_seconds, drawn.queued * dt)
     if case.saturated_seconds >= number.LEVEL_LEAST:
         return Word.SATURATED
     return _unhurried(drawn)
