@@ -225,9 +225,25 @@ def test_a_healthy_disk_whose_requests_wait_now_and_then_says_so():
         sentence(healthy, 136.0)
         == "13 requests wait, 137 ms instead of 16 ms, but not all the time"
     )
-    for calm in ({"waiting": 0.1}, {"latency_seconds": 0.03}):
+    for calm in ({"waiting": 0.1}, {"latency_seconds": 0.02}):
         served = healthy._replace(evidence={**healthy.evidence, **calm})
         assert sentence(served, 136.0) == "requests are served at once"
+
+
+@pytest.mark.parametrize(
+    ("floor", "waits"),
+    [
+        ({}, "3 requests wait, 32 ms instead of 16 ms, but not all the time"),
+        ({"floor": "guess"}, None),
+    ],
+)
+def test_who_has_a_queue_is_not_said_to_wait_for_none(floor, waits):
+    evidence = {"waiting": 3.1, "latency_seconds": 0.032, "floor_seconds": 0.016, **floor}
+    healthy = WAITS._replace(word=Word.HEALTHY, evidence=evidence)
+    flat = healthy._replace(word=Word.APP_LIMITED)
+
+    assert sentence(healthy, 136.0) == (waits or "requests are served at once")
+    assert sentence(flat, 136.0).endswith(f": {waits or 'none waits'}")
 
 
 def test_a_second_that_is_short_of_little_is_one():

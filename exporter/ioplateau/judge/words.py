@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ioplateau.judge import parameters as number
 from ioplateau.limits import units
 from ioplateau.limits.budgets import (
     ALL_DISKS,
@@ -40,7 +41,7 @@ MANY_TIMES = 3  # beyond it nobody sizes by the figure
 OFF, FEW_WAITING, RESTLESS, BLOCKS = 0.05, 0.5, 0.1, 3
 ALWAYS, SEVERAL = 0.8, 1.5  # requests outstanding on average: one nearly always; more than that
 NEAR_FLOOR = 0.1  # time over the floor, as a share, that says nothing of waiting
-SLOW = 4.0  # times the floor from which on a wait is worth a word, though it is no queue
+SLOW = 4.0  # times the floor from which on a wait of few is worth a word, though it is no queue
 MOST_EXCESS = 1000.0  # the most that an excess is told as: it may have no end
 LITTLE_PRESSURE = 0.1  # share of the time in which tasks wait anyway
 
@@ -280,8 +281,11 @@ def _now_and_then(verdict: Verdict) -> str:
     do not.
     """
     latency, floor = _number(verdict, "latency_seconds"), _number(verdict, "floor_seconds")
-    waits = (_number(verdict, "waiting") or 0.0) >= FEW_WAITING
-    if waits and latency and floor and latency >= SLOW * floor:
+    waiting = _number(verdict, "waiting") or 0.0
+    # A guess of what they take alone is no reason to say that some wait a little.
+    is_queue = waiting >= number.QUEUE_WAITING and verdict.evidence.get("floor") != "guess"
+    slow = 1 + number.QUEUE_EXCESS if is_queue else SLOW
+    if waiting >= FEW_WAITING and latency and floor and latency >= slow * floor:
         proofs, kind = _queue(verdict), verdict.key.kind
         if kind in CLIENTS:  # whether they wait all the time is the volume's to say
             return f"{proofs}, but not because of {OWNERS[kind]}"
