@@ -90,6 +90,15 @@ def test_a_standing_queue_that_goes_slower_than_the_limit_is_a_slower_devices():
     assert not after((500.0, stands), *[(425.0, stands)] * 5).on
 
 
+def test_a_slower_device_that_comes_near_the_limit_for_a_second_is_not_held_by_it():
+    """Requests stood all the time: a limit would have let all pass that it gives, but for one burst."""
+    stands = Signs(Queue.DEEP, waiting=30.0, excess=8.0, came=30.0, left=30.0, stands=True)
+    slow, near = (400.0, stands), (492.0, stands)
+
+    assert not after(*[slow] * 12, near, slow).on
+    assert after(*[slow] * 12, near, near).on
+
+
 @pytest.mark.parametrize(
     ("rate", "busy", "seconds", "is_held"),
     [

@@ -80,6 +80,7 @@ class Claim:
         "_missed",
         "_misses",
         "_runs",
+        "_stood",
         "belief",
         "direct",
         "limit",
@@ -96,6 +97,9 @@ class Claim:
         self.reached = 0.0
         self.direct = False  # reached by what is seen, without a guess at what is not
         self._runs: list[tuple[float, float]] = []  # amount and seconds of blocks with a queue
+        self._stood: list[
+            tuple[float, float]
+        ] = []  # of those at both of whose ends many requests stood
         self._bound_seconds = 0.0  # for so long it has bound, in all
         self._misses = 0.0  # share of hidden reads that would make up the limit
         self._missed = 0  # blocks in which that share stayed the same
@@ -127,6 +131,11 @@ class Claim:
             del self._runs[: -number.SUM_BLOCKS]
         else:
             self._runs.clear()
+        if signs.stands and min(signs.came, signs.left) >= number.OVERWHELMING_WAITING:
+            self._stood.append((counted * dt, dt))
+            del self._stood[: -number.SUM_BLOCKS]
+        else:
+            self._stood.clear()
         self._follow(rate, dt)
         value = self._nearest(counted, signs)
         self.direct = value is not None or (self.direct and signs.hidden == 0)
@@ -143,6 +152,7 @@ class Claim:
     def pass_by(self, rate: float, dt: float) -> None:
         """One block far below it, in which nothing waits: there is nothing to be weighed."""
         self._runs.clear()
+        self._stood.clear()
         self._follow(rate, dt)
         self.reached = rate / self.limit.value
 
@@ -165,8 +175,8 @@ class Claim:
         if is_held and not is_near and is_long and self._is_near_while_busy(rate, signs):
             return weight
         if is_near:
-            if is_held:
-                return weight
+            if is_held:  # what was behind it until now must stand at it for two seconds
+                return min(weight, 1.0) if not self.on and self._is_behind() else weight
             if not weight and (signs.queue is WEAK or signs.is_paced):
                 return _locked(rate, self.value, signs, dt)
             return -0.5  # near the limit, and nobody waits for it
@@ -177,6 +187,11 @@ class Claim:
         if self.on and is_steep and self._is_gust():
             return -0.5 if signs.stands else -number.LEAST_PART
         return -1.0
+
+    def _is_behind(self) -> bool:
+        """Whether less was done while many requests stood than the limit lets pass but for one burst."""
+        behind = sum([dt - done / self.value for done, dt in self._stood])
+        return behind > 2 * number.BURST_SECONDS
 
     def _is_exceeded(self, value: float, signs: Signs) -> bool:
         """Whether the rate stands above a limit while requests wait, as far as its last blocks tell."""
