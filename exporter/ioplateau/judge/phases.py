@@ -97,9 +97,8 @@ class Claim:
         self.reached = 0.0
         self.direct = False  # reached by what is seen, without a guess at what is not
         self._runs: list[tuple[float, float]] = []  # amount and seconds of blocks with a queue
-        self._stood: list[
-            tuple[float, float]
-        ] = []  # of those at both of whose ends many requests stood
+        # Of those at both of whose ends many requests stood.
+        self._stood: list[tuple[float, float]] = []
         self._bound_seconds = 0.0  # for so long it has bound, in all
         self._misses = 0.0  # share of hidden reads that would make up the limit
         self._missed = 0  # blocks in which that share stayed the same
