@@ -123,12 +123,12 @@ class Floors:
         for other, (floor, _, blocks, other_size, alone) in self._classes.items():
             if alone >= least:
                 is_seen = True
-            is_other = (other & 1) != write
-            if blocks < least or other == name or (is_cached and is_other):
+            # The host's cache, or one of the disk's controller, answers the other direction, and not this one.
+            is_apart = (other & 1) != write and (is_cached or floor < number.COUNTED_SECONDS / 2)
+            if blocks < least or other == name or is_apart:
                 continue
             longest = floor + (size - other_size) / pace if size > other_size else floor
-            # A controller's cache may answer the other direction: what is faster than the guess shows nothing.
-            bound = min(bound, max(longest, prior) if is_other else longest)
+            bound = min(bound, longest)
         if is_seen and prior >= number.PRIOR_SECONDS:
             return bound  # what was seen, and no guess; a cache has two speeds
         return min(max(prior, self.way) + size / number.BYTES_PER_SECOND, bound)

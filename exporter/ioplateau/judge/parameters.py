@@ -189,7 +189,8 @@ UPPER_SPREADS = 1.55
 
 # Seconds: the unit in which the kernel counts the time of requests, so that a block's total is known no
 # better. Half of it is the guess for a request that a host's cache may answer and that was never seen
-# without a queue: such a cache answers within one unit, so in half of one on average.
+# without a queue: such a cache answers within one unit, so in half of one on average. What one direction takes that
+# is faster shows nothing of the other: a controller's cache answers it.
 # Document: diskstats_show(), https://github.com/torvalds/linux/blob/v6.1/block/genhd.c
 COUNTED_SECONDS = 0.001
 # Seconds in which a floor would rise by its own value, as long as nothing faster is seen; as it rises from
