@@ -266,6 +266,20 @@ def test_a_server_that_goes_silent_after_a_failover_is_told(depth):
     assert mount.is_silent(30, depth)[2:] == [Word.STALLED] * 28
 
 
+@pytest.mark.parametrize("lost", [3, 5])
+def test_after_a_cut_connection_a_queue_stands_as_before(lost):
+    """What is on the wire at the looks and was lost is none of a load that comes in step with them."""
+    mount, numbers = Mount(disturbances=1), random.Random(1)
+    mount.closed_loop(numbers, 30, 5, 0.004)
+    mount.is_silent(7, 5)
+    mount.lost, mount.disturbances = lost, 2
+    mount.closed_loop(numbers, 10, 5, 0.004)
+    rates = [numbers.uniform(60.0, 140.0) for _ in range(20)]
+    said = [mount.reads(rate, 10 / rate, 10) for rate in rates]
+
+    assert set(said[3:]) == {Word.SATURATED}
+
+
 def test_of_twenty_mounts_of_a_silent_server_those_wait_that_did_something_just_before():
     flows = [FlowKey("nfs", f"/home/u{number}") for number in range(20)]
     volumes = [BudgetKey(Kind.VOLUME, flow.name) for flow in flows]

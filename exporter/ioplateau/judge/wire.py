@@ -28,7 +28,7 @@ class Wire:
     def __init__(self) -> None:
         # Calls on the wire as each of the last blocks ended.
         self.looks: tuple[int, ...] = ()
-        # Of those at a look, how many were sent again or given up. None: at no look there were any.
+        # Of those at a look, how many may have been sent again or given up. None: at no look there were any.
         self.lost: int | None = None
         # Calls that stayed on the wire, and of which no answer is awaited.
         self.unanswered = 0
@@ -66,8 +66,8 @@ class Wire:
         if is_peace:
             self.unanswered, self.lost = 0, 0 if on_wire or self.lost is not None else None
         else:
-            self._follow_lost(on_wire, is_silent=not answered)
             self._follow_unanswered(client, last, given_up, is_calm=is_calm)
+            self._follow_lost(on_wire, is_silent=not answered)
         is_waiting = (
             min(last, on_wire) > self.unanswered and not operations and is_calm and is_peace
         )
@@ -84,10 +84,6 @@ class Wire:
         elif not client.on_wire or (is_first and found <= (client.connections or 0)):
             self._peace = found
         return found == self._peace
-
-    def _follow_lost(self, on_wire: int, *, is_silent: bool) -> None:
-        if on_wire or self.lost is not None:
-            self.lost = on_wire if is_silent else min(on_wire, self.lost or 0)
 
     def _follow_unanswered(
         self, client: ClientWitness, last: int, given_up: int, *, is_calm: bool
@@ -107,3 +103,9 @@ class Wire:
             self.unanswered = min(self.looks)
         else:
             self.unanswered = min(self.unanswered, on_wire)
+
+    def _follow_lost(self, on_wire: int, *, is_silent: bool) -> None:
+        """At most what was on the wire in a silence and is so at each look since; at least what is unanswered."""
+        if on_wire or self.lost is not None:
+            most = on_wire if is_silent else min(on_wire, self.lost or 0)
+            self.lost = max(most, self.unanswered)
