@@ -160,6 +160,18 @@ def test_a_queue_that_exists_part_of_the_time_is_no_limit():
     assert seen(*CALM, reading(500.0, 0.032, busy=0.6)).queue is Queue.NONE
 
 
+def test_a_queue_that_grows_is_no_load_that_comes_in_step_with_the_looks():
+    """More were outstanding at both looks than were answered between them, so that some always were; those that
+    were answered had come while there were few.
+    """
+    calm = [*CALM, reading(200.0, 0.002, in_flight=0)]
+    grows = [reading(76.0, 0.6, in_flight=in_flight) for in_flight in (124, 128)]
+    in_step = [reading(130.0, 0.3, in_flight=in_flight) for in_flight in (124, 128)]
+
+    assert seen(*calm, *grows).queue is Queue.DEEP
+    assert seen(*calm, *in_step).queue is Queue.NONE
+
+
 def test_requests_served_at_the_floor_do_not_wait():
     assert seen(*CALM).queue is Queue.NONE
 

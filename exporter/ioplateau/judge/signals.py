@@ -226,8 +226,11 @@ class WatchedFlow(Levels):
             if in_flight is not None
             else (self.waiting if self.excess >= number.QUEUE_EXCESS and on_wire != 0 else 0.0)
         )
-        # What takes longer than a block is outstanding at a look whenever it came, and counted late.
-        least = min(began, self._ended) if self.latency < dt else 0
+        # What takes longer than a block is outstanding at a look whenever it came, and counted late: as it is
+        # known by the times, or because more were outstanding than were answered.
+        least = min(began, self._ended)
+        if self.latency >= dt or least > operations * dt:
+            least = 0
         self._compare_looks(least)
         self.later = tick.later_per_second
         if tick.read_rtt_seconds is not None or tick.write_rtt_seconds is not None:
