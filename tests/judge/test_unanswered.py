@@ -266,6 +266,16 @@ def test_a_server_that_goes_silent_after_a_failover_is_told(depth):
     assert mount.is_silent(30, depth)[2:] == [Word.STALLED] * 28
 
 
+def test_what_waited_for_the_end_of_a_stall_says_nothing_new():
+    """One call at a time: those answered as it ends took half a second on average, and nobody asks for more."""
+    mount, numbers = Mount(disturbances=1), random.Random(1)
+    mount.closed_loop(numbers, 30, 1, 0.05)
+    mount.is_silent(3, 1)
+
+    assert mount.reads(6.0, 0.566, 1) is Word.STALLED
+    assert mount.reads(17.0, 0.055, 1) is not Word.STALLED
+
+
 @pytest.mark.parametrize("lost", [3, 5])
 def test_after_a_cut_connection_a_queue_stands_as_before(lost):
     """What is on the wire at the looks and was lost is none of a load that comes in step with them."""

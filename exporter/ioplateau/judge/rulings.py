@@ -178,9 +178,10 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
     }
     base = max(0.0, outstanding - waiting)
     if operations > 0 and isinstance(drawn, WatchedFlow):
-        # An interface has the queue of its mounts, and no times.
-        evidence["latency_seconds"] = outstanding / operations if drawn.latency else 0.0
-        evidence["floor_seconds"] = floor = base / operations
+        # An interface has the queue of its mounts, and no times. As a stall ends Little's law gives none.
+        late = drawn.latency * drawn.operations / drawn.outstanding if drawn.outstanding else 0.0
+        evidence["latency_seconds"] = late * outstanding / operations
+        evidence["floor_seconds"] = floor = late * base / operations
         if drawn.floors.is_guess(floor):
             evidence["floor"] = "guess"
     share = demand = None
@@ -352,7 +353,8 @@ def _quiet_word(case: Case, dt: float) -> Word:
         return Word.UNKNOWN
     if isinstance(drawn, Pool) or case.budget.key.kind not in OWN_WORDS:
         return Word.IDLE if drawn.operations < number.LEAST_OPERATIONS else Word.HEALTHY
-    if drawn.stalled_seconds >= 2 * number.BLOCK_SECONDS:
+    is_over = drawn.stalled_seconds < 2 * number.BLOCK_SECONDS
+    if not is_over or (drawn.is_late and case.word is Word.STALLED):
         return Word.STALLED
     if drawn.operations < number.LEAST_OPERATIONS and drawn.queue is NONE:
         return Word.HEALTHY if drawn.clears else Word.IDLE

@@ -76,6 +76,7 @@ class WatchedFlow(Levels):
         "excess",
         "floors",
         "in_flight",
+        "is_late",
         "known",
         "latency",
         "latency_steps",
@@ -163,6 +164,7 @@ class WatchedFlow(Levels):
         self.came = self.left = 0.0
         self.was_idle = False  # for a part of the block, not at its ends
         self.own = False
+        self.is_late = False  # all that was answered had waited for the end of a stall
         self.emptied = False  # hardly anything was outstanding as this block began, and several before and since
         self.risen = 0.0  # latency over this flow's own history, a share
         self.queue = NONE
@@ -235,6 +237,7 @@ class WatchedFlow(Levels):
         self.later = tick.later_per_second
         if tick.read_rtt_seconds is not None or tick.write_rtt_seconds is not None:
             self._look_at_wire(tick, at, dt, alone)
+        self._bound_outstanding(operations * dt, tick.in_flight, on_wire)
         busy_ratio = tick.busy_ratio
         may_be_idle = busy_ratio is None or busy_ratio < 1 - number.LITTLE
         self.was_idle = may_be_idle and (
@@ -269,7 +272,7 @@ class WatchedFlow(Levels):
 
     def _take_rates(self, tick: FlowTick, operations: float) -> None:
         self.known = self.active = True
-        self.asleep = False
+        self.asleep = self.is_late = False
         self.resting = 0
         self.operations_level = self.bytes_level = self.latency_level = None
         self.operations = operations
@@ -336,6 +339,19 @@ class WatchedFlow(Levels):
         self.excess = waiting / base if base > 0 else 0.0
         return base
 
+    def _bound_outstanding(self, ended: float, in_flight: int | None, on_wire: int | None) -> None:
+        """Rate times time is no mean where requests that came long before end together: no more were outstanding
+        than ended in this block, and those that were left as it did. ended: requests.
+        """
+        left = on_wire if in_flight is None else in_flight
+        if left is None or (on_wire and self.queue_share >= number.LEAST_PART):
+            return  # nobody counts the calls that wait on this client, as long as any is on the wire
+        most = ended + left
+        if self.outstanding > most:
+            share = most / self.outstanding
+            self.outstanding, self.waiting = most, share * self.waiting
+            self.parts = [(share * held, share * waiting) for held, waiting in self.parts]
+
     def resume(self, stalled: float, outstanding: int | None = None) -> None:
         """What is answered as a stall ends has waited for that, and for no limit: if nothing is left then,
         such a block tells of no queue, and levels begin anew. Nor does the next one, if it answers what was
@@ -353,6 +369,7 @@ class WatchedFlow(Levels):
         self.resumes = has_ended and left >= 1.0
         if not is_late or left >= 1.0:
             return
+        self.is_late = True
         self.waiting = self.excess = self.risen = self.came = self.delay = 0.0
         self.own = False
         self.parts = [(held, 0.0) for held, _ in self.parts]
