@@ -149,6 +149,21 @@ def test_empty_writes_that_only_flush_do_not_lift_a_disk_over_its_limit():
     )
 
 
+def test_a_sentence_is_written_anew_as_requests_begin_to_wait():
+    """Before the word for it is sure, and though a sentence stays for seconds otherwise."""
+    judge, budgets = Judge(), {SDA: Budget(SDA, (DISK,))}
+    calm = [tick(rate, 0.002) for rate in (90.0, 200.0) * 6]
+    said = [
+        judge.observe(100.0 + number, 1.0, budgets, {DISK: each})[SDA]
+        for number, each in enumerate([*calm, tick(), tick()])
+    ]
+
+    assert said[-3].sentence == "requests are served at once"
+    assert {verdict.word for verdict in said[-2:]} == {Word.HEALTHY}
+    assert [verdict.sentence for verdict in said[-2:]] == [said[-2].sentence] * 2
+    assert "15 requests wait, 32 ms instead of 2.0 ms" in said[-1].sentence
+
+
 def test_the_sentence_names_limit_source_queue_and_latency():
     verdict = judged(Judge(), *CALM, *[tick()] * 8)
 
