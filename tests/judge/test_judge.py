@@ -287,7 +287,7 @@ def test_a_limit_that_takes_over_holds_since_then_and_the_word_since_before():
     assert (said[25].since, said[25].limit_since) == (106.0, 106.0)
     assert (said[45].dimension, said[45].since) == (Dimension.THROUGHPUT, 106.0)
     assert 126.0 <= said[45].limit_since <= 128.0
-    assert "flat within 0.0% for 1" in said[45].sentence
+    assert "flat within 0.0%, held for 1" in said[45].sentence
     assert (said[55].dimension, said[55].since) == (Dimension.IOPS, 106.0)
     assert 146.0 <= said[55].limit_since <= 148.0
 
@@ -1125,7 +1125,9 @@ def test_what_was_seen_before_speaks_against_a_known_limit_too():
     verdict = judged(Judge(), *CALM, *faster, *elsewhere, *[tick(500.0, 0.032)] * 8)
 
     assert (verdict.word, verdict.origin) == (Word.THROTTLED, Origin.CATALOGUE)
-    assert "; against it: requests waited at other levels for 9 s, 600 IOPS was" in verdict.sentence
+    assert (
+        "; against it: requests waited at other levels for 9.0 s, 600 IOPS was" in verdict.sentence
+    )
 
 
 def test_a_level_that_was_left_while_requests_waited_speaks_against_the_next():

@@ -39,7 +39,7 @@ HELD = Verdict(
 def test_a_throttled_disk_is_told_with_every_proof():
     assert sentence(HELD, 143.0) == (
         "held at 500 IOPS by its disk limit (500 IOPS, catalogue, P10): 16 requests wait, "
-        "31 ms instead of 2.0 ms, flat within 0.4% for 43 s; at least 1.4 times what it gives in a "
+        "31 ms instead of 2.0 ms, flat within 0.4%, held for 43 s; at least 1.4 times what it gives in a "
         "second was asked for"
     )
 
@@ -162,6 +162,8 @@ def test_numbers_carry_their_units():
     assert rate(6400.0, Dimension.IOPS) == "6,400 IOPS"
     assert duration(0.0021) == "2.1 ms"
     assert duration(0.031) == "31 ms"
+    assert duration(1.68) == "1.7 s"
+    assert [duration(seconds) for seconds in (9.94, 9.96)] == ["9.9 s", "10 s"]
     assert duration(43.0) == "43 s"
     assert duration(720.0) == "12 min"
     assert duration(7140.0) == "119 min"
@@ -246,8 +248,26 @@ def test_who_has_a_queue_is_not_said_to_wait_for_none(floor, waits):
     assert sentence(flat, 136.0).endswith(f": {waits or 'none waits'}")
 
 
+@pytest.mark.parametrize(
+    ("kind", "idle", "healthy"),
+    [
+        (Kind.DISK, "nothing to do", "requests are served at once"),
+        # Other calls than reads and writes are not counted.
+        (Kind.VOLUME, "(almost) no reads or writes", "requests are served at once"),
+        (Kind.NFS_SLOTS, "(almost) no reads or writes", "requests are served at once"),
+        # Whether requests wait is not known of an interface.
+        (Kind.VM_NETWORK, "at no known limit", "at no known limit"),
+    ],
+)
+def test_of_what_is_at_rest_or_at_ease_nothing_is_told_that_is_not_known(kind, idle, healthy):
+    key = BudgetKey(kind, "x")
+
+    assert sentence(Verdict(key, Word.IDLE, 0.0), 1.0) == idle
+    assert sentence(Verdict(key, Word.HEALTHY, 0.0), 1.0) == healthy
+
+
 def test_a_second_that_is_short_of_little_is_one():
-    assert [duration(seconds) for seconds in (0.9994, 0.9996)] == ["999 ms", "1 s"]
+    assert [duration(seconds) for seconds in (0.9994, 0.9996)] == ["999 ms", "1.0 s"]
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ OWNERS: Mapping[Kind, str] = {
 }
 
 CLIENTS = frozenset({Kind.NFS_SLOTS, Kind.NFS_CONNECTION})
+# Of an interface, which has no times and counts no requests: whether they wait, its mounts tell.
+AT_NO_LIMIT = "at no known limit"
 
 # Of what was asked for over what a limit gives in a second, see rulings.asked_ratio.
 LEAST_ASKED = 1.05
@@ -72,11 +74,13 @@ def owner(key: BudgetKey, lane: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Rough time in one unit, from two hours on in two: "31 ms", "43 s", "12 min", "3 d 2 h"."""
+    """Rough time in one unit, from two hours on in two: "31 ms", "1.7 s", "43 s", "12 min", "3 d 2 h"."""
     if seconds < 0.01:
         return f"{seconds * 1000:.1f} ms"
     if seconds < 0.9995:  # else rounded to 1000 ms
         return f"{seconds * 1000:.0f} ms"
+    if seconds < 9.95:  # else rounded to 10.0 s
+        return f"{seconds:.1f} s"
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else units.duration(seconds)
@@ -162,7 +166,8 @@ def _flat(verdict: Verdict, at: float) -> list[str]:
     flat = _number(verdict, "flat_ratio")
     if flat is None or flat >= RESTLESS:
         return [held.lstrip()] if held else []
-    return [f"flat within {flat:.1%}{held}"]
+    # The limit may have held for longer than the rate stands at this level.
+    return [f"flat within {flat:.1%}", *([f"held{held}"] if held else [])]
 
 
 def _for(verdict: Verdict, at: float) -> str:
@@ -272,7 +277,18 @@ def _saturated(verdict: Verdict, _at: float) -> str:
     )
 
 
+def _idle(verdict: Verdict, _at: float) -> str:
+    kind = verdict.key.kind
+    if kind is Kind.VM_NETWORK:
+        return AT_NO_LIMIT
+    # Of NFS other calls are not counted.
+    is_nfs = kind in CLIENTS or kind is Kind.VOLUME
+    return "(almost) no reads or writes" if is_nfs else "nothing to do"
+
+
 def _healthy(verdict: Verdict, _at: float) -> str:
+    if verdict.key.kind is Kind.VM_NETWORK:
+        return AT_NO_LIMIT
     return _now_and_then(verdict) or "requests are served at once"
 
 
@@ -327,7 +343,7 @@ def _number(verdict: Verdict, name: str) -> float | None:
 
 
 _SAY: Mapping[Word, Callable[[Verdict, float], str]] = {
-    Word.IDLE: lambda _verdict, _at: "nothing to do",
+    Word.IDLE: _idle,
     Word.HEALTHY: _healthy,
     Word.APP_LIMITED: _app_limited,
     Word.LATENCY_BOUND: _latency_bound,
