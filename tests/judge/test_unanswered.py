@@ -24,7 +24,7 @@ class Mount:
 
     def __init__(self, disturbances=None):
         self.judge, self.at, self.lost = Judge(), 100.0, 0
-        self.disturbances = disturbances
+        self.disturbances, self.verdicts = disturbances, {}
 
     def reads(self, rate, wait, on_wire, others=0.0):
         """So many a second, and so many on the wire as the second ends. others: calls of other kinds."""
@@ -39,7 +39,8 @@ class Mount:
             1, 64, 0.0, on_wire + self.lost, rate + others, disturbances=self.disturbances
         )
         witness = Witness(clients={"filer": client})
-        return self.judge.observe(self.at, 1.0, BUDGETS, {FLOW: tick}, witness)[VOLUME].word
+        self.verdicts = self.judge.observe(self.at, 1.0, BUDGETS, {FLOW: tick}, witness)
+        return self.verdicts[VOLUME].word
 
     def open_loop(self, numbers, seconds, rate, wait):
         """Requests come by chance: as many are on the wire at any time as by chance there are."""
@@ -271,8 +272,10 @@ def test_what_waited_for_the_end_of_a_stall_says_nothing_new():
     mount, numbers = Mount(disturbances=1), random.Random(1)
     mount.closed_loop(numbers, 30, 1, 0.05)
     mount.is_silent(3, 1)
+    before = [verdict.sentence for verdict in mount.verdicts.values()]
 
     assert mount.reads(6.0, 0.566, 1) is Word.STALLED
+    assert [verdict.sentence for verdict in mount.verdicts.values()] == before
     assert mount.reads(17.0, 0.055, 1) is not Word.STALLED
 
 

@@ -354,10 +354,12 @@ def _quiet_word(case: Case, dt: float) -> Word:
     drawn = case.drawn
     if not drawn.known:
         return Word.UNKNOWN
+    is_late = isinstance(drawn, WatchedFlow) and drawn.is_late
+    if is_late and case.word in (Word.STALLED, Word.IDLE):
+        return case.word
     if isinstance(drawn, Pool) or case.budget.key.kind not in OWN_WORDS:
         return Word.IDLE if drawn.operations < number.LEAST_OPERATIONS else Word.HEALTHY
-    is_over = drawn.stalled_seconds < 2 * number.BLOCK_SECONDS
-    if not is_over or (drawn.is_late and case.word is Word.STALLED):
+    if drawn.stalled_seconds >= 2 * number.BLOCK_SECONDS:
         return Word.STALLED
     if drawn.operations < number.LEAST_OPERATIONS and drawn.queue is NONE:
         return Word.HEALTHY if drawn.clears else Word.IDLE
