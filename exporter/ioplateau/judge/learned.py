@@ -407,13 +407,13 @@ def _owed(drawn: Drawn, dimension: Dimension, dt: float) -> float:
 
 
 def _is_waited_for(drawn: Drawn, dimension: Dimension) -> bool:
-    """Whether half of what was done is of a direction that waits: a limit on all lets nothing pass at once."""
+    """Whether half of what was done is of a direction that is not served at once: a limit on all holds both."""
     total, reads = (
         (drawn.operations, drawn.read_operations_per_second)
         if dimension is IOPS
         else (drawn.bytes, drawn.read_bytes_per_second)
     )
-    waits = [waiting >= number.QUEUE_EXCESS * (held - waiting) for held, waiting in drawn.parts]
+    waits = [waiting >= number.LEAST_PART * (held - waiting) for held, waiting in drawn.parts]
     done = sum([rate for rate, does in zip((reads, total - reads), waits, strict=True) if does])
     return done >= number.SHARE_WAITING * total
 

@@ -100,10 +100,11 @@ SHARE_WAITING = 0.5
 # - share of a sum's operations whose flows must wait before the sum is said to wait;
 # - share of an NFS call's time that must pass on the client before slots are blamed;
 # - share of time that a single worker must wait;
-# - excess from which on a steady queue of few requests counts;
+# - excess from which on a steady queue of few requests counts, and a direction is not served at once;
 # - share of time in which a flow bound by latency, or by one request at a time that waits, may have nothing
 #   outstanding;
 # - share of a total of time that the kernel's unit may be, before requests are too few for a floor;
+# - share of a block above which a request's time says nothing of late looks;
 # - share of the time without a queue that an application must have spent at a level of its own;
 # - by which a request's time must rise in a line at a level of the application's own, for a limit to be there;
 # - from which on a rate is quite another, and a request's time and size no longer the same (waits.WaitTimes.as_long);
