@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from certificates import Authority
+from ioplateau.web import accessfile
 from ioplateau.web.accessfile import LOOK_SECONDS, SILENT_SECONDS, AccessFile
 from ioplateau.web.config import WebConfigError
 from silent_file import silent
@@ -20,6 +21,13 @@ def path(tmp_path):
     return path
 
 
+@pytest.fixture
+def patient(monkeypatch):
+    """A busy machine is slow, not wrong: a look is waited for until it has ended."""
+    monkeypatch.setattr(accessfile, "MOMENT_SECONDS", 60.0)
+
+
+@pytest.mark.usefixtures("patient")
 def test_what_changed_holds_for_the_connection_that_comes_next(path):
     file = AccessFile(str(path))
     assert file.look(100.0).bucket is not None
@@ -52,6 +60,7 @@ def test_a_pipe_is_refused_and_not_waited_for(path):
         AccessFile(str(path))
 
 
+@pytest.mark.usefixtures("patient")
 def test_http_to_https_takes_a_restart_and_another_certificate_does_not(path, tmp_path, caplog):
     authority = Authority(tmp_path, "ca")
     for name in ("first", "second"):
