@@ -27,13 +27,13 @@ class Report:
     columns: dict[str, dict[str, Any]]
 
 
-def report(before: bytes, after: bytes, flags: str) -> Report:
+def report(before: bytes, after: bytes, flags: str, seconds: int) -> Report:
     """The second report of `iostat FLAGS`, which saw `before` and then `after` as diskstats."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder, "diskstats")
         # The first reading comes through a pipe, so that we know when it has been taken.
         os.mkfifo(place)
-        command = ["iostat", flags, "-o", "JSON", "-f", folder, "-p", "ALL", "1", "2"]
+        command = ["iostat", flags, "-o", "JSON", "-f", folder, "-p", "ALL", str(seconds), "2"]
         plain = {**os.environ, "LC_ALL": "C", "S_COLORS": "never"}
         with subprocess.Popen(command, stdout=subprocess.PIPE, env=plain) as iostat:
             place.write_bytes(before + _clock(0))
