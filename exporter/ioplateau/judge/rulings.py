@@ -147,12 +147,12 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
     verdict = _verdict(
         case, ruling, sufferers, "" if changed or before is None else before.sentence
     )
-    is_calm = ruling.word in UNHURRIED and case.drawn.queue < STRONG
-    begins_to_wait = ruling.word in UNHURRIED and not is_calm and case.drawn.queued == 1
+    waits = case.drawn.queue >= STRONG
+    begins_to_wait = waits and case.drawn.queued == 1 and ruling.word in UNHURRIED
     is_new = changed or before is None or before.limit != verdict.limit
     if is_new or begins_to_wait or at >= case.say_again:
         # A sentence stays for some seconds, so that a person can read it; the numbers beside it are new.
-        patience = 2 if is_calm else 1
+        patience = 2 if ruling.word in UNHURRIED and not waits else 1
         case.say_again = at + patience * number.SETTLED_SECONDS
         case.said_operations = case.drawn.operations
         verdict = verdict._replace(sentence=words.sentence(verdict, at, case.budget.lane))
