@@ -286,31 +286,6 @@ def test_what_a_stall_leaves_behind_waited_for_its_end_and_for_no_limit():
     )
 
 
-@pytest.mark.parametrize(("in_flight", "most"), [(9, 18.0), (0, 9.0)])
-def test_no_more_were_outstanding_than_ended_and_were_left(in_flight, most):
-    """What ends a stall: nine that took 18 s, at a depth of nine."""
-    watched = seen(*CALM, reading(9.0, 18.0, in_flight=in_flight))
-
-    assert watched.outstanding == pytest.approx(most)
-    assert most - 0.1 < watched.waiting < most
-    assert watched.parts[0] == pytest.approx((watched.outstanding, watched.waiting))
-    assert watched.latency == pytest.approx(18.0)
-
-
-def test_calls_that_wait_on_this_client_are_outstanding_too():
-    call = reading(100.0, 10.0)._replace(
-        in_flight=None, busy_ratio=None, read_rtt_seconds=0.6, read_queue_seconds=9.4
-    )
-    watched = seen(*CALM)
-    watched.look(call, 20.0, 1.0, on_wire=64)
-
-    assert watched.outstanding == pytest.approx(1000.0)
-
-    watched.look(call, 21.0, 1.0, on_wire=0)
-
-    assert watched.outstanding == pytest.approx(100.0)
-
-
 def test_a_second_without_an_answer_may_be_a_limiters_window():
     watched = seen(*CALM, FlowTick(1.0, in_flight=150))
     stalled = watched.stalled_seconds

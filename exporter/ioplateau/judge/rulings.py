@@ -181,10 +181,9 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
     }
     base = max(0.0, outstanding - waiting)
     if operations > 0 and isinstance(drawn, WatchedFlow):
-        # An interface has the queue of its mounts, and no times. As a stall ends Little's law gives none.
-        late = drawn.latency * drawn.operations / drawn.outstanding if drawn.outstanding else 0.0
-        evidence["latency_seconds"] = late * outstanding / operations
-        evidence["floor_seconds"] = floor = late * base / operations
+        # An interface has the queue of its mounts, and no times.
+        evidence["latency_seconds"] = outstanding / operations if drawn.latency else 0.0
+        evidence["floor_seconds"] = floor = base / operations
         if drawn.floors.is_guess(floor):
             evidence["floor"] = "guess"
     share = demand = None

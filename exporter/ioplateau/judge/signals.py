@@ -237,9 +237,6 @@ class WatchedFlow(Levels):
         self.later = tick.later_per_second
         if tick.read_rtt_seconds is not None or tick.write_rtt_seconds is not None:
             self._look_at_wire(tick, at, dt, alone)
-        at_end = on_wire if in_flight is None else in_flight
-        if at_end is not None and held > operations * dt + at_end:
-            self._bound_outstanding(operations * dt + at_end, on_wire)
         busy_ratio = tick.busy_ratio
         may_be_idle = busy_ratio is None or busy_ratio < 1 - number.LITTLE
         self.was_idle = may_be_idle and (
@@ -340,16 +337,6 @@ class WatchedFlow(Levels):
         self.latency = held / self.operations
         self.excess = waiting / base if base > 0 else 0.0
         return base
-
-    def _bound_outstanding(self, most: float, on_wire: int | None) -> None:
-        """Rate times time is no mean where requests that came long before end together: no more were outstanding
-        than ended in this block, and those that were left as it did. most: requests.
-        """
-        if on_wire and self.queue_share >= number.LEAST_PART:
-            return  # nobody counts the calls that wait on this client, as long as any is on the wire
-        share = most / self.outstanding
-        self.outstanding, self.waiting = most, share * self.waiting
-        self.parts = [(share * held, share * waiting) for held, waiting in self.parts]
 
     def resume(self, stalled: float, outstanding: int | None = None) -> None:
         """What is answered as a stall ends has waited for that, and for no limit: if nothing is left then,
