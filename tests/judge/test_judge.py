@@ -252,6 +252,13 @@ def test_another_pace_is_told_before_the_old_sentence_is_due():
     assert "at 50 IOPS" not in verdict.sentence
 
 
+def test_a_rate_that_has_just_left_its_level_is_no_pace():
+    verdict = judged(Judge(), *[tick(50.0, 0.001)] * 12, tick(300.0, 0.04))
+
+    assert verdict.evidence["outstanding"] == pytest.approx(12)
+    assert verdict.word is Word.HEALTHY
+
+
 def test_a_gap_changes_no_verdict():
     judge = Judge()
     before = judged(judge, *CALM, *[tick()] * 4)

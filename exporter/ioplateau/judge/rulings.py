@@ -14,7 +14,7 @@ from ioplateau.judge.phases import Claim
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import NONE, STRONG, WatchedFlow
 from ioplateau.judge.usage import rate_of
-from ioplateau.judge.window import DIMENSIONS, IOPS, Level
+from ioplateau.judge.window import DIMENSIONS, IOPS
 from ioplateau.limits.budgets import (
     BudgetKey,
     Dimension,
@@ -382,7 +382,7 @@ def _unhurried(watched: WatchedFlow) -> Word:
         and watched.excess < number.QUEUE_EXCESS
     ):
         return Word.LATENCY_BOUND
-    keeps_pace = _keeps_pace(watched.level_of(IOPS)) and not _one_waits(watched)
+    keeps_pace = _keeps_pace(watched, IOPS) and not _one_waits(watched)
     return Word.APP_LIMITED if keeps_pace else Word.HEALTHY
 
 
@@ -396,13 +396,18 @@ def _saturated_evidence(case: Case) -> Mapping[str, float]:
     if drawn.queued < 2 * number.LEVEL_LEAST and not _one_waits(drawn):
         return NO_ENTRIES
     for dimension in DIMENSIONS:
-        level, rate = drawn.level_of(dimension), rate_of(drawn, dimension, Direction.TOTAL)
-        if _keeps_pace(level) and abs(rate - level.mean) <= number.OFF_LEVEL * level.mean:
+        if _keeps_pace(drawn, dimension):
+            level = drawn.level_of(dimension)
             found = {"flat_ratio": level.spread, "blocks": level.count}
             return {**found, **case.plateau.against_any(drawn)}
     return NO_ENTRIES
 
 
-def _keeps_pace(level: Level) -> bool:
-    """Whether a rate stands still, by its device's ripple or by an application's own pace."""
-    return level.count >= 2 * number.LEVEL_LEAST and level.spread <= 2 * number.RIPPLE
+def _keeps_pace(drawn: WatchedFlow | Pool, dimension: Dimension) -> bool:
+    """Whether a rate stands still up to now, by its device's ripple or by an application's own pace."""
+    level, rate = drawn.level_of(dimension), rate_of(drawn, dimension, Direction.TOTAL)
+    return (
+        level.count >= 2 * number.LEVEL_LEAST
+        and level.spread <= 2 * number.RIPPLE
+        and abs(rate - level.mean) <= number.OFF_LEVEL * level.mean
+    )

@@ -307,7 +307,8 @@ def counted(request_bytes: int, unit: int) -> int:
 def least_counted(operations: float, bytes_per_second: float, unit: int) -> float:
     """The least that operations of unknown sizes can count for: each is one, each unit is one.
 
-    Exact where sizes are at most a unit or whole units, as the kernel splits large requests.
+    Exact where all sizes are at most a unit, or all are whole units, as the kernel splits large requests; of a
+    mix of both it is too low by up to bytes / unit.
     Rounding the mean up instead would double a mix of 4 KiB and 512 KiB.
     """
     return max(operations, bytes_per_second / unit)
