@@ -197,6 +197,14 @@ def test_members_of_a_stripe_are_one_wait_the_longest():
     assert not pool.alike
 
 
+def test_two_of_a_stripe_that_wait_alike_while_others_do_not_share_no_queue_with_these():
+    """A mirror's halves wait as long as each other, whatever the stripe's other mirrors do."""
+    half, other = [(280.0, 0.16)] * 16, [(280.0, 0.002)] * 16
+
+    assert pooled(half, half, stripe=True).alike
+    assert not pooled(half, half, other, other, stripe=True).alike
+
+
 def test_unequal_delays_and_flat_rates_are_each_disks_own():
     pool = pooled([(500.0, 0.032)] * 12, [(500.0, 0.128)] * 12)
 

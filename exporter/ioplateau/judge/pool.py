@@ -368,7 +368,7 @@ class Pool(Levels):
             self.alike = _near(others, median, 1 + number.QUEUE_EXCESS) > 0.5 * len(others)
             self.is_sampled = True
             return
-        whole = [m.watched.delay for m in members if m.watched.queue >= STRONG]
+        whole = [m.watched.delay for m in members if m.group in by_group and m.rates[0] >= 1.0]
         near = _near(whole, median, longer)
         self.alike = near > 1 and near > 0.5 * len(whole)
 
