@@ -9,8 +9,9 @@ import pytest
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.learned import Plateau
 from ioplateau.judge.memory import SavedPlateau
+from ioplateau.judge.phases import Claim
 from ioplateau.judge.signals import WatchedFlow
-from ioplateau.limits.budgets import Dimension
+from ioplateau.limits.budgets import Dimension, Direction, Limit, Origin
 from ioplateau.saved import read, write
 
 CALM = [(100.0 + 10 * (n % 3), 0.002) for n in range(8)]
@@ -22,6 +23,7 @@ def told(
     *,
     allowed=True,
     allowed_from=0,
+    limits=(),
     doubts=0,
     settled=True,
     hints=(),
@@ -41,7 +43,15 @@ def told(
         )
         watched.look(tick, place * seconds, seconds)
         may = allowed and place >= allowed_from
-        plateau.step(watched, seconds, doubts=doubts, allowed=may, settled=settled, hints=hints)
+        plateau.step(
+            watched,
+            seconds,
+            told=[Claim(limit) for limit in limits],
+            doubts=doubts,
+            allowed=may,
+            settled=settled,
+            hints=hints,
+        )
     return plateau
 
 
@@ -101,7 +111,7 @@ def test_what_begins_later_is_no_flatter_for_that(seed):
             1.0, done, 0.0, done * each, 0.0, wait, None, done * wait, round(done * wait), 1.0
         )
         watched.look(tick, float(place), 1.0)
-        plateau.step(watched, 1.0, doubts=0, allowed=True)
+        plateau.step(watched, 1.0, allowed=True)
         assert not plateau.on or plateau.dimension is Dimension.IOPS
 
     assert plateau.on
@@ -209,7 +219,7 @@ def test_a_level_met_before_is_seen_in_the_parts_of_seconds_for_which_it_binds()
     part = FlowTick(1.0, 300.0, 0.0, 1228800.0, 0.0, 0.012, busy_ratio=0.55, in_flight=3)
     for second in (8.0, 9.0):
         watched.look(part, second, 1.0)
-        plateau.step(watched, 1.0, doubts=0, allowed=True)
+        plateau.step(watched, 1.0, allowed=True)
 
     assert plateau.on
     assert plateau.value == pytest.approx(500.0, rel=0.003)
@@ -224,7 +234,7 @@ def test_a_steady_rate_below_a_level_met_before_that_exceeds_it_while_busy_does_
     slower = FlowTick(1.0, 300.0, 0.0, 1228800.0, 0.0, 0.012, busy_ratio=0.35, in_flight=3)
     for second in range(8, 16):
         watched.look(slower, second, 1.0)
-        plateau.step(watched, 1.0, doubts=0, allowed=True)
+        plateau.step(watched, 1.0, allowed=True)
 
         assert not plateau.on
 
@@ -336,7 +346,7 @@ def test_a_rate_of_which_nearly_all_is_done_at_once_is_no_limit(wait, is_limit):
             0.2 if is_calm else 1.0,
         )
         watched.look(tick, float(place), 1.0)
-        plateau.step(watched, 1.0, doubts=0, allowed=True)
+        plateau.step(watched, 1.0, allowed=True)
 
     assert plateau.on is is_limit
 
@@ -515,6 +525,42 @@ def test_a_disk_that_was_never_seen_faster_must_stay_flat_for_longer():
     assert not told(short).on
     assert told(long).on
     assert told([*CALM, *short]).on
+
+
+@pytest.mark.parametrize(
+    ("calm", "depth", "limit", "is_found"),
+    [
+        (CALM, 32, 4400.0, True),
+        (CALM, 32, 3650.0, True),
+        (CALM, 32, 5000.0, False),
+        (CALM, 32, 4080.0, False),  # so near that it binds itself, or does not
+        ([], 20, 4400.0, False),  # that they wait is a guess
+    ],
+)
+def test_a_limit_that_was_told_a_little_wrong_need_not_be_beaten(calm, depth, limit, is_found):
+    told_wrong = Limit(Dimension.IOPS, Direction.TOTAL, limit, Origin.CONFIGURED)
+    blocks = [*calm, *held(rate=4000.0, depth=depth, ripple=0.009, count=8 if calm else 14)]
+
+    assert told(blocks).on
+    assert told(blocks, limits=[told_wrong]).on is is_found
+
+
+@pytest.mark.parametrize(("depth", "is_found"), [(32, True), (11, False)])
+def test_requests_of_another_size_than_was_seen_alone_wait_where_they_take_several_times_as_long(
+    depth, is_found
+):
+    watched, plateau = WatchedFlow(), Plateau()
+    blocks = [(rate, wait, 4096) for rate, wait in CALM]
+    blocks += [(rate, wait, 16384) for rate, wait in held(2000.0, depth, 8, ripple=0.009)]
+    for second, (rate, wait, size) in enumerate(blocks):
+        held_now = round(rate * wait)
+        tick = FlowTick(1.0, rate, 0.0, rate * size, 0.0, wait, None, held_now, held_now, 1.0)
+        watched.look(tick, second, 1.0)
+        plateau.step(watched, 1.0, allowed=True)
+
+    assert watched.was_alone
+    assert not watched.own
+    assert plateau.on is is_found
 
 
 def test_latency_that_trembles_at_an_applications_own_rate_is_a_slow_device():

@@ -81,6 +81,13 @@ def test_what_was_done_before_it_was_left_far_behind_is_in_no_sum():
     assert again.belief.seconds == 0
 
 
+@pytest.mark.parametrize(("rate", "is_held"), [(1000.0, True), (1500.0, False)])
+def test_a_limit_that_lets_more_pass_than_its_bucket_holds_is_gone(rate, is_held):
+    stand = OVERWHELMING._replace(came=20.0, left=20.0)
+
+    assert after(*[(500.0, stand)] * 5, (rate, stand)).on is is_held
+
+
 def test_a_standing_queue_that_goes_slower_than_the_limit_is_a_slower_devices():
     """A limit that binds lets as much pass as it allows: a second below it is no gust while requests stand."""
     gusts = Signs(Queue.DEEP, waiting=30.0, excess=8.0, came=14.0, left=14.0)

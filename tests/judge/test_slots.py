@@ -44,14 +44,15 @@ def tick(rate, on_wire, waiting, size=4096):
     )
 
 
-def words(ticks):
-    """Of slots and volume, each second, after a while of one call at a time."""
+def words(ticks, looks=None):
+    """Of slots and volume, each second, after a while of one call at a time. looks: calls on the wire at each."""
     budgets = {key: Budget(key, (MOUNT,), ()) for key in (VOLUME, SLOTS)}
     judge, found = Judge(), []
     judge.observe(100.0, None, budgets, {}, Witness())
     alone = [tick(1 / ALONE_SECONDS, 1.0, 0.0)] * 12
     for second, flow in enumerate([*alone, *ticks]):
-        witness = Witness(clients={"/a": ClientWitness(1, backlog=0.0)})
+        on_wire = looks[second - len(alone)] if looks and second >= len(alone) else None
+        witness = Witness(clients={"/a": ClientWitness(1, backlog=0.0, on_wire=on_wire)})
         said = judge.observe(101.0 + second, 1.0, budgets, {MOUNT: flow}, witness)
         found.append((said[SLOTS].word, said[VOLUME].word))
     return found[len(alone) :]
@@ -75,6 +76,21 @@ def test_a_wire_with_as_many_calls_whatever_they_take_has_no_slot_left(seed, on_
 
     assert {slots for slots, _ in found[8:]} == {Word.THROTTLED}
     assert Word.THROTTLED not in {volume for _, volume in found}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_as_many_calls_at_each_look_have_no_slot_left(seed):
+    """Their mean is known too coarsely to stand still."""
+    numbers, ticks = random.Random(seed), []
+    for second in range(25):
+        wire = (4, 6, 3)[second % 3] * ALONE_SECONDS
+        there = 2 * numbers.uniform(0.8, 1.2)
+        ticks.append(tick(there / wire, there, 8))
+    same, other = ([on_wire] * 25 for on_wire in (2, 3))
+    other[::2] = [2] * 13
+
+    assert {slots for slots, _ in words(ticks, same)[8:]} == {Word.THROTTLED}
+    assert Word.THROTTLED not in {slots for slots, _ in words(ticks, other)}
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -116,11 +116,11 @@ class Case:
             )
 
     @property
-    def has_limits_to_beat(self) -> bool:
-        """Whether limits were told, so that more must speak for an unknown one. Not so if more is done than
-        some told limit allows: then the disk has another tier, and all that was told of it is wrong.
+    def limits_to_beat(self) -> Sequence[Claim]:
+        """The limits that were told: while there are some, more must speak for an unknown one. None if more is
+        done than some told limit allows: then the disk has another tier, and all that was told of it is wrong.
         """
-        return bool(self.claims) and not any(claim.is_outgrown for claim in self.claims)
+        return () if any(claim.is_outgrown for claim in self.claims) else self.claims
 
     @property
     def is_shared_now(self) -> bool:

@@ -353,7 +353,7 @@ class DiskJudge(Restartable):
             case.plateau.step(
                 pool,
                 dt,
-                doubts=case.has_limits_to_beat,
+                told=case.limits_to_beat,
                 allowed=who is Culprit.VM and not is_held,
                 recurs=case.plateau.on or who is not Culprit.DISK or pool.queue < STRONG,
             )
@@ -393,7 +393,7 @@ class DiskJudge(Restartable):
             case.plateau.step(
                 watched,
                 dt,
-                doubts=case.has_limits_to_beat,
+                told=case.limits_to_beat,
                 allowed=is_free and self._may_be_its_own(key, case, above),
                 settled=watched.is_settled,
                 hints=hints if is_free else (),

@@ -14,7 +14,7 @@ from ioplateau.judge import parameters as number
 from ioplateau.judge.belief import Belief
 from ioplateau.judge.levels import Ceilings, FreeLevels, Met, RepeatedLevel
 from ioplateau.judge.memory import SavedNow, SavedPlateau
-from ioplateau.judge.phases import in_part, weight_of
+from ioplateau.judge.phases import Claim, in_part, weight_of
 from ioplateau.judge.signals import DEEP, NONE, STRONG
 from ioplateau.judge.standing import Standing
 from ioplateau.judge.visits import Visits
@@ -86,16 +86,17 @@ class Plateau:
         drawn: Drawn,
         dt: float,
         *,
-        doubts: int,
         allowed: bool,
+        told: Sequence[Claim] = (),
+        doubts: int = 0,
         settled: bool = True,
         recurs: bool = True,
         hints: Sequence[tuple[Dimension, float]] = (),
     ) -> None:
-        """One block in which requests may have waited. doubts: reasons from outside to ask for more
-        before something is learned. settled: it was watched for a while without a gap or a stall,
-        so that something new may be learned of it. recurs: what was met before may be met again.
-        hints: limits of budgets of the same kind, which may have been bought alike.
+        """One block in which requests may have waited. told: limits that an unknown one must beat. doubts: other
+        reasons from outside to ask for more before something is learned. settled: it was watched for a while
+        without a gap or a stall, so that something new may be learned of it. recurs: what was met before may be
+        met again. hints: limits of budgets of the same kind, which may have been bought alike.
         """
         weight = weight_of(drawn, drawn.queue)
         if weight or max(drawn.left, drawn.came) >= 1.0:
@@ -125,7 +126,8 @@ class Plateau:
         )
         evidence = self._recurrence(drawn, dt, hints, weight) if recurs else None
         if not evidence and may_learn:
-            new = self._flatness(drawn, dt, doubts) or self._return(drawn, dt, doubts)
+            doubts += bool(told)
+            new = self._flatness(drawn, dt, doubts, told) or self._return(drawn, dt, doubts, told)
             evidence = new if new and _is_waited_for(drawn, new.dimension) else None
         if not evidence:
             evidence = Evidence(self._gain_at(drawn, weight, allowed), self.dimension, self.value)
@@ -239,7 +241,9 @@ class Plateau:
         for dimension, rate in drawn_rates(drawn):
             self.ceilings.forget(dimension, rate)
 
-    def _flatness(self, drawn: Drawn, dt: float, doubts: int) -> Evidence | None:
+    def _flatness(
+        self, drawn: Drawn, dt: float, doubts: int, told: Sequence[Claim]
+    ) -> Evidence | None:
         """A level held under a queue that the application would not have held by itself."""
         if drawn.queued < number.LEVEL_LEAST:
             return None
@@ -252,6 +256,7 @@ class Plateau:
         if count < number.LEVEL_LEAST or not held.mean or self.is_elsewhere(dimension, held.mean):
             return None  # no mean: in most of these blocks nothing was done
         found = max(0.0, _odds(drawn, held.spread, count, dt))
+        doubts -= _is_told_wrong(drawn, told, dimension, held.mean)
         asked = self._asked(drawn, dt, doubts, dimension, held.mean)
         if not deep:
             asked += number.ASKED_SHALLOW
@@ -270,7 +275,9 @@ class Plateau:
         # By chance a device or an application does it too, but not for long.
         return Evidence(number.FULL_SECONDS, dimension, held.mean)
 
-    def _return(self, drawn: Drawn, dt: float, doubts: int) -> Evidence | None:
+    def _return(
+        self, drawn: Drawn, dt: float, doubts: int, told: Sequence[Claim]
+    ) -> Evidence | None:
         """A level that many blocks say together, whatever came between. To one below what was done while
         nobody waited the rate must come back by itself, unless requests have waited for long.
         """
@@ -289,6 +296,7 @@ class Plateau:
             found, dimension, value = returns
             gain = number.FULL_SECONDS
             doubts += 1
+        doubts -= _is_told_wrong(drawn, told, dimension, value)
         if not value or found < self._asked(drawn, dt, doubts, dimension, value):
             return None
         if self._visits.is_parted(dimension, value):
@@ -326,7 +334,9 @@ class Plateau:
         """
         tries = 1.0 + self._looked / (2 * number.SETTLED_SECONDS)
         asked = number.ASKED + number.TRY_WEIGHT * log(tries) - log(dt)
-        asked += number.ASKED_DOUBT * (doubts + (not drawn.own))
+        # Its own history says that they wait, or they take several times what one at a time was seen to take.
+        is_seen = drawn.own or (drawn.was_alone and drawn.excess >= number.OVERWHELMING_EXCESS)
+        asked += number.ASKED_DOUBT * (doubts + (not is_seen))
         return asked + max(0.0, self._standing.moved(dimension, value))
 
     @staticmethod
@@ -389,6 +399,14 @@ class Plateau:
         self._standing.restore(saved.stands)
         self.dimension, self.value = saved.now.dimension, saved.now.value
         self.belief.restore(saved.now.score, held=saved.now.on)
+
+
+def _is_told_wrong(drawn: Drawn, told: Sequence[Claim], dimension: Dimension, value: float) -> bool:
+    """Whether a level is close to a limit that was told, of requests of which it is known that they wait: likelier
+    than one that nobody told is that one, told a little wrong, so that it need not be beaten.
+    """
+    waits = drawn.was_alone or drawn.queue is DEEP
+    return waits and any(claim.is_close(dimension, value) for claim in told)
 
 
 def _passes_by(drawn: Drawn, dimension: Dimension, dt: float) -> bool:

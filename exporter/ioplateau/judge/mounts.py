@@ -258,7 +258,7 @@ class MountJudge(Restartable):
             claim = case.weigh_claims(dt)
             # One mount that waits blames its own volume; several share what is between.
             shared = waiting > 1 and not case.claims and self._is_steadier(nic)
-            case.plateau.step(nic, dt, doubts=0, allowed=shared)
+            case.plateau.step(nic, dt, allowed=shared)
             if claim is not None:
                 bound[key] = Ruling.known(case, claim)
             elif case.plateau.on and case.plateau.dimension is Dimension.THROUGHPUT:
@@ -355,14 +355,12 @@ class MountJudge(Restartable):
             recent.forget()
             return False
         recent.add(load)
+        looks = self._wires[key.name].looks if key.name in self._wires else ()
+        is_same = looks and looks == (looks[0],) * number.LEVEL_LEAST and looks[0] > 0
+        if is_same and _moves(moving, number.LEVEL_LEAST) >= 2 * number.OFF_LEVEL:
+            return True
         held = level(regime(recent.values))
-        moves = min(
-            [
-                level(watched.values_of(each)[-held.count :]).spread
-                for _, watched in moving
-                for each in (Dimension.IOPS, Dimension.THROUGHPUT)
-            ]
-        )
+        moves = _moves(moving, held.count)
         is_sure = held.count >= 2 * number.LEVEL_LEAST or held.spread <= number.LITTLE * moves
         return (
             is_sure
@@ -436,8 +434,8 @@ class MountJudge(Restartable):
             case.plateau.step(
                 watched,
                 dt,
-                doubts=(case.has_limits_to_beat and not is_tight)
-                + waits_for_acknowledgements(watched),
+                told=() if is_tight else case.limits_to_beat,
+                doubts=int(waits_for_acknowledgements(watched)),
                 allowed=claim is None
                 and held is None
                 and not is_short
@@ -484,6 +482,17 @@ class MountJudge(Restartable):
         super().forget(flows)
         for flow in flows:
             self._usual.pop(flow, None)
+
+
+def _moves(moving: Sequence[tuple[FlowKey, WatchedFlow]], count: int) -> float:
+    """Spread of what is steadiest of all mounts' rates, over so many blocks."""
+    return min(
+        [
+            level(watched.values_of(each)[-count:]).spread
+            for _, watched in moving
+            for each in (Dimension.IOPS, Dimension.THROUGHPUT)
+        ]
+    )
 
 
 def _holders(

@@ -216,8 +216,8 @@ SAMPLING_SECONDS = 0.003
 RIPPLE_STEPS = 11
 # Log-odds that a flat level is a limit and not chance, before it is learned. ASKED is asked for in any
 # case, at one try each second. ASKED_DOUBT is added for each reason to doubt:
-# - only a guessed floor says that requests are slow;
-# - limits were told, and this is another;
+# - only a guessed floor says that requests are slow, or that of requests of another size by little;
+# - limits were told, and this is another (not where it is close to one of them: that was told a little wrong);
 # - NFS calls wait as long as TCP delays an acknowledgement;
 # - the level was left before (standing.Standing.moved);
 # - more than the level was done while nobody waited, and requests never wait for long (learned.Plateau._return).

@@ -18,7 +18,7 @@ from ioplateau.judge.belief import Belief
 from ioplateau.judge.memory import SavedClaim
 from ioplateau.judge.signals import DEEP, STRONG, WEAK, Queue
 from ioplateau.judge.window import Level, blocks_in
-from ioplateau.limits.budgets import Limit
+from ioplateau.limits.budgets import Dimension, Direction, Limit
 
 
 class Waits(Protocol):
@@ -120,6 +120,14 @@ class Claim:
         most = max(self.values)
         return self.smooth > (1 + number.OFF_LEVEL + self.limit.tolerance) * most
 
+    def is_close(self, dimension: Dimension, rate: float) -> bool:
+        """Whether a rate is close to this limit on all, base or burst, and yet too far off for it to bind."""
+        limit = self.limit
+        if limit.dimension is not dimension or limit.direction is not Direction.TOTAL:
+            return False
+        least = number.OFF_LIMIT + limit.tolerance
+        return any(least < abs(rate / value - 1) <= number.STEP for value in self.values)
+
     def step(self, rate: float, dt: float, signs: Signs) -> None:
         """One block."""
         weight = weight_of(signs, signs.queue) or float(_wait_long(signs))
@@ -160,6 +168,8 @@ class Claim:
 
     def _gain(self, rate: float, weight: float, signs: Signs, dt: float, *, is_near: bool) -> float:
         """Seconds of evidence in a second of this block."""
+        if self.on and self._is_surpassed(rate, dt, signs):
+            return -inf
         has_bound = self._bound_seconds >= number.SUM_BLOCKS and not signs.elsewhere
         is_held = weight > 0 and at_its_pace(signs, rate, self.value)
         if is_held and is_near and self._is_exceeded(self.value, signs):
@@ -197,6 +207,11 @@ class Claim:
         above = number.OFF_LIMIT + self.limit.tolerance + signs.extra
         level = signs.level
         return level is not None and _is_flat(level) and level.mean > (1 + above) * value
+
+    def _is_surpassed(self, rate: float, dt: float, signs: Signs) -> bool:
+        """Whether more was done than the limit, told a little too low, and one burst let pass."""
+        most = (1 + number.STEP + self.limit.tolerance + signs.extra) * max(self.values)
+        return rate * dt > most * (dt + 2 * number.BURST_SECONDS)
 
     def _is_in_part(self, rate: float, signs: Signs) -> bool:
         slack = self.limit.tolerance
