@@ -252,6 +252,21 @@ def test_another_pace_is_told_before_the_old_sentence_is_due():
     assert "at 50 IOPS" not in verdict.sentence
 
 
+@pytest.mark.parametrize(
+    ("alone", "depth", "seconds", "word"),
+    [
+        (0.012, 32, 0.012, Word.LATENCY_BOUND),
+        (0.012, 6, 0.013, Word.LATENCY_BOUND),
+        (None, 32, 0.002, Word.APP_LIMITED),  # what one takes that waits for none is a guess
+    ],
+)
+def test_many_at_a_time_that_take_as_long_as_one_are_bound_by_latency(alone, depth, seconds, word):
+    before = [tick(0.98 / alone, alone)] * 12 if alone else []
+    verdict = judged(Judge(), *before, *[tick(depth / seconds, seconds)] * 12)
+
+    assert verdict.word is word
+
+
 def test_a_rate_that_has_just_left_its_level_is_no_pace():
     verdict = judged(Judge(), *[tick(50.0, 0.001)] * 12, tick(300.0, 0.04))
 

@@ -376,11 +376,11 @@ def _quiet_word(case: Case, dt: float) -> Word:
 
 
 def _unhurried(watched: WatchedFlow) -> Word:
-    if (
-        min(watched.busy, watched.outstanding) >= 1 - number.LEAST_PART
-        and watched.outstanding <= number.OVERWHELMING_WAITING
-        and watched.excess < number.QUEUE_EXCESS
-    ):
+    is_always = min(watched.busy, watched.outstanding) >= 1 - number.LEAST_PART
+    # Of many at a time some may wait, if what each takes is a guess or a little longer than that.
+    is_many = watched.outstanding > number.OVERWHELMING_WAITING
+    most = number.LEAST_PART if is_many else number.QUEUE_EXCESS
+    if is_always and watched.excess < most and (watched.was_alone or not is_many):
         return Word.LATENCY_BOUND
     keeps_pace = _keeps_pace(watched, IOPS) and not _one_waits(watched)
     return Word.APP_LIMITED if keeps_pace else Word.HEALTHY
