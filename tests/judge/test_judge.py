@@ -66,24 +66,6 @@ def throttled_of_disks(seconds):
 CALM = [tick(100.0, 0.002)] * 6
 
 
-def test_a_disk_below_its_told_limit_is_held_by_one_of_its_own_while_others_wait_as_well():
-    disks = [FlowKey("disk", name) for name in ("sda", "sdb")]
-    far = LIMIT._replace(value=5000.0)
-    keys = [BudgetKey(Kind.DISK, flow.name) for flow in disks]
-    budgets = {key: Budget(key, (flow,), (far,)) for key, flow in zip(keys, disks, strict=True)}
-    budgets[VM] = Budget(VM, tuple(disks))
-    judge, ripple, said = Judge(), random.Random(9), []
-    for second in range(60):
-        rates = 500.0 * ripple.gauss(1, 0.002), 700.0 * ripple.uniform(0.7, 1.3)
-        flows = [tick(100.0, 0.002)] * 2
-        if second >= 12:
-            flows = [tick(rates[0], 16 / rates[0]), tick(rates[1], 60 / rates[1])]
-        verdicts = judge.observe(100.0 + second, 1.0, budgets, dict(zip(disks, flows, strict=True)))
-        said.append([key for key in verdicts if verdicts[key].word is Word.THROTTLED])
-
-    assert said[30:] == [[keys[0]]] * 30
-
-
 @pytest.mark.parametrize(("step", "whose"), [(0.0, "disk or VM"), (0.25, "disk")])
 def test_two_disks_that_stand_with_their_sum_may_be_held_by_the_vm(step, whose):
     """One at its own limit leaves the other the rest of the VM's: only a sum that moves tells them apart."""

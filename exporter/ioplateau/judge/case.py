@@ -154,7 +154,7 @@ class Case:
             )
         else:
             self.at_rest = False
-        queue = max(drawn.queue, STRONG) if sibling else drawn.queue
+        queue = STRONG if sibling and drawn.queue < STRONG else drawn.queue
         waits = queue > NONE or max(drawn.came, drawn.left) >= 1.0
         close = False
         binding: Claim | None = None

@@ -316,7 +316,7 @@ class Plateau:
             drawn, *(self._visits.level_near(*each) for each in drawn_rates(drawn))
         )
         rate = drawn_rate(drawn, dimension)
-        if abs(rate - held.mean) <= number.OFF_LEVEL * rate:
+        if held.count >= number.LEVEL_LEAST and abs(rate - held.mean) <= number.OFF_LEVEL * rate:
             found = max(0.0, _odds(drawn, held.spread, held.count, dt))
             found += _news(makes_up(self._visits.near(dimension, held.mean), dt), doubts)
             yield found - asked, dimension, held.mean
