@@ -14,7 +14,6 @@ from ioplateau.judge.phases import Claim
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import NONE, STRONG, WatchedFlow
 from ioplateau.judge.usage import rate_of
-from ioplateau.judge.waits import drawn_rate
 from ioplateau.judge.window import DIMENSIONS, IOPS
 from ioplateau.limits.budgets import (
     BudgetKey,
@@ -377,12 +376,12 @@ def _quiet_word(case: Case, dt: float) -> Word:
 
 
 def _unhurried(watched: WatchedFlow) -> Word:
-    if min(watched.busy, watched.outstanding) >= 1 - number.LEAST_PART:
-        # Of many at a time some may wait, if what each takes is a guess or a little longer than that.
-        is_many = watched.outstanding > number.OVERWHELMING_WAITING
-        most = number.LEAST_PART if is_many else number.QUEUE_EXCESS
-        if watched.excess < most and (watched.was_alone or not is_many):
-            return Word.LATENCY_BOUND
+    is_always = min(watched.busy, watched.outstanding) >= 1 - number.LEAST_PART
+    # Of many at a time some may wait, if what each takes is a guess or a little longer than that.
+    is_many = watched.outstanding > number.OVERWHELMING_WAITING
+    most = number.LEAST_PART if is_many else number.QUEUE_EXCESS
+    if is_always and watched.excess < most and (watched.was_alone or not is_many):
+        return Word.LATENCY_BOUND
     keeps_pace = _keeps_pace(watched, IOPS) and not _one_waits(watched)
     return Word.APP_LIMITED if keeps_pace else Word.HEALTHY
 
@@ -406,7 +405,9 @@ def _saturated_evidence(case: Case) -> Mapping[str, float]:
 
 def _keeps_pace(drawn: WatchedFlow | Pool, dimension: Dimension) -> bool:
     """Whether a rate stands still up to now, by its device's ripple or by an application's own pace."""
-    level = drawn.level_of(dimension)
-    if level.count < 2 * number.LEVEL_LEAST or level.spread > 2 * number.RIPPLE:
-        return False
-    return abs(drawn_rate(drawn, dimension) - level.mean) <= number.OFF_LEVEL * level.mean
+    level, rate = drawn.level_of(dimension), rate_of(drawn, dimension, Direction.TOTAL)
+    return (
+        level.count >= 2 * number.LEVEL_LEAST
+        and level.spread <= 2 * number.RIPPLE
+        and abs(rate - level.mean) <= number.OFF_LEVEL * level.mean
+    )
