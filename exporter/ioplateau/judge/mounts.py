@@ -18,7 +18,7 @@ from ioplateau.judge.providers import allowance_exceeded
 from ioplateau.judge.restart import Restartable
 from ioplateau.judge.rulings import Ruling, quiet
 from ioplateau.judge.signals import NONE, STRONG, WatchedFlow
-from ioplateau.judge.window import Recent, level, regime
+from ioplateau.judge.window import DIMENSIONS, Recent, level, regime
 from ioplateau.judge.wire import Wire
 from ioplateau.judge.witness import ClientWitness, Witness
 from ioplateau.judge.words import CLIENTS
@@ -490,7 +490,7 @@ def _moves(moving: Sequence[tuple[FlowKey, WatchedFlow]], count: int) -> float:
         [
             level(watched.values_of(each)[-count:]).spread
             for _, watched in moving
-            for each in (Dimension.IOPS, Dimension.THROUGHPUT)
+            for each in DIMENSIONS
         ]
     )
 

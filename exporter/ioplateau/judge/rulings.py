@@ -405,9 +405,8 @@ def _saturated_evidence(case: Case) -> Mapping[str, float]:
 
 def _keeps_pace(drawn: WatchedFlow | Pool, dimension: Dimension) -> bool:
     """Whether a rate stands still up to now, by its device's ripple or by an application's own pace."""
-    level, rate = drawn.level_of(dimension), rate_of(drawn, dimension, Direction.TOTAL)
-    return (
-        level.count >= 2 * number.LEVEL_LEAST
-        and level.spread <= 2 * number.RIPPLE
-        and abs(rate - level.mean) <= number.OFF_LEVEL * level.mean
-    )
+    level = drawn.level_of(dimension)
+    if level.count < 2 * number.LEVEL_LEAST or level.spread > 2 * number.RIPPLE:
+        return False
+    rate = rate_of(drawn, dimension, Direction.TOTAL)
+    return abs(rate - level.mean) <= number.OFF_LEVEL * level.mean
