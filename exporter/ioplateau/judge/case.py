@@ -11,6 +11,7 @@ from ioplateau.judge.learned import Plateau
 from ioplateau.judge.memory import SavedCase, SavedHold, SavedLimit
 from ioplateau.judge.phases import Claim, Signs
 from ioplateau.judge.pool import Pool
+from ioplateau.judge.sides import Sides, is_one_sided
 from ioplateau.judge.signals import NONE, STRONG, WEAK, Queue, WatchedFlow
 from ioplateau.judge.usage import rate_of
 from ioplateau.limits.budgets import (
@@ -41,6 +42,7 @@ class Case:
         "said_operations",
         "saturated_seconds",
         "say_again",
+        "sides",
         "since",
         "verdict",
         "word",
@@ -56,6 +58,7 @@ class Case:
         ]
         self._tell_least()
         self.plateau = Plateau()
+        self.sides: Sides | None = None  # from when on requests of one direction waited alone
         self.at_rest = False  # nothing is drawn, and no known limit has evidence left
         self.saturated_seconds = 0.0
         self.belief = Belief()  # of what has no rate: slots
@@ -89,6 +92,7 @@ class Case:
             and self.drawn.asleep
             and (self.at_rest or not self.claims)
             and not (self.plateau.belief.seconds or self.belief.seconds)
+            and not (self.sides is not None and self.sides.is_believed)
         )
         return self.verdict if is_at_rest else None
 
@@ -127,12 +131,58 @@ class Case:
         """Whether others draw on this very limit now."""
         return any(other.active for _, other in self.others)
 
-    def contradicted(self, dimension: Dimension, value: float) -> Limit | None:
+    @property
+    def met(self) -> tuple[Plateau, Direction] | None:
+        """The limit nobody told that holds now, and of which direction it is."""
+        if self.plateau.on:
+            return self.plateau, Direction.TOTAL
+        side = None if self.sides is None else self.sides.met
+        return None if side is None else (side.plateau, side.direction)
+
+    def look_for_limit(
+        self,
+        dt: float,
+        *,
+        told: Sequence[Claim],
+        allowed: bool,
+        doubts: int = 0,
+        hints: Sequence[tuple[Dimension, float]] = (),
+    ) -> None:
+        """Whether a limit that nobody told holds the flow in this block: one of all it does, or of one direction
+        alone. See Plateau.step.
+        """
+        flow = self.watched
+        settled = flow.is_settled
+        if self.sides is None and allowed and settled and is_one_sided(flow):
+            self.sides = Sides()
+        is_free = allowed and (self.sides is None or self.sides.met is None)
+        self.plateau.step(
+            flow, dt, told=told, allowed=is_free, doubts=doubts, settled=settled, hints=hints
+        )
+        if self.sides is not None:
+            allowed = allowed and not self.plateau.on
+            self.sides.step(flow, dt, told=told, allowed=allowed, doubts=doubts, settled=settled)
+
+    def forget_limit(self) -> None:
+        """Nothing is outstanding any more."""
+        self.plateau.belief.drop()
+        if self.sides is not None:
+            self.sides.drop()
+
+    def pass_over(self, dt: float) -> None:
+        """A block that says nothing for a limit of this budget."""
+        self.plateau.rest(dt)
+        if self.sides is not None:
+            self.sides.rest(dt)
+
+    def contradicted(
+        self, dimension: Dimension, direction: Direction, value: float
+    ) -> Limit | None:
         """The told limit nearest to a rate that another limit holds; None: no such limit was told."""
         told = [
             claim.limit
             for claim in self.claims
-            if claim.limit.dimension is dimension and claim.limit.direction is Direction.TOTAL
+            if claim.limit.dimension is dimension and claim.limit.direction is direction
         ]
         return min(told, key=lambda limit: abs(limit.value - value), default=None)
 

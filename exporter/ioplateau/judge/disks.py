@@ -267,7 +267,7 @@ class DiskJudge(Restartable):
             explained = set(told)
             # What a disk was thought to have learned explains nothing at the lane's known limit.
             if fit > number.OFF_LIMIT and not is_one_queue(case, self._disks):
-                explained.update(disk.name for disk, own in awake.items() if own.plateau.on)
+                explained.update(disk.name for disk, own in awake.items() if own.met)
                 explained -= self._gave_way
             pool.weigh(explained, told)
             claim = case.weigh_claims(
@@ -380,22 +380,20 @@ class DiskJudge(Restartable):
             watched = case.watched
             if not watched.active:
                 if not watched.in_flight:
-                    case.plateau.belief.drop()
-                elif case.plateau.belief.seconds:
-                    case.plateau.rest(dt)
+                    case.forget_limit()
+                elif case.plateau.belief.seconds or case.met:
+                    case.pass_over(dt)
                 continue
             if key.name in shared and key.name not in self._own:
                 if case.plateau.on:
                     case.plateau.disown(watched)
-                case.plateau.rest(dt)
+                case.pass_over(dt)
                 continue
             is_free = key not in bound and not (lanes and self._holder(key.name, lanes))
-            case.plateau.step(
-                watched,
+            case.look_for_limit(
                 dt,
                 told=case.limits_to_beat,
                 allowed=is_free and self._may_be_its_own(key, case, above),
-                settled=watched.is_settled,
                 hints=hints if is_free else (),
             )
 
@@ -433,7 +431,7 @@ class DiskJudge(Restartable):
         self, case: Case, claim: Claim | None, culprit: Culprit, elsewhere: BudgetKey | None
     ) -> Hypotheses:
         met = None
-        if case.plateau.on:
+        if case.met:
             met = Ruling.learned(case, self._whose(case.budget.key, culprit))
         return Hypotheses(known=claim, met=met, elsewhere=elsewhere)
 

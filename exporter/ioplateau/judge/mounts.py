@@ -431,8 +431,7 @@ class MountJudge(Restartable):
             )
             is_tight = is_connection_bound(witness.clients.get(name))
             claim = case.weigh_claims(dt)
-            case.plateau.step(
-                watched,
+            case.look_for_limit(
                 dt,
                 told=() if is_tight else case.limits_to_beat,
                 doubts=int(waits_for_acknowledgements(watched)),
@@ -441,14 +440,13 @@ class MountJudge(Restartable):
                 and not is_short
                 and not case.is_shared_now
                 and not watched.stalled_seconds,
-                settled=watched.is_settled,
             )
             met = elsewhere = None
-            if case.plateau.on and is_tight:
+            if case.met and is_tight:
                 if claim is None:
                     tight.setdefault(name, []).append(flow)
                 elsewhere = BudgetKey(Kind.NFS_CONNECTION, name)
-            elif case.plateau.on:
+            elif case.met:
                 met = Ruling.learned(case, Culprit.DISK)
             elif is_short:
                 elsewhere = BudgetKey(Kind.NFS_SLOTS, name)

@@ -14,7 +14,7 @@ from ioplateau.judge.phases import Claim
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import NONE, STRONG, WatchedFlow
 from ioplateau.judge.usage import rate_of
-from ioplateau.judge.window import DIMENSIONS, IOPS
+from ioplateau.judge.window import DIMENSIONS, IOPS, Levels
 from ioplateau.limits.budgets import (
     BudgetKey,
     Dimension,
@@ -63,13 +63,14 @@ class Ruling(NamedTuple):
 
     @staticmethod
     def learned(case: Case, culprit: Culprit) -> Ruling:
-        plateau = case.plateau
+        assert case.met is not None  # whoever asks has seen it
+        plateau, direction = case.met
         dimension, value = plateau.dimension, plateau.value
         evidence: dict[str, float | str] = {
             "confidence": plateau.confidence(),
             **plateau.against(dimension, value),
         }
-        contradicted = case.contradicted(dimension, value)
+        contradicted = case.contradicted(dimension, direction, value)
         if contradicted is not None:
             evidence["told"] = contradicted.value
             evidence["told_origin"] = contradicted.origin.value
@@ -78,7 +79,7 @@ class Ruling(NamedTuple):
         return Ruling(
             Word.THROTTLED,
             dimension,
-            Direction.TOTAL,
+            direction,
             value,
             Origin.LEARNED,
             phase="learned",
@@ -242,9 +243,9 @@ def _throttled_evidence(
     others = [name for name, other in case.others if other.active]
     if others:
         evidence["together_with"] = ", ".join(others)
-    elif direction is Direction.TOTAL:
-        level = drawn.level_of(dimension)
-        newest = drawn.values_of(dimension)[-1:] or [level.mean]
+    elif (watched := _levels_of(case, direction)) is not None:
+        level = watched.level_of(dimension)
+        newest = watched.values_of(dimension)[-1:] or [level.mean]
         is_flat = level.spread < number.OFF_LEVEL
         # One block elsewhere has left a flat level, though two begin the next.
         if not is_flat or abs(newest[0] - level.mean) <= number.OFF_LEVEL * level.mean:
@@ -257,6 +258,13 @@ def _throttled_evidence(
             if member.rates[0] > 0:
                 evidence[f"share:{member.name}"] = member.rates[0] / drawn.operations
     return rate / ruling.limit if ruling.limit else None
+
+
+def _levels_of(case: Case, direction: Direction) -> Levels | None:
+    """What tells how flat a direction is; None: nothing does."""
+    if direction is Direction.TOTAL:
+        return case.drawn
+    return None if case.sides is None else case.sides.of(direction)
 
 
 def _empty_writes(case: Case, ruling: Ruling, rate: float) -> float:

@@ -1,0 +1,199 @@
+"""Limits of reads alone, or of writes, that nobody told: some providers sell one for each direction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ioplateau.judge import parameters as number
+from ioplateau.judge.learned import Plateau
+from ioplateau.judge.phases import Claim
+from ioplateau.judge.signals import DEEP, NONE, STRONG, Queue, WatchedFlow
+from ioplateau.judge.window import DIMENSIONS, Levels, Recent
+from ioplateau.limits.budgets import Direction
+
+_NO_PART = (0.0, 0.0)
+
+
+class Side(Levels):
+    """One direction of a flow: what a limit of it alone is looked for in."""
+
+    __slots__ = (
+        "_still",
+        "busy",
+        "bytes",
+        "came",
+        "direction",
+        "emptied",
+        "excess",
+        "is_apart",
+        "left",
+        "operations",
+        "outstanding",
+        "own",
+        "parts",
+        "plateau",
+        "queue",
+        "queued",
+        "read_bytes_per_second",
+        "read_operations_per_second",
+        "waiting",
+        "was_alone",
+        "was_idle",
+    )
+    is_held = is_locked = is_ordinary = False
+    crowd = 1.0
+
+    def __init__(self, direction: Direction) -> None:
+        self.direction = direction
+        self.plateau = Plateau()
+        self.recent_operations = Recent()
+        self.recent_bytes = Recent()
+        self.recent_latency = Recent()
+        self._still = 0  # consecutive blocks in which none of them waits
+        self.queued = 0  # blocks in which they do
+        self.left = 0.0
+        self.queue: Queue = NONE
+        self.is_apart = False  # requests of the other direction do not wait with these
+
+    @property
+    def busy_most(self) -> float:
+        """Of one flow as much as of all its requests."""
+        return self.busy
+
+    def look(self, flow: WatchedFlow) -> None:
+        """One block of the flow, in which something was done."""
+        write = self.direction is Direction.WRITE
+        if write:
+            operations, volume = flow.write_operations_per_second, flow.write_bytes_per_second
+        else:
+            operations, volume = flow.read_operations_per_second, flow.read_bytes_per_second
+        held, waiting = flow.parts[write]
+        self.operations, self.bytes = operations, volume
+        self.read_operations_per_second = 0.0 if write else operations
+        self.read_bytes_per_second = 0.0 if write else volume
+        self.outstanding, self.waiting = held, waiting
+        self.parts: Sequence[tuple[float, float]] = (
+            (_NO_PART, (held, waiting)) if write else ((held, waiting), _NO_PART)
+        )
+        self.excess = waiting / (held - waiting) if held > waiting else 0.0
+        self.came = self.left
+        self.left = flow.left * held / flow.outstanding if flow.outstanding else 0.0
+        self.busy, self.was_idle, self.emptied = flow.busy, flow.was_idle, flow.emptied
+        self.own, self.was_alone = flow.own, flow.was_alone
+        self.operations_level = self.bytes_level = self.latency_level = None
+        self.recent_operations.add(operations)
+        self.recent_bytes.add(volume)
+        self.recent_latency.add(held / operations if operations else 0.0)
+        self.is_apart = not _waits_with(flow, write, waiting / operations if operations else 0.0)
+        self._weigh(flow)
+
+    def _weigh(self, flow: WatchedFlow) -> None:
+        waits = self.waiting >= number.QUEUE_WAITING and self.excess >= number.QUEUE_EXCESS
+        self.queue = min(flow.queue, self._depth) if waits else NONE
+        if self.queue >= STRONG:
+            self.queued += 1
+            self._still = 0
+        else:
+            self._still += 1
+            if self._still > 1:
+                self.queued = 0
+
+    @property
+    def _depth(self) -> Queue:
+        is_deep = (
+            self.waiting >= number.OVERWHELMING_WAITING
+            and self.excess >= number.OVERWHELMING_EXCESS
+        )
+        return DEEP if is_deep else STRONG
+
+    def is_flatter(self, flow: WatchedFlow) -> bool:
+        """Whether this direction is flatter than both together: the limit is one of what is flat."""
+        return any(
+            self.level_of(each).spread < number.SHARE_WAITING * flow.level_of(each).spread
+            for each in DIMENSIONS
+        )
+
+
+def _waits_with(flow: WatchedFlow, write: bool, delay: float) -> bool:
+    """Whether requests of the other direction wait as well: what is held back by one limit stands in one queue.
+    delay: seconds for which a request of this one waits.
+    """
+    held, waiting = flow.parts[not write]
+    if not held:
+        return False
+    rate = flow.read_operations_per_second if write else flow.write_operations_per_second
+    is_short = waiting <= number.LEAST_PART * delay * rate
+    return not (is_short and waiting < number.QUEUE_EXCESS * (held - waiting))
+
+
+def is_one_sided(flow: WatchedFlow) -> bool:
+    """Whether requests of one direction wait, and those of the other do not."""
+    rates = flow.read_operations_per_second, flow.write_operations_per_second
+    return (
+        flow.queue >= STRONG
+        and min(rates) > 0
+        and any(
+            waiting >= number.QUEUE_WAITING and not _waits_with(flow, write, waiting / rates[write])
+            for write, (_, waiting) in zip((False, True), flow.parts, strict=True)
+        )
+    )
+
+
+class Sides:
+    """Reads and writes of one flow, each by itself."""
+
+    __slots__ = ("_sides",)
+
+    def __init__(self) -> None:
+        self._sides = Side(Direction.READ), Side(Direction.WRITE)
+
+    def step(
+        self,
+        flow: WatchedFlow,
+        dt: float,
+        *,
+        allowed: bool,
+        told: Sequence[Claim],
+        doubts: int,
+        settled: bool,
+    ) -> None:
+        """One block; see Plateau.step. A limit of one direction is likelier one of both, unless it is seen that
+        requests of the other do not wait.
+        """
+        for side in self._sides:
+            side.look(flow)
+            is_mixed = bool(flow.read_operations_per_second and flow.write_operations_per_second)
+            is_its_own = allowed and side.is_apart
+            side.plateau.step(
+                side,
+                dt,
+                told=told,
+                doubts=doubts + 1,
+                allowed=is_its_own,
+                settled=settled and is_mixed and side.is_flatter(flow),
+                recurs=is_its_own,
+            )
+
+    def rest(self, dt: float) -> None:
+        """A block of the flow in which nothing is done, or nothing of it is this flow's."""
+        for side in self._sides:
+            side.plateau.rest(dt)
+
+    def drop(self) -> None:
+        """Nothing is outstanding any more."""
+        for side in self._sides:
+            side.plateau.belief.drop()
+
+    @property
+    def met(self) -> Side | None:
+        """The direction that a limit of its own holds now."""
+        return next((side for side in self._sides if side.plateau.on), None)
+
+    @property
+    def is_believed(self) -> bool:
+        """Whether evidence for a limit is left."""
+        return any(side.plateau.belief.seconds for side in self._sides)
+
+    def of(self, direction: Direction) -> Side:
+        """Reads, or writes."""
+        return self._sides[direction is Direction.WRITE]
