@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ioplateau.engine import Engine, EngineSettings
-from ioplateau.limits.budgets import VM, BudgetKey, Dimension, Kind, Verdict, Word
+from ioplateau.limits.budgets import VM, BudgetKey, Dimension, Direction, Kind, Verdict, Word
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
 from ioplateau.run import recording
@@ -97,6 +97,7 @@ def limits(labels: Mapping[str, Any]) -> Iterator[ConfiguredLimit]:
             "burst_iops": words.get("iops_max"),
             "burst_bytes_per_second": words.get("bps_max"),
             "burst_seconds": words.get("iops_max_len"),
+            "direction": Direction(words.get("direction", "total")),
             "source": "labels",
         }
         if not any(ceiling[key] for key in ("iops", "bytes_per_second")):

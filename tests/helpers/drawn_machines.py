@@ -1,9 +1,10 @@
 """Recordings of really throttled disks whose limit, load and times were drawn, not chosen.
 
     python tests/helpers/drawn_machines.py SEED...   # tests/machines/drawn_SEED for each, all at once; a minute
+    python tests/helpers/drawn_machines.py --one-sided SEED...   # tests/machines/one_sided_SEED
 
 Each is a loop device of throttled_disk.py, on which the kernel holds reads and writes to their shares
-of one limit. Only the device's own line of /proc/diskstats is kept, and the machine's small files.
+of one limit, or one direction alone, while the other does what it likes. Only the device's own line of /proc/diskstats is kept, and the machine's small files.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import random
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,9 @@ class Drawn:
     at_seconds: int
     after: float
     after_seconds: int
+    others: float = (
+        0.0  # requests of the other direction, which is not limited, as a share of the limit
+    )
 
     @property
     def iops(self) -> int:
@@ -76,6 +80,19 @@ def drawn(seed: int) -> Drawn:
     )
 
 
+def one_sided(seed: int) -> Drawn:
+    """Reads limited, or writes, beside others that are not and come at rates that change."""
+    r = random.Random(f"one-sided {seed}")
+    both = drawn(seed)
+    reads = r.random() < 0.5
+    return replace(
+        both,
+        read_iops=both.iops if reads else 0,
+        write_iops=0 if reads else both.iops,
+        others=math.exp(r.uniform(math.log(0.1), math.log(1.5))),
+    )
+
+
 def _enforceable(iops: float) -> int:
     """The kernel lets pass whole operations in each 0.1 s (throtl_slice, block/blk-throttle.c): of a
     limit of 46 a second, 40 were measured.
@@ -83,18 +100,19 @@ def _enforceable(iops: float) -> int:
     return 0 if iops == 0 else max(10, 10 * round(iops / 10))
 
 
-def record(seeds: list[int], root: Path = MACHINES) -> None:
+def record(seeds: list[int], draw: Callable[[int], Drawn], root: Path = MACHINES) -> None:
     """All of them at once."""
+    kind = "drawn" if draw is drawn else draw.__name__
     with ExitStack() as stack:
         threads = []
         for seed in seeds:
-            what = drawn(seed)
+            what = draw(seed)
             disk = ThrottledDisk(
                 read_iops=what.read_iops or None,
                 write_iops=what.write_iops or None,
                 size_bytes=64 * MIB,
             )
-            arguments = (seed, what, stack.enter_context(disk), root / f"drawn_{seed}")
+            arguments = (seed, what, stack.enter_context(disk), root / f"{kind}_{seed}")
             threads.append(threading.Thread(target=_record, args=arguments))
         for thread in threads:
             thread.start()
@@ -108,6 +126,8 @@ def _record(seed: int, what: Drawn, disk: ThrottledDisk, place: Path) -> None:
     done = threading.Event()
     writer = threading.Thread(target=_write, args=(place / "recording.jsonl.gz", disk.name, done))
     writer.start()
+    beside = threading.Thread(target=_load_beside, args=(seed, what, disk, done))
+    beside.start()
     try:
         time.sleep(3)
         for name, share, seconds in (
@@ -120,16 +140,36 @@ def _record(seed: int, what: Drawn, disk: ThrottledDisk, place: Path) -> None:
     finally:
         done.set()
         writer.join()
+        beside.join()
+    limit: dict[str, Any] = {"iops": what.iops}
+    if what.others:
+        limit["direction"] = _direction(what)
     labels = {
         "scenario": place.name,
         "about": f"drawn with seed {seed} by tests/helpers/drawn_machines.py",
         "hz": 1,
         "guard_s": GUARD_SECONDS,
-        "limits": {disk.name: {"iops": what.iops}},
+        "limits": {disk.name: limit},
         "drawn": {name: getattr(what, name) for name in Drawn.__slots__},
         "phases": phases,
     }
     (place / "labels.json").write_text(json.dumps(labels, indent=1) + "\n")
+
+
+def _direction(what: Drawn) -> str:
+    """The one that is limited."""
+    return "read" if what.read_iops else "write"
+
+
+def _load_beside(seed: int, what: Drawn, disk: ThrottledDisk, done: threading.Event) -> None:
+    """The other direction, for some seconds at each rate."""
+    r = random.Random(f"beside {seed}")
+    rw = "randwrite" if what.read_iops else "randread"
+    while what.others and not done.is_set():
+        rate = max(1.0, what.others * what.iops * r.uniform(0.3, 1.7))
+        load = disk.load(rate, depth=4, seconds=60, rw=rw, options=("--rate_process=poisson",))
+        done.wait(r.uniform(2, 9))
+        load.stop()
 
 
 def _phase(
@@ -147,8 +187,10 @@ def _phase(
     load = disk.load(
         depth=what.depth, seconds=seconds, rw=rw, bs=str(what.size_bytes), options=tuple(options)
     )
-    before = _done(disk.name)
-    while load.running() and _done(disk.name) == before:  # fio begins late where CPUs are busy
+    before = _done(disk.name, what)
+    while (
+        load.running() and _done(disk.name, what) == before
+    ):  # fio begins late where CPUs are busy
         time.sleep(0.05)
         start = time.monotonic()
     fio = load.result()
@@ -173,10 +215,11 @@ def _phase(
     }
 
 
-def _done(disk: str) -> list[str]:
-    """Reads and writes so far."""
+def _done(disk: str, what: Drawn) -> list[str]:
+    """Reads and writes so far, of those that are limited."""
     words = Path(f"/sys/block/{disk}/stat").read_text().split()
-    return [words[0], words[4]]
+    limits = zip((what.read_iops, what.write_iops), (words[0], words[4]), strict=True)
+    return [done for limit, done in limits if limit]
 
 
 def _write(file: Path, disk: str, done: threading.Event) -> None:
@@ -205,4 +248,5 @@ def _snapshots(disk: str, static: Static, done: threading.Event) -> Iterator[Sna
 
 
 if __name__ == "__main__":
-    record([int(word) for word in sys.argv[1:]])
+    one = sys.argv[1:2] == ["--one-sided"]
+    record([int(word) for word in sys.argv[1 + one :]], one_sided if one else drawn)

@@ -173,13 +173,14 @@ def _device(
 
 
 def throttled_seconds(
-    kind: str, seed: int, *, told: bool, seconds: int = SECONDS
-) -> list[int]:  # fmt: skip
+    kind: str, seed: int, *, told: bool, seconds: int = SECONDS, beside: bool = False
+) -> list[int]:
     """In which seconds of one such device the judge says "throttled". told: a limit that is five
-    times as high is known.
+    times as high is known. beside: the other direction is asked for as well, and served at once by a cache.
     """
     draw = random.Random(f"{kind} {seed}")
     device = KINDS[kind](draw)
+    others = _served_at_once(random.Random(f"beside {kind} {seed}"))
     flow, owner = _flow(device)
     first = next(device.pace)
     limit = Limit(Dimension.IOPS, Direction.TOTAL, 5 * first, Origin.CONFIGURED, "story")
@@ -197,11 +198,40 @@ def throttled_seconds(
         if second < light:
             rate, depth = _lightly(device, draw)
         tick = _tick(device, rate, depth)
+        if beside:
+            tick = _with_others(device, tick, *next(others))
         clients = {"filer": ClientWitness(4, on_wire=round(depth), receives_per_second=rate)}
         verdicts = judge.observe(at, 1.0, budgets, {flow: tick}, Witness(clients=clients))
         if any(verdict.word is Word.THROTTLED for verdict in verdicts.values()):
             found.append(second)
     return found
+
+
+def _served_at_once(draw: random.Random) -> Iterator[tuple[float, float, float]]:
+    """Requests as a share of the device's own pace, the seconds each takes, and bytes of each: at one rate for
+    some seconds.
+    """
+    seconds, size = _log_uniform(draw, 1e-4, 1e-3), 4096.0 * draw.choice((1, 4, 16))
+    while True:
+        share = _log_uniform(draw, 0.05, 2)
+        for _ in range(draw.randint(2, 12)):
+            yield share * draw.gauss(1, 0.1), seconds * draw.gauss(1, 0.1), size
+
+
+def _with_others(
+    device: Device, tick: FlowTick, share: float, wait: float, size: float
+) -> FlowTick:
+    rate = share * tick.operations_per_second
+    which = "read" if device.write else "write"
+    others = {
+        f"{which}_operations_per_second": rate,
+        f"{which}_bytes_per_second": rate * size,
+        f"{which}_await_seconds": wait,
+    }
+    if device.is_remote:
+        others |= {f"{which}_rtt_seconds": wait, f"{which}_queue_seconds": 0.0}
+    assert tick.queue_length is not None
+    return tick._replace(queue_length=tick.queue_length + rate * wait, **others)
 
 
 def vm_throttled_seconds(seed: int, *, interval: int) -> list[int]:

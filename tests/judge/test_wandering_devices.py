@@ -8,10 +8,11 @@ from wandering_devices import KINDS, SECONDS, throttled_seconds, vm_throttled_se
 SEEDS = (1, 2, 3)
 
 
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside others"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_has_wandered_is_called_throttled_no_more(kind):
+def test_what_has_wandered_is_called_throttled_no_more(kind, beside):
     """Its first pace looks like a limit, and nothing tells yet that it is none."""
-    found = [throttled_seconds(kind, seed, told=False) for seed in SEEDS]
+    found = [throttled_seconds(kind, seed, told=False, beside=beside) for seed in SEEDS]
     late = [second for seconds in found for second in seconds if second >= SECONDS / 2]
 
     assert sum(map(len, found)) <= 0.2 * SECONDS * len(SEEDS)

@@ -271,11 +271,16 @@ class Case:
     def memory(self) -> SavedCase:
         """What must survive a restart."""
         claims = [SavedLimit(c.limit.dimension, c.limit.direction, c.memory()) for c in self.claims]
-        return SavedCase(self.plateau.memory(), tuple(claims), self.word, self.since, self.hold)
+        sides = () if self.sides is None else self.sides.memory()
+        plateau = self.plateau.memory()
+        return SavedCase(plateau, tuple(claims), self.word, self.since, self.hold, sides)
 
     def restore(self, saved: SavedCase, at: float, away_seconds: float) -> None:
         """Take up a memory that was saved `away_seconds` ago; limits that changed since begin anew."""
         self.plateau.restore(saved.plateau)
+        if saved.sides:
+            self.sides = Sides()
+            self.sides.restore(saved.sides)
         claims = {(each.dimension, each.direction): each.claim for each in saved.claims}
         for claim in self.claims:
             known = claims.get((claim.limit.dimension, claim.limit.direction))

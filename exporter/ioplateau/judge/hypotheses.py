@@ -20,7 +20,8 @@ known: a limit that was told (phases.Claim)
 met: a limit that nobody told, learned by meeting it (learned.Plateau); also a network's limit, told or
 not, while the mounts on it wait (mounts)
     for: the rate is flat while requests wait, more than chance explains (log-odds); it is at a level
-        that was a limit before; it comes back to this level again and again
+        that was a limit before; it comes back to this level again and again. Of reads alone, or of writes
+        (sides): requests of the other direction do not wait
     against: the queue went and the rate stayed, or it was there for long while nobody waited; requests
         waited at other levels too, or took as long at quite another rate; more was done while nobody
         waited. More log-odds are asked for by each reason to doubt, and by each look that found nothing

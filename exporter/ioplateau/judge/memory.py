@@ -108,13 +108,16 @@ class SavedHold(NamedTuple):
 
 
 class SavedCase(NamedTuple):
-    """One budget. since: CLOCK_MONOTONIC from when on its word holds. hold: None: no limit holds."""
+    """One budget. since: CLOCK_MONOTONIC from when on its word holds. hold: None: no limit holds. sides: of reads,
+    and of writes, once requests of one direction waited alone.
+    """
 
     plateau: SavedPlateau
     claims: tuple[SavedLimit, ...]
     word: Word
     since: Moment
     hold: SavedHold | None = None
+    sides: tuple[SavedPlateau, ...] = ()
 
 
 class SavedPart(NamedTuple):

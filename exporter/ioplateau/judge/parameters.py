@@ -128,6 +128,7 @@ IN_SERVICE = 3.0
 # - a limiter's bucket is given twice the BURST_SECONDS;
 # - a second off the limit counts against it by LEAST_PART only;
 # - two requests at a time are as good a proof as many;
+# - (twice as much) a level of one direction needs no more proof than one of both;
 # - a server's own cache may add STEP to what is done. Fitted.
 STEEP = 5.0
 # Share by which rate and time per request may change from one block to the next while both "stand
@@ -220,7 +221,8 @@ RIPPLE_STEPS = 11
 # - limits were told, and this is another (not where it is close to one of them: that was told a little wrong);
 # - NFS calls wait as long as TCP delays an acknowledgement;
 # - the level was left before (standing.Standing.moved);
-# - more than the level was done while nobody waited, and requests never wait for long (learned.Plateau._return).
+# - more than the level was done while nobody waited, and requests never wait for long (learned.Plateau._return);
+# - twice: it is a level of reads alone, or of writes (sides.Sides).
 # It is also what must speak for the VM rather than for its disks, and for members of a sum that move against
 # each other rather than each by itself. ASKED_SHALLOW is added where the queue
 # is short. Physics: bounds of a sequential test, https://doi.org/10.1214/aoms/1177731118. Fitted: values.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.learned import Plateau
+from ioplateau.judge.memory import SavedPlateau
 from ioplateau.judge.phases import Claim
 from ioplateau.judge.signals import DEEP, NONE, STRONG, Queue, WatchedFlow
 from ioplateau.judge.window import DIMENSIONS, Levels, Recent
@@ -106,10 +107,10 @@ class Side(Levels):
         )
         return DEEP if is_deep else STRONG
 
-    def is_flatter(self, flow: WatchedFlow) -> bool:
-        """Whether this direction is flatter than both together: the limit is one of what is flat."""
+    def is_rougher(self, flow: WatchedFlow) -> bool:
+        """Whether both directions together are flatter than this one: then the limit is one of both."""
         return any(
-            self.level_of(each).spread < number.SHARE_WAITING * flow.level_of(each).spread
+            flow.level_of(each).spread < number.SHARE_WAITING * self.level_of(each).spread
             for each in DIMENSIONS
         )
 
@@ -123,7 +124,8 @@ def _waits_with(flow: WatchedFlow, write: bool, delay: float) -> bool:
         return False
     rate = flow.read_operations_per_second if write else flow.write_operations_per_second
     is_short = waiting <= number.LEAST_PART * delay * rate
-    return not (is_short and waiting < number.QUEUE_EXCESS * (held - waiting))
+    is_none = waiting < max(number.SHARE_WAITING, number.QUEUE_EXCESS * (held - waiting))
+    return not (is_short and is_none)
 
 
 def is_one_sided(flow: WatchedFlow) -> bool:
@@ -157,20 +159,20 @@ class Sides:
         doubts: int,
         settled: bool,
     ) -> None:
-        """One block; see Plateau.step. A limit of one direction is likelier one of both, unless it is seen that
-        requests of the other do not wait.
+        """One block; see Plateau.step. More is asked before one is learned unless requests wait for so long as on no
+        device: few limits are of one direction, and what it did before, while nobody waited, nobody watched.
         """
+        is_mixed = bool(flow.read_operations_per_second and flow.write_operations_per_second)
         for side in self._sides:
             side.look(flow)
-            is_mixed = bool(flow.read_operations_per_second and flow.write_operations_per_second)
             is_its_own = allowed and side.is_apart
             side.plateau.step(
                 side,
                 dt,
                 told=told,
-                doubts=doubts + 1,
+                doubts=doubts if side.excess >= 2 * number.STEEP else doubts + 2,
                 allowed=is_its_own,
-                settled=settled and is_mixed and side.is_flatter(flow),
+                settled=settled and is_mixed and not side.is_rougher(flow),
                 recurs=is_its_own,
             )
 
@@ -193,6 +195,15 @@ class Sides:
     def is_believed(self) -> bool:
         """Whether evidence for a limit is left."""
         return any(side.plateau.belief.seconds for side in self._sides)
+
+    def memory(self) -> tuple[SavedPlateau, ...]:
+        """What must survive a restart: of reads, and of writes."""
+        return tuple(side.plateau.memory() for side in self._sides)
+
+    def restore(self, saved: Sequence[SavedPlateau]) -> None:
+        """Take up what was saved."""
+        for side, plateau in zip(self._sides, saved, strict=False):
+            side.plateau.restore(plateau)
 
     def of(self, direction: Direction) -> Side:
         """Reads, or writes."""
