@@ -402,7 +402,7 @@ class DiskJudge(Restartable):
         whole = self._uncached
         if whole is None or not self._lanes_over[disk.name]:
             return True
-        if not (above.is_close or whole.waiting_members > 1 or whole.alike):
+        if not (above.is_close or whole.alike):
             return True
         if case.claims:
             return False
