@@ -151,17 +151,22 @@ class Case:
         """Whether a limit that nobody told holds the flow in this block: one of all it does, or of one direction
         alone. See Plateau.step.
         """
-        flow = self.watched
+        flow, sides = self.watched, self.sides
         settled = flow.is_settled
-        if self.sides is None and allowed and settled and is_one_sided(flow):
-            self.sides = Sides()
-        is_free = allowed and (self.sides is None or self.sides.met is None)
+        if sides is None and allowed and settled and is_one_sided(flow):
+            sides = self.sides = Sides()
+        if sides is None:
+            self.plateau.step(
+                flow, dt, told=told, allowed=allowed, doubts=doubts, settled=settled, hints=hints
+            )
+            return
+        sides.look(flow)
         self.plateau.step(
-            flow, dt, told=told, allowed=is_free, doubts=doubts, settled=settled, hints=hints
-        )
-        if self.sides is not None:
-            allowed = allowed and not self.plateau.on
-            self.sides.step(flow, dt, told=told, allowed=allowed, doubts=doubts, settled=settled)
+            flow, dt, told=told, allowed=allowed and sides.met is None, doubts=doubts,
+            settled=settled and not sides.are_flatter(flow), hints=hints,
+        )  # fmt: skip
+        allowed = allowed and not self.plateau.on
+        sides.step(flow, dt, told=told, allowed=allowed, doubts=doubts, settled=settled)
 
     def forget_limit(self) -> None:
         """Nothing is outstanding any more."""

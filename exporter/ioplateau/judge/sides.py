@@ -109,10 +109,19 @@ class Side(Levels):
 
     def is_rougher(self, flow: WatchedFlow) -> bool:
         """Whether both directions together are flatter than this one: then the limit is one of both."""
-        return any(
-            flow.level_of(each).spread < number.SHARE_WAITING * self.level_of(each).spread
-            for each in DIMENSIONS
-        )
+        return _is_flatter(flow, self)
+
+    def is_flatter(self, flow: WatchedFlow) -> bool:
+        """Whether this direction, whose requests alone wait, is flatter than both together: then it is its limit."""
+        return self.queue >= STRONG and self.is_apart and _is_flatter(self, flow)
+
+
+def _is_flatter(one: Levels, other: Levels) -> bool:
+    """Whether one is twice as flat as the other, in operations or bytes."""
+    return any(
+        one.level_of(each).spread < number.SHARE_WAITING * other.level_of(each).spread
+        for each in DIMENSIONS
+    )
 
 
 def _waits_with(flow: WatchedFlow, write: bool, delay: float) -> bool:
@@ -149,6 +158,11 @@ class Sides:
     def __init__(self) -> None:
         self._sides = Side(Direction.READ), Side(Direction.WRITE)
 
+    def look(self, flow: WatchedFlow) -> None:
+        """One block of the flow, in which something was done."""
+        for side in self._sides:
+            side.look(flow)
+
     def step(
         self,
         flow: WatchedFlow,
@@ -164,7 +178,6 @@ class Sides:
         """
         is_mixed = bool(flow.read_operations_per_second and flow.write_operations_per_second)
         for side in self._sides:
-            side.look(flow)
             is_its_own = allowed and side.is_apart
             side.plateau.step(
                 side,
@@ -190,6 +203,10 @@ class Sides:
     def met(self) -> Side | None:
         """The direction that a limit of its own holds now."""
         return next((side for side in self._sides if side.plateau.on), None)
+
+    def are_flatter(self, flow: WatchedFlow) -> bool:
+        """Whether one direction is, so that nothing is learned of both."""
+        return any(side.is_flatter(flow) for side in self._sides)
 
     @property
     def is_believed(self) -> bool:
