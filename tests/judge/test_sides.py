@@ -50,7 +50,7 @@ class Watched:
     def below(self, seconds=20):
         """One at a time, and not all the time."""
         for _ in range(seconds):
-            self.see(self.draw.uniform(80, 160), self.alone, self.draw.uniform(50, 500), ALONE)
+            self.see(self.draw.uniform(80, 160), self.alone, self.draw.uniform(50, 250), ALONE)
 
     def at_limit(self, seconds, depth=DEPTH, most=500):
         """`depth` of the held direction, and up to so many of the others, which are served at once."""
@@ -134,3 +134,31 @@ def test_it_is_known_again_after_a_restart():
     said = again.at_limit(4)
 
     assert (said[-1].word, said[-1].direction) == (Word.THROTTLED, READ)
+
+
+def test_whether_one_direction_waits_does_not_depend_on_how_much_the_other_does():
+    """All requests together take hardly longer than alone: most are of the direction that does not wait."""
+    disk = Watched(alone=0.002)
+    disk.below()
+    said = []
+    for _ in range(40):
+        others = disk.draw.uniform(12_000, 16_000)
+        said.append(disk.see(150 * disk.draw.gauss(1, 0.001), 0.025, others, 1.05 * ALONE))
+
+    assert {(verdict.word, verdict.direction) for verdict in said[20:]} == {(Word.THROTTLED, READ)}
+
+
+def test_two_limits_that_are_known_are_no_third_one_when_both_hold():
+    disk = Watched()
+    disk.below()
+    disk.at_limit(20, most=250)
+    for _ in range(20):
+        writes = 300 * disk.draw.gauss(1, 0.001)
+        disk.see(disk.draw.uniform(50, 200), ALONE, writes, DEPTH / writes)
+    said = []
+    for _ in range(20):
+        reads, writes = (each * disk.draw.gauss(1, 0.001) for each in (LIMIT, 300))
+        said.append(disk.see(reads, DEPTH / reads, writes, DEPTH / writes))
+
+    assert {verdict.word for verdict in said[3:]} == {Word.THROTTLED}
+    assert TOTAL not in {verdict.direction for verdict in said}

@@ -425,13 +425,19 @@ def _owed(drawn: Drawn, dimension: Dimension, dt: float) -> float:
 
 
 def _is_waited_for(drawn: Drawn, dimension: Dimension) -> bool:
-    """Whether half of what was done is of a direction that is not served at once: a limit on all holds both."""
+    """Whether half of what was done is of a direction that is not served at once: a limit on all holds both. A
+    fifth of a time that is next to nothing is no wait, so a fifth of a request waits at least.
+    """
     total, reads = (
         (drawn.operations, drawn.read_operations_per_second)
         if dimension is IOPS
         else (drawn.bytes, drawn.read_bytes_per_second)
     )
-    waits = [waiting >= number.LEAST_PART * (held - waiting) for held, waiting in drawn.parts]
+    least = number.LEAST_PART
+    # Of an interface there are no times.
+    waits = [
+        not held or waiting >= least * max(1.0, held - waiting) for held, waiting in drawn.parts
+    ]
     done = sum([rate for rate, does in zip((reads, total - reads), waits, strict=True) if does])
     return done >= number.SHARE_WAITING * total
 

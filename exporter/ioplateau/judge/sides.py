@@ -8,7 +8,7 @@ from ioplateau.judge import parameters as number
 from ioplateau.judge.learned import Plateau
 from ioplateau.judge.memory import SavedPlateau
 from ioplateau.judge.phases import Claim
-from ioplateau.judge.signals import DEEP, NONE, STRONG, Queue, WatchedFlow
+from ioplateau.judge.signals import DEEP, NONE, STRONG, Queue, WatchedFlow, is_deep, is_strong
 from ioplateau.judge.window import DIMENSIONS, Levels, Recent
 from ioplateau.limits.budgets import Direction
 
@@ -89,8 +89,9 @@ class Side(Levels):
         self._weigh(flow)
 
     def _weigh(self, flow: WatchedFlow) -> None:
-        waits = self.waiting >= number.QUEUE_WAITING and self.excess >= number.QUEUE_EXCESS
-        self.queue = min(flow.queue, self._depth) if waits else NONE
+        self.queue = NONE
+        if flow.stands and is_strong(self):
+            self.queue = DEEP if is_deep(self) else STRONG
         if self.queue >= STRONG:
             self.queued += 1
             self._still = 0
@@ -98,14 +99,6 @@ class Side(Levels):
             self._still += 1
             if self._still > 1:
                 self.queued = 0
-
-    @property
-    def _depth(self) -> Queue:
-        is_deep = (
-            self.waiting >= number.OVERWHELMING_WAITING
-            and self.excess >= number.OVERWHELMING_EXCESS
-        )
-        return DEEP if is_deep else STRONG
 
     def is_rougher(self, flow: WatchedFlow) -> bool:
         """Whether both directions together are flatter than this one: then the limit is one of both."""
@@ -141,11 +134,13 @@ def is_one_sided(flow: WatchedFlow) -> bool:
     """Whether requests of one direction wait, and those of the other do not."""
     rates = flow.read_operations_per_second, flow.write_operations_per_second
     return (
-        flow.queue >= STRONG
+        flow.stands
+        and flow.waiting >= number.QUEUE_WAITING
         and min(rates) > 0
         and any(
-            waiting >= number.QUEUE_WAITING and not _waits_with(flow, write, waiting / rates[write])
-            for write, (_, waiting) in zip((False, True), flow.parts, strict=True)
+            waiting >= max(number.QUEUE_WAITING, number.QUEUE_EXCESS * (held - waiting))
+            and not _waits_with(flow, write, waiting / rates[write])
+            for write, (held, waiting) in zip((False, True), flow.parts, strict=True)
         )
     )
 
@@ -177,8 +172,10 @@ class Sides:
         device: few limits are of one direction, and what it did before, while nobody waited, nobody watched.
         """
         is_mixed = bool(flow.read_operations_per_second and flow.write_operations_per_second)
+        # Where both wait, each at a limit of its own that is known, it is no third one of both.
+        are_both = all(side.plateau.standing(side) is not None for side in self._sides)
         for side in self._sides:
-            is_its_own = allowed and side.is_apart
+            is_its_own = allowed and (side.is_apart or are_both)
             side.plateau.step(
                 side,
                 dt,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 from math import inf
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.floors import PRIORS, Floors, class_of
@@ -49,6 +49,42 @@ class Served(NamedTuple):
         pairs = zip(self.rates, other.rates, strict=True)
         is_more = all(now >= ratio * was for now, was in pairs)
         return is_more and self.latency * ratio >= other.latency
+
+
+class Times(Protocol):
+    """How long requests took: of a flow, or of one direction of it."""
+
+    waiting: float
+    excess: float
+    own: bool
+
+    @property
+    def was_alone(self) -> bool: ...
+
+
+def is_strong(times: Times) -> bool:
+    """Whether requests wait for long, if something was outstanding all the time."""
+    waiting, excess = times.waiting, times.excess
+    if excess < number.QUEUE_EXCESS:
+        return False
+    if waiting < number.QUEUE_WAITING:
+        # Of two at a time no more can wait: then it is how long they do, which is longer than
+        # a device takes that serves one after the other.
+        return times.own and waiting >= 1.0 and waiting * excess >= number.QUEUE_WAITING
+    # Of two at a time a little less than two wait, however long they do.
+    return (
+        times.own
+        or (excess >= number.STEEP and times.was_alone)
+        or waiting >= number.OVERWHELMING_WAITING
+        or (excess >= 2 * number.QUEUE_EXCESS and waiting >= 2.0)
+    )
+
+
+def is_deep(times: Times) -> bool:
+    """Whether so many wait, and for so long, that one block of it proves it."""
+    return (
+        times.excess >= number.OVERWHELMING_EXCESS and times.waiting >= number.OVERWHELMING_WAITING
+    )
 
 
 class WatchedFlow(Levels):
@@ -102,6 +138,7 @@ class WatchedFlow(Levels):
         "rtt_load",
         "stalled_seconds",
         "standing_seconds",
+        "stands",
         "still",
         "told_bytes",
         "told_operations",
@@ -163,6 +200,7 @@ class WatchedFlow(Levels):
         self.parts = [_NO_PART, _NO_PART]
         self.came = self.left = 0.0
         self.was_idle = False  # for a part of the block, not at its ends
+        self.stands = False  # something was outstanding all the time, as far as it can be seen
         self.own = False
         self.is_late = False  # all that was answered had waited for the end of a stall
         self.emptied = False  # hardly anything was outstanding as this block began, and several before and since
@@ -243,16 +281,16 @@ class WatchedFlow(Levels):
             self.busy < number.SHARE_WAITING or held < (1 - number.LEAST_PART) * least
         )
         if not may_be_idle:
-            stands = not self._comes_in_step(number.SHARE_WAITING)
+            self.stands = not self._comes_in_step(number.SHARE_WAITING)
         elif busy_ratio is None:
-            stands = on_wire != 0 and not self._comes_in_step(1 - number.LEAST_PART)
+            self.stands = on_wire != 0 and not self._comes_in_step(1 - number.LEAST_PART)
         else:
-            stands = (
+            self.stands = (
                 min(self.came, self.left) >= number.QUEUE_WAITING
                 and busy_ratio >= number.SHARE_WAITING
                 and not self._comes_in_step(1 - number.LEAST_PART)
             )
-        self._weigh(dt, stands=stands)
+        self._weigh(dt)
         self._keep(operations, self.bytes, self.latency)
 
     def _count_outstanding(
@@ -357,7 +395,7 @@ class WatchedFlow(Levels):
             return
         self.is_late = True
         self.waiting = self.excess = self.risen = self.came = self.delay = 0.0
-        self.own = False
+        self.own = self.stands = False
         self.parts = [(held, 0.0) for held, _ in self.parts]
         self.queue = NONE
         self.queued = 0
@@ -420,8 +458,7 @@ class WatchedFlow(Levels):
         self.queue_load = waited
         self.queue_share = waited / self.outstanding if self.outstanding > 0 else 0.0
 
-    def _weigh(self, dt: float, *, stands: bool) -> None:
-        """stands: as far as it can be seen, something was outstanding all the time."""
+    def _weigh(self, dt: float) -> None:
         excess, waiting = self.excess, self.waiting
         self._follow_steadiness(dt)
         if (
@@ -432,12 +469,9 @@ class WatchedFlow(Levels):
         ):
             self._doubt_guess()
         queue = NONE
-        if stands:
-            if self._is_strong():
-                deep = (
-                    excess >= number.OVERWHELMING_EXCESS and waiting >= number.OVERWHELMING_WAITING
-                )
-                queue = DEEP if deep else STRONG
+        if self.stands:
+            if is_strong(self):
+                queue = DEEP if is_deep(self) else STRONG
             elif self.is_bounded and self.risen >= number.LEAST_PART:
                 queue = STRONG  # a device at its floor may be as steady; a limit shows above it
             elif self.is_bounded or (
@@ -547,23 +581,6 @@ class WatchedFlow(Levels):
     def is_slow(self) -> bool:
         """Whether requests take longer than they took before, or several times what they should."""
         return self.own or self.excess >= number.OVERWHELMING_EXCESS
-
-    def _is_strong(self) -> bool:
-        if self.excess < number.QUEUE_EXCESS:
-            return False
-        if self.waiting < number.QUEUE_WAITING:
-            # Of two at a time no more can wait: then it is how long they do, which is longer than
-            # a device takes that serves one after the other.
-            long = self.waiting * self.excess >= number.QUEUE_WAITING
-            return self.own and self.waiting >= 1.0 and long
-        # Of two at a time a little less than two wait, however long they do.
-        is_steep = self.excess >= number.STEEP and self.was_alone
-        return (
-            self.own
-            or is_steep
-            or self.waiting >= number.OVERWHELMING_WAITING
-            or (self.excess >= 2 * number.QUEUE_EXCESS and self.waiting >= 2.0)
-        )
 
     def _follow_steadiness(self, dt: float) -> None:
         before_rate, before_latency = self._before
