@@ -121,7 +121,7 @@ def test_a_wait_that_a_device_makes_too_must_be_watched_for_longer():
         disk.below()
         return [verdict.word for verdict in disk.at_limit(60)].index(Word.THROTTLED)
 
-    assert seconds_to_find(0.2 * DEPTH / LIMIT) > seconds_to_find(ALONE) + 2
+    assert seconds_to_find(0.2 * DEPTH / LIMIT) > seconds_to_find(ALONE)
 
 
 def test_it_is_known_again_after_a_restart():
@@ -162,3 +162,16 @@ def test_two_limits_that_are_known_are_no_third_one_when_both_hold():
 
     assert {verdict.word for verdict in said[3:]} == {Word.THROTTLED}
     assert TOTAL not in {verdict.direction for verdict in said}
+
+
+def test_a_level_begins_anew_after_a_rest():
+    """What stood before is no part of how flat it is now."""
+    disk = Watched()
+    disk.below()
+    disk.at_limit(30)
+    for _ in range(10):
+        disk.see(0.0, ALONE, 0.0, ALONE)
+    verdict = disk.at_limit(4)[-1]
+
+    assert (verdict.word, verdict.direction) == (Word.THROTTLED, READ)
+    assert verdict.evidence["blocks"] <= 4

@@ -222,7 +222,7 @@ RIPPLE_STEPS = 11
 # - NFS calls wait as long as TCP delays an acknowledgement;
 # - the level was left before (standing.Standing.moved);
 # - more than the level was done while nobody waited, and requests never wait for long (learned.Plateau._return);
-# - twice: it is a level of reads alone, or of writes (sides.Sides).
+# - it is a level of reads alone, or of writes (sides.Sides).
 # It is also what must speak for the VM rather than for its disks, and for members of a sum that move against
 # each other rather than each by itself. ASKED_SHALLOW is added where the queue
 # is short. Physics: bounds of a sequential test, https://doi.org/10.1214/aoms/1177731118. Fitted: values.

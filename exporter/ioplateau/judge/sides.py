@@ -88,6 +88,13 @@ class Side(Levels):
         self.is_apart = not _waits_with(flow, write, waiting / operations if operations else 0.0)
         self._weigh(flow)
 
+    def forget_levels(self) -> None:
+        """Begin anew: a block was not looked at."""
+        self.queued = 0
+        self.left = 0.0
+        for recent in (self.recent_operations, self.recent_bytes, self.recent_latency):
+            recent.forget()
+
     def _weigh(self, flow: WatchedFlow) -> None:
         self.queue = NONE
         if flow.stands and is_strong(self):
@@ -180,7 +187,7 @@ class Sides:
                 side,
                 dt,
                 told=told,
-                doubts=doubts if side.excess >= 2 * number.STEEP else doubts + 2,
+                doubts=doubts if side.excess >= 2 * number.STEEP else doubts + 1,
                 allowed=is_its_own,
                 settled=settled and is_mixed and not side.is_rougher(flow),
                 recurs=is_its_own,
@@ -189,11 +196,13 @@ class Sides:
     def rest(self, dt: float) -> None:
         """A block of the flow in which nothing is done, or nothing of it is this flow's."""
         for side in self._sides:
+            side.forget_levels()
             side.plateau.rest(dt)
 
     def drop(self) -> None:
         """Nothing is outstanding any more."""
         for side in self._sides:
+            side.forget_levels()
             side.plateau.belief.drop()
 
     @property
