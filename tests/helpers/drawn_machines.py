@@ -102,7 +102,6 @@ def _enforceable(iops: float) -> int:
 
 def record(seeds: list[int], draw: Callable[[int], Drawn], root: Path = MACHINES) -> None:
     """All of them at once."""
-    kind = "drawn" if draw is drawn else draw.__name__
     with ExitStack() as stack:
         threads = []
         for seed in seeds:
@@ -112,7 +111,7 @@ def record(seeds: list[int], draw: Callable[[int], Drawn], root: Path = MACHINES
                 write_iops=what.write_iops or None,
                 size_bytes=64 * MIB,
             )
-            arguments = (seed, what, stack.enter_context(disk), root / f"{kind}_{seed}")
+            arguments = (seed, what, stack.enter_context(disk), root / f"{draw.__name__}_{seed}")
             threads.append(threading.Thread(target=_record, args=arguments))
         for thread in threads:
             thread.start()
@@ -188,9 +187,8 @@ def _phase(
         depth=what.depth, seconds=seconds, rw=rw, bs=str(what.size_bytes), options=tuple(options)
     )
     before = _done(disk.name, what)
-    while (
-        load.running() and _done(disk.name, what) == before
-    ):  # fio begins late where CPUs are busy
+    # fio begins late where CPUs are busy.
+    while load.running() and _done(disk.name, what) == before:
         time.sleep(0.05)
         start = time.monotonic()
     fio = load.result()

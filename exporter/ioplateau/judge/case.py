@@ -155,18 +155,17 @@ class Case:
         settled = flow.is_settled
         if sides is None and allowed and settled and is_one_sided(flow):
             sides = self.sides = Sides()
-        if sides is None:
-            self.plateau.step(
-                flow, dt, told=told, allowed=allowed, doubts=doubts, settled=settled, hints=hints
-            )
-            return
-        sides.look(flow)
+        is_free, may_learn = allowed, settled
+        if sides is not None:
+            sides.look(flow)
+            is_free = allowed and sides.met is None
+            may_learn = settled and not sides.are_flatter(flow)
         self.plateau.step(
-            flow, dt, told=told, allowed=allowed and sides.met is None, doubts=doubts,
-            settled=settled and not sides.are_flatter(flow), hints=hints,
-        )  # fmt: skip
-        allowed = allowed and not self.plateau.on
-        sides.step(flow, dt, told=told, allowed=allowed, doubts=doubts, settled=settled)
+            flow, dt, told=told, allowed=is_free, doubts=doubts, settled=may_learn, hints=hints
+        )
+        if sides is not None:
+            allowed = allowed and not self.plateau.on
+            sides.step(flow, dt, told=told, allowed=allowed, doubts=doubts, settled=settled)
 
     def forget_limit(self) -> None:
         """Nothing is outstanding any more."""

@@ -89,6 +89,7 @@ OVERWHELMING_WAITING, OVERWHELMING_EXCESS = 8.0, 3.0
 # - fewer than this: nobody waits, so that a rate that stays shows no limit;
 # - of the time at levels within a STEP, what an application must have spent at one for it to be its own;
 # - share of a rate's change below which the time of a request has not changed with it;
+# - share of another rate's spread below which one is the flatter of the two (sides.Side);
 # - share of a request's time that its bytes may need at a told limit, if that time is to be a floor;
 # - the least part of a block for which a disk is busy if requests wait all of it: where Linux 5.7 to 6.9 lose
 #   busy time, they do at arrivals and not at completions, of which there are as many;
