@@ -30,6 +30,7 @@ class Case:
     """What is remembered of one budget between blocks."""
 
     __slots__ = (
+        "_counted_empty_writes",
         "at_rest",
         "belief",
         "budget",
@@ -58,6 +59,7 @@ class Case:
         ]
         self._tell_least()
         self.plateau = Plateau()
+        self._counted_empty_writes: bool | None = None  # by what was learned; None: nothing was yet
         self.sides: Sides | None = None  # from when on requests of one direction waited alone
         self.at_rest = False  # nothing is drawn, and no known limit has evidence left
         self.saturated_seconds = 0.0
@@ -151,8 +153,11 @@ class Case:
         """Whether a limit that nobody told holds the flow in this block: one of all it does, or of one direction
         alone. See Plateau.step.
         """
-        flow, sides = self.watched, self.sides
-        settled = flow.is_settled
+        flow = self.watched
+        counted, self._counted_empty_writes = self._counted_empty_writes, flow.counts_empty_writes
+        if counted is not None and counted is not self._counted_empty_writes:
+            self.plateau, self.sides = Plateau(), None  # what was learned is of another sum
+        sides, settled = self.sides, flow.is_settled
         if sides is None and allowed and settled and is_one_sided(flow):
             sides = self.sides = Sides()
         is_free, may_learn = allowed, settled

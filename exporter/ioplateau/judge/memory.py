@@ -35,11 +35,12 @@ class SavedAlone(NamedTuple):
 
 
 class SavedFlow(NamedTuple):
-    """What a flow's requests take that do not wait."""
+    """What a flow's requests take that do not wait, and whether its limits count writes without data."""
 
     floors: tuple[SavedFloor, ...]
     rtt_floors: tuple[SavedFloor, ...]
     alone: tuple[SavedAlone, ...] = ()
+    counts_empty_writes: bool = True
 
 
 @as_row

@@ -161,7 +161,7 @@ SETTLED_SECONDS = 5.0
 # Spread of a rate that a limiter holds, from block to block. An application that is not held back may
 # have twice as much at its own pace. In blocks of several seconds it is less (window.averaged): a level that
 # ripples more is held against what averages out as much (learned._usual_spread), and what comes back to
-# one must come nearer to it. Measured with tests/helpers/limit_matrix.py: 0.1 to 2 %.
+# one must come nearer to it. A sum that ripples more does not show what a limit counts (flushes.py). Measured with tests/helpers/limit_matrix.py: 0.1 to 2 %.
 RIPPLE = 0.012
 # Share by which two rates may differ and still be the same level: of a ceiling met before, or of a rate
 # that was held without waiting. Computed: one step between levels, and a limiter's ripple on top.
@@ -217,7 +217,8 @@ SAMPLING_SECONDS = 0.003
 # than SUM_BLOCKS where the device serves one request after the other.) Fitted on devices without a limit.
 RIPPLE_STEPS = 11
 # Log-odds that a flat level is a limit and not chance, before it is learned. ASKED is asked for in any
-# case, at one try each second. ASKED_DOUBT is added for each reason to doubt:
+# case, at one try each second; as much must say that a limit counts writes without data, or does not
+# (flushes.py). ASKED_DOUBT is added for each reason to doubt:
 # - only a guessed floor says that requests are slow, or that of requests of another size by little;
 # - limits were told, and this is another (not where it is close to one of them: that was told a little wrong);
 # - NFS calls wait as long as TCP delays an acknowledgement;

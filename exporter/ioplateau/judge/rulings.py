@@ -238,7 +238,7 @@ def _throttled_evidence(
     empty = _empty_writes(case, ruling, rate)
     if empty:
         evidence["flushes_per_second"] = empty
-        rate -= empty
+        rate -= case.drawn.doubtful_operations
     evidence["level"] = rate
     others = [name for name, other in case.others if other.active]
     if others:
@@ -274,6 +274,8 @@ def _empty_writes(case: Case, ruling: Ruling, rate: float) -> float:
     counts = ruling.dimension is Dimension.IOPS and ruling.direction is not Direction.READ
     if not (ruling.limit and counts and isinstance(case.drawn, WatchedFlow)):
         return 0.0
+    if case.drawn.empty_operations:
+        return case.drawn.empty_operations
     empty = case.drawn.doubtful_operations
     return empty if abs(rate - empty - ruling.limit) < abs(rate - ruling.limit) else 0.0
 

@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 from ioplateau.judge import parameters as number
 from ioplateau.judge.floors import PRIORS, Floors, class_of
 from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.flushes import EmptyWrites
 from ioplateau.judge.memory import SavedFlow
 from ioplateau.judge.window import Level, Levels, Recent
 
@@ -109,6 +110,8 @@ class WatchedFlow(Levels):
         "delay",
         "doubtful_operations",
         "emptied",
+        "empty_operations",
+        "empty_writes",
         "excess",
         "floors",
         "in_flight",
@@ -156,6 +159,7 @@ class WatchedFlow(Levels):
         self.recent_operations = Recent()
         self.recent_bytes = Recent()
         self.recent_latency = Recent()
+        self.empty_writes: EmptyWrites | None = None  # from the first flush on
         self.was_looked_at = False  # some block had rates, of this run
         self.queued = 0  # blocks since strong evidence began
         self.resting = 0  # consecutive blocks without any operation
@@ -193,9 +197,8 @@ class WatchedFlow(Levels):
         self.read_bytes_per_second = self.write_bytes_per_second = 0.0
         self.latency = self.busy = self.busy_counted = 0.0
         self.outstanding = self.waiting = self.excess = 0.0
-        # Writes without data that make a disk write down what it holds: the kernel counts them as writes and as
-        # flushes, a provider may not. A flush may also come with data, so it is not known how many they are.
-        self.doubtful_operations = 0.0
+        # Writes without data: those that a provider may count or not, and those that it does not.
+        self.doubtful_operations = self.empty_operations = 0.0
         # Of reads and of writes: requests outstanding, and those of them that wait.
         self.parts = [_NO_PART, _NO_PART]
         self.came = self.left = 0.0
@@ -291,7 +294,9 @@ class WatchedFlow(Levels):
                 and not self._comes_in_step(1 - number.LEAST_PART)
             )
         self._weigh(dt)
-        self._keep(operations, self.bytes, self.latency)
+        self._keep(self.operations, self.bytes, self.latency)
+        if self.empty_writes is not None and self.queue >= STRONG:
+            self._decide_on_empty_writes(dt)
 
     def _count_outstanding(
         self, tick: FlowTick, operations: float, dt: float, on_wire: int | None
@@ -318,18 +323,29 @@ class WatchedFlow(Levels):
         self.read_bytes_per_second = tick.read_bytes_per_second
         self.write_bytes_per_second = tick.write_bytes_per_second
         self.bytes = self.read_bytes_per_second + self.write_bytes_per_second
-        flushes, writes = tick.flush_operations_per_second, self.write_operations_per_second
-        self.doubtful_operations = min(writes, flushes)
+        self.doubtful_operations = self.empty_operations = 0.0
+        if tick.flush_operations_per_second:
+            self._take_empty_writes(tick)
         busy = tick.busy_ratio
         self.busy = 1.0 if busy is None else busy
         self.busy_counted = busy or 0.0
+
+    def _take_empty_writes(self, tick: FlowTick) -> None:
+        """Leave out of the rates what is known not to count."""
+        empty = min(tick.flush_operations_per_second, self.write_operations_per_second)
+        if self.counts_empty_writes or self.operations <= empty:
+            self.doubtful_operations = empty
+        else:
+            self.empty_operations = empty
+            self.operations -= empty
+            self.write_operations_per_second -= empty
 
     def _is_alone(self, tick: FlowTick) -> bool:
         """Whether requests were served one at a time, or nearly so, and far from any limit: by population
         while busy.
         """
-        reads = self.read_operations_per_second * (tick.read_await_seconds or 0.0)
-        writes = self.write_operations_per_second * (tick.write_await_seconds or 0.0)
+        reads = tick.read_operations_per_second * (tick.read_await_seconds or 0.0)
+        writes = tick.write_operations_per_second * (tick.write_await_seconds or 0.0)
         return (
             not self.near
             and self.in_flight <= 2
@@ -346,8 +362,8 @@ class WatchedFlow(Levels):
         parts = self.parts = [_NO_PART, _NO_PART]
         counts = max(1.0, dt)
         for write, rate, wait, volume in (
-            (False, self.read_operations_per_second, tick.read_await_seconds, self.read_bytes_per_second),
-            (True, self.write_operations_per_second, tick.write_await_seconds, self.write_bytes_per_second),
+            (False, tick.read_operations_per_second, tick.read_await_seconds, self.read_bytes_per_second),
+            (True, tick.write_operations_per_second, tick.write_await_seconds, self.write_bytes_per_second),
         ):  # fmt: skip
             if rate <= 0 or wait is None:
                 continue
@@ -422,6 +438,8 @@ class WatchedFlow(Levels):
     def _forget_levels(self) -> None:
         for recent in (self.recent_operations, self.recent_bytes, self.recent_latency):
             recent.forget()
+        if self.empty_writes is not None:
+            self.empty_writes.values.clear()
 
     def _keep(self, operations: float, volume: float, latency: float) -> None:
         values = self.recent_operations.values
@@ -430,8 +448,21 @@ class WatchedFlow(Levels):
         volumes.append(volume)
         latencies = self.recent_latency.values
         latencies.append(latency)
+        empty = self.doubtful_operations + self.empty_operations
+        if self.empty_writes is not None:
+            self.empty_writes.values.append(empty)
+        elif empty:
+            self.empty_writes = EmptyWrites([0.0] * (len(values) - 1) + [empty])
         if len(values) > 2 * number.SUM_BLOCKS:
             del values[0], volumes[0], latencies[0]
+            if self.empty_writes is not None:
+                del self.empty_writes.values[0]
+
+    def _decide_on_empty_writes(self, dt: float) -> None:
+        """Whether they count on the limit at which requests wait."""
+        assert self.empty_writes is not None
+        if self.empty_writes.look(self.recent_operations.values, self.queued, dt):
+            self.operations_level = None
 
     def _look_at_wire(self, tick: FlowTick, at: float, dt: float, alone: bool) -> None:
         """NFS: the time on the wire apart from the time spent waiting on this client."""
@@ -560,6 +591,11 @@ class WatchedFlow(Levels):
             variance += (rate * seconds * spread) ** 2
         return requests, variance
 
+    @property
+    def counts_empty_writes(self) -> bool:
+        """Whether writes without data count on the limits of this flow, as far as it is known."""
+        return self.empty_writes is None or self.empty_writes.are_counted
+
     hidden_operations = hidden_bytes = 0.0
     doubtful_bytes = 0.0
     is_held = False  # only a sum has members that may wait while it does not
@@ -622,10 +658,17 @@ class WatchedFlow(Levels):
 
     def memory(self) -> SavedFlow:
         """What must survive a restart."""
-        return SavedFlow(self.floors.memory(), self.rtt_floors.memory(), self.floors.memory_alone())
+        return SavedFlow(
+            self.floors.memory(),
+            self.rtt_floors.memory(),
+            self.floors.memory_alone(),
+            self.counts_empty_writes,
+        )
 
     def restore(self, saved: SavedFlow, at: float) -> None:
         """Take up a saved memory. at: CLOCK_MONOTONIC seconds now."""
         self.floors.restore(saved.floors, at)
         self.rtt_floors.restore(saved.rtt_floors, at)
         self.floors.restore_alone(saved.alone)
+        if not saved.counts_empty_writes:
+            self.empty_writes = EmptyWrites([], are_counted=False)

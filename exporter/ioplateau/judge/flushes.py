@@ -1,0 +1,43 @@
+"""Writes without data, which only make a disk write down what it holds: does its limit count them?
+
+The kernel counts them as writes, and as flushes. A provider may not count them, and says nothing of it. A
+flush may also come with a write that has data, so it is only known how many they are at most.
+"""
+
+from __future__ import annotations
+
+from math import log
+
+from ioplateau.judge import parameters as number
+from ioplateau.judge.window import level, regime
+
+
+class EmptyWrites:
+    """Those of one flow, and whether they count on its limit: they do until a rate is flat without them."""
+
+    __slots__ = ("are_counted", "values")
+
+    def __init__(self, values: list[float], *, are_counted: bool = True) -> None:
+        self.are_counted = are_counted
+        self.values = values  # of the blocks that the flow keeps: at most so many per second
+
+    def look(self, operations: list[float], queued: int, dt: float) -> bool:
+        """Decide by the blocks in which requests waited. operations: of the flow as it counts them so far, per
+        second; changed in place if that was wrong. Returns whether it was.
+
+        A limit holds only what it counts, so that of the two sums one is flat and the other moves as flushes come:
+        log-odds by likelihoods of normal values, each with the spread that it shows.
+        """
+        first = max(0, len(operations) - queued)
+        sign = -1.0 if self.are_counted else 1.0
+        others = [rate + sign * empty for rate, empty in zip(operations, self.values, strict=True)]
+        other = level(regime(others[first:]))
+        if other.count < number.LEVEL_LEAST or other.spread > number.RIPPLE:
+            return False
+        spread = level(operations[-other.count :]).spread
+        least = max(number.SAMPLING_SECONDS / dt, other.spread)
+        if spread <= least or (other.count - 1) * log(spread / least) <= number.ASKED:
+            return False
+        self.are_counted = not self.are_counted
+        operations[:] = others
+        return True
