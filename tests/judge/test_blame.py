@@ -112,6 +112,20 @@ def test_a_member_that_stands_by_itself_holds_back_its_stripe(seed):
     assert of_disks(striped(seed, own=True), 1.0) is not Culprit.VM
 
 
+@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.parametrize("seed", [81, 82, 83])
+def test_a_sum_that_stands_since_each_member_of_its_stripe_does_is_not_the_vms(seed, alike):
+    """Four disks of one size, each at its own limit, and a stripe over them; they wait as long, or not."""
+    r = random.Random(seed)
+    pace, wait = r.uniform(200, 1500), r.uniform(0.02, 0.05)
+    histories = [
+        [(pace * r.gauss(1, 0.002), wait * (1 if alike else 2**place)) for _ in range(16)]
+        for place in range(4)
+    ]
+
+    assert of_disks(pooled(*histories, stripe=True), 1.0) is Culprit.DISK
+
+
 @pytest.mark.parametrize("seed", [77, 78, 79, 80])
 def test_a_sum_that_is_as_smooth_as_that_of_many_by_themselves_is_not_the_vms(seed):
     """Four disks ripple by a percent each, so that their sum does by half of one."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from math import log, sqrt
 from operator import mul
+from typing import NamedTuple
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.case import Case
@@ -30,9 +31,12 @@ def of_disks(pool: Pool, dt: float) -> Culprit:
         return Culprit.VM
     if pool.waiting_members <= 1 and not pool.alike:
         return Culprit.EITHER if pool.waiting_members else Culprit.DISK
+    is_stripe = len({each.group for each in pool.those_waiting}) == 1
+    if is_stripe and _is_flat_by_its_disks(pool):
+        return Culprit.DISK
     if pool.alike or _is_flatter_than_its_disks(pool):
         return Culprit.VM
-    if pool.waiting_members > 2 and len({each.group for each in pool.those_waiting}) == 1:
+    if pool.waiting_members > 2 and is_stripe:
         # A stripe of which most members wait, and not one.
         levels = [pool.level_of(each) for each in DIMENSIONS]
         flat = min(levels, key=lambda each: each.spread)
@@ -41,14 +45,21 @@ def of_disks(pool: Pool, dt: float) -> Culprit:
     return Culprit.DISK
 
 
-def _is_flatter_than_its_disks(pool: Pool) -> bool:
-    """Whether the sum moves less than it would if each disk that waits moved by itself, as disks at limits
-    of their own do, also where they are of one stripe: log-odds of two variances against one, by
-    likelihoods of normal values.
+class _Parts(NamedTuple):
+    """Disks that wait, and their sum, in the same blocks. ratio: the variance of the sum over what it would be if each
+    disk moved by itself, as disks at limits of their own do. flattest: spread of the flattest of them.
     """
+
+    blocks: int
+    ratio: float
+    flattest: float
+
+
+def _parts_of(pool: Pool) -> Iterator[_Parts]:
+    """In operations and in bytes, where both have a level."""
     waiting = [member.watched for member in pool.those_waiting]
     if len(waiting) < 2:
-        return False
+        return
     for dimension in DIMENSIONS:
         count = min([each.level_of(dimension).count for each in (pool, *waiting)])
         if count < number.LEVEL_LEAST:
@@ -56,14 +67,28 @@ def _is_flatter_than_its_disks(pool: Pool) -> bool:
         # Of the same blocks, so that none has a step in it that the others have not.
         whole, *parts = [level(each.values_of(dimension)[-count:]) for each in (pool, *waiting)]
         apart = sum([(part.spread * part.mean) ** 2 for part in parts])
-        if not apart:
-            continue
-        ratio = (whole.spread * whole.mean) ** 2 / apart
-        if not ratio or (
-            ratio < 1 and (count - 1) * log((1 + ratio) / (2 * sqrt(ratio))) > number.ASKED_DOUBT
-        ):
-            return True
-    return False
+        if apart:
+            ratio = (whole.spread * whole.mean) ** 2 / apart
+            yield _Parts(count, ratio, min([part.spread for part in parts]))
+
+
+def _is_flatter_than_its_disks(pool: Pool) -> bool:
+    """Whether the sum moves less than if each disk moved by itself, also where they are of one stripe: log-odds of
+    two variances against one, by likelihoods of normal values.
+    """
+    return any(
+        not ratio
+        or (ratio < 1 and (blocks - 1) * log((1 + ratio) / (2 * sqrt(ratio))) > number.ASKED_DOUBT)
+        for blocks, ratio, _ in _parts_of(pool)
+    )
+
+
+def _is_flat_by_its_disks(pool: Pool) -> bool:
+    """Whether some disk stands by itself, and the sum moves as much as if each did."""
+    found = [*_parts_of(pool)]
+    return bool(found) and all(
+        each.ratio >= number.SHARE_WAITING and each.flattest <= number.STANDING for each in found
+    )
 
 
 def is_apart(watched: WatchedFlow, pool: Pool) -> bool:

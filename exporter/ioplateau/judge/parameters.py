@@ -90,6 +90,7 @@ OVERWHELMING_WAITING, OVERWHELMING_EXCESS = 8.0, 3.0
 # - of the time at levels within a STEP, what an application must have spent at one for it to be its own;
 # - share of a rate's change below which the time of a request has not changed with it;
 # - share of another rate's spread below which one is the flatter of the two (sides.Side);
+# - share of the variance of a stripe's members, each by itself, that their sum must have to be flat since they are;
 # - share of a request's time that its bytes may need at a told limit, if that time is to be a floor;
 # - the least part of a block for which a disk is busy if requests wait all of it: where Linux 5.7 to 6.9 lose
 #   busy time, they do at arrivals and not at completions, of which there are as many;
@@ -133,8 +134,9 @@ IN_SERVICE = 3.0
 # - a server's own cache may add STEP to what is done. Fitted.
 STEEP = 5.0
 # Share by which rate and time per request may change from one block to the next while both "stand
-# still". It is also the width of the steps in which levels are told apart: two values no more than two
-# steps apart are one level, and requests whose size spreads no more are of one size. Fitted. And the share
+# still", and the spread up to which a member of a stripe stands by itself. It is also the width of the steps in
+# which levels are told apart: two values no more than two steps apart are one level, and requests whose size
+# spreads no more are of one size. Fitted. And the share
 # of a control group's limit by which its sum over some seconds may be less while it is held: measured with
 # tests/live/test_cgroup_limit.py, two seconds are within 0.3 %.
 STANDING = 0.005
