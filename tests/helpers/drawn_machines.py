@@ -123,7 +123,9 @@ def _record(seed: int, what: Drawn, disk: ThrottledDisk, place: Path) -> None:
     place.mkdir(parents=True, exist_ok=True)
     phases: list[dict[str, Any]] = []
     done = threading.Event()
-    writer = threading.Thread(target=_write, args=(place / "recording.jsonl.gz", disk.name, done))
+    writer = threading.Thread(
+        target=write_recording, args=(place / "recording.jsonl.gz", disk.name, done)
+    )
     writer.start()
     beside = threading.Thread(target=_load_beside, args=(seed, what, disk, done))
     beside.start()
@@ -220,7 +222,7 @@ def _done(disk: str, what: Drawn) -> list[str]:
     return [done for limit, done in limits if limit]
 
 
-def _write(file: Path, disk: str, done: threading.Event) -> None:
+def write_recording(file: Path, disk: str, done: threading.Event) -> None:
     size = Path(f"/sys/block/{disk}/size").read_text().strip()
     number = Path(f"/sys/block/{disk}/dev").read_text().strip()
     release = Path("/proc/sys/kernel/osrelease").read_text().strip()

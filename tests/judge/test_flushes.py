@@ -128,9 +128,9 @@ def test_they_count_again_where_a_rate_is_flat_with_them():
     writes = EmptyWrites(list(empty))
     without = [whole - none for whole, none in zip(flat, empty, strict=True)]
 
-    assert not writes.look(list(flat), 8, 1.0)
+    assert not writes.look(list(flat), 1.0)
     writes.are_counted = False
-    assert writes.look(without, 8, 1.0)
+    assert writes.look(without, 1.0)
     assert writes.are_counted
     assert without == pytest.approx(flat)
 
@@ -138,5 +138,5 @@ def test_they_count_again_where_a_rate_is_flat_with_them():
 def test_a_rate_that_is_flat_either_way_says_nothing():
     writes = EmptyWrites([100.0] * 16)
 
-    assert not writes.look([1400.0, 1403.0] * 8, 16, 1.0)
+    assert not writes.look([1400.0, 1403.0] * 8, 1.0)
     assert writes.are_counted

@@ -69,7 +69,11 @@ def tick(draw, flow, does, seconds, rate, wait, size):
     )  # fmt: skip
     if is_disk:
         waiting = draw.choice((0, 1, round(rate * wait)))
-        return found._replace(in_flight=waiting, busy_ratio=draw.choice((0.3, 1.0)))
+        return found._replace(
+            in_flight=waiting,
+            busy_ratio=draw.choice((0.3, 1.0)),
+            flush_operations_per_second=draw.choice((0.0, 0.0, 0.2, 1.0, 3.0)) * writes,
+        )
     rtts = wait if reads else None, wait if writes else None
     return found._replace(read_rtt_seconds=rtts[0], write_rtt_seconds=rtts[1])
 

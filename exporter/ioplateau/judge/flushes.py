@@ -19,20 +19,21 @@ class EmptyWrites:
 
     def __init__(self, values: list[float], *, are_counted: bool = True) -> None:
         self.are_counted = are_counted
-        self.values = values  # of the blocks that the flow keeps: at most so many per second
+        self.values = (
+            values  # of the blocks that the flow keeps, per second: as many flushes, writes at most
+        )
 
-    def look(self, operations: list[float], queued: int, dt: float) -> bool:
-        """Decide by the blocks in which requests waited. operations: of the flow as it counts them so far, per
-        second; changed in place if that was wrong. Returns whether it was.
+    def look(self, operations: list[float], dt: float) -> bool:
+        """Decide while requests wait, by the newest blocks. operations: of the flow in those, per second, as it
+        counts them so far; changed in place if that was wrong. Returns whether it was.
 
         A limit holds only what it counts, so that of the two sums one is flat and the other moves as flushes come:
         log-odds by likelihoods of normal values, each with the spread that it shows.
         """
-        first = max(0, len(operations) - queued)
         sign = -1.0 if self.are_counted else 1.0
         others = [rate + sign * empty for rate, empty in zip(operations, self.values, strict=True)]
-        other = level(regime(others[first:]))
-        if other.count < number.LEVEL_LEAST or other.spread > number.RIPPLE:
+        other = level(regime(others))
+        if other.count < number.LEVEL_LEAST or other.spread > number.OFF_LEVEL:
             return False
         spread = level(operations[-other.count :]).spread
         least = max(number.SAMPLING_SECONDS / dt, other.spread)

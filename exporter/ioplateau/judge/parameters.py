@@ -163,7 +163,7 @@ SETTLED_SECONDS = 5.0
 # Spread of a rate that a limiter holds, from block to block. An application that is not held back may
 # have twice as much at its own pace. In blocks of several seconds it is less (window.averaged): a level that
 # ripples more is held against what averages out as much (learned._usual_spread), and what comes back to
-# one must come nearer to it. A sum that ripples more does not show what a limit counts (flushes.py). Measured with tests/helpers/limit_matrix.py: 0.1 to 2 %.
+# one must come nearer to it. Measured with tests/helpers/limit_matrix.py: 0.1 to 2 %.
 RIPPLE = 0.012
 # Share by which two rates may differ and still be the same level: of a ceiling met before, or of a rate
 # that was held without waiting. Computed: one step between levels, and a limiter's ripple on top.
@@ -179,7 +179,8 @@ SAME_LEVEL = STANDING + RIPPLE
 #   1.2 to 2.2 times the limits of the one below, but for the IOPS of the two largest).
 STEP = 0.12
 # Share by which a value is off a level. Used as
-# - spread of what is no limiter: the likelihood of a limit is measured against it;
+# - spread of what is no limiter: the likelihood of a limit is measured against it, and a sum that ripples
+#   more does not show what a limit counts (flushes.py);
 # - a block so far off is a dip, or another demand;
 # - a rate so far above a limit has outgrown it;
 # - up to it a rate still stands. Fitted.

@@ -448,11 +448,12 @@ class WatchedFlow(Levels):
         volumes.append(volume)
         latencies = self.recent_latency.values
         latencies.append(latency)
-        empty = self.doubtful_operations + self.empty_operations
+        if self.empty_writes is None and self.doubtful_operations:
+            self.empty_writes = EmptyWrites([0.0] * (len(values) - 1))
         if self.empty_writes is not None:
+            are_counted = self.empty_writes.are_counted
+            empty = self.doubtful_operations if are_counted else self.empty_operations
             self.empty_writes.values.append(empty)
-        elif empty:
-            self.empty_writes = EmptyWrites([0.0] * (len(values) - 1) + [empty])
         if len(values) > 2 * number.SUM_BLOCKS:
             del values[0], volumes[0], latencies[0]
             if self.empty_writes is not None:
@@ -461,7 +462,7 @@ class WatchedFlow(Levels):
     def _decide_on_empty_writes(self, dt: float) -> None:
         """Whether they count on the limit at which requests wait."""
         assert self.empty_writes is not None
-        if self.empty_writes.look(self.recent_operations.values, self.queued, dt):
+        if self.empty_writes.look(self.recent_operations.values, dt):
             self.operations_level = None
 
     def _look_at_wire(self, tick: FlowTick, at: float, dt: float, alone: bool) -> None:
@@ -671,4 +672,5 @@ class WatchedFlow(Levels):
         self.rtt_floors.restore(saved.rtt_floors, at)
         self.floors.restore_alone(saved.alone)
         if not saved.counts_empty_writes:
-            self.empty_writes = EmptyWrites([], are_counted=False)
+            blocks = len(self.recent_operations.values)
+            self.empty_writes = EmptyWrites([0.0] * blocks, are_counted=False)
