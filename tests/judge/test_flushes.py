@@ -5,7 +5,7 @@ import random
 import pytest
 
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.flushes import EmptyWrites
+from ioplateau.judge.flushes import EmptyWrites, without_empty_writes
 from ioplateau.judge.judge import Judge
 from ioplateau.judge.witness import Witness
 from ioplateau.limits.budgets import (
@@ -119,6 +119,25 @@ def test_what_was_taken_for_a_limit_is_forgotten_when_they_turn_out_not_to_count
     said = database.at_limit(30, counts_empty=False)
     assert {verdict.word for verdict in said[15:]} == {Word.THROTTLED}
     assert all(abs(verdict.limit / LIMIT - 1) < 0.01 for verdict in said[15:])
+
+
+def test_what_is_used_of_a_limit_leaves_out_what_does_not_count():
+    database = Database()
+    drawn = tick(400.0, 900.0, 200.0, DEPTH / LIMIT)
+    assert database.judge.as_counted({FLOW: drawn})[FLOW] is drawn
+    database.below()
+    database.at_limit(40, counts_empty=False)
+    counted = database.judge.as_counted({FLOW: drawn, FlowKey("disk", "sdd"): drawn})
+
+    assert counted[FLOW] == drawn._replace(write_operations_per_second=900.0)
+    assert counted[FlowKey("disk", "sdd")] is drawn
+    assert database.judge.as_counted({FLOW: None}) == {FLOW: None}
+
+
+def test_where_only_flushes_are_done_nothing_is_left_out():
+    only = FlowTick(1.0, write_operations_per_second=5.0, flush_operations_per_second=8.0)
+
+    assert without_empty_writes(only) is only
 
 
 def test_they_count_again_where_a_rate_is_flat_with_them():

@@ -279,8 +279,9 @@ class Engine:
             self._limited = [key for key, budget in self._shown.items() if budget.limits]
         shown, window = self._shown, self._settings.rate_window_seconds
         binding = [verdict.key for verdict in held if verdict.dimension is not None]
+        counted = self._judge.as_counted(flows)
         lines = {
-            key: self._accounts.book(shown[key], at, elapsed, flows, verdicts[key], window)
+            key: self._accounts.book(shown[key], at, elapsed, counted, verdicts[key], window)
             for key in dict.fromkeys((*self._limited, *self._accounts.learned, *binding))
             if key in shown
         }

@@ -121,6 +121,14 @@ class DiskJudge(Restartable):
         ]
         return self._saved.to_watched(flow, WatchedFlow((reads, writes)), at)
 
+    def not_counting_empty_writes(self) -> list[FlowKey]:
+        """The disks of which it is known that their limits do not count writes without data."""
+        return [
+            flow
+            for flow, watched in self._watched_flows.items()
+            if watched.empty_writes is not None and not watched.counts_empty_writes
+        ]
+
     def _lane(
         self, before: Case | None, budget: Budget, stayed: Collection[WatchedFlow], at: float
     ) -> Case:

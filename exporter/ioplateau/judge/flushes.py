@@ -9,7 +9,21 @@ from __future__ import annotations
 from math import log
 
 from ioplateau.judge import parameters as number
+from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.window import level, regime
+
+
+def empty_writes(tick: FlowTick) -> float:
+    """As many per second as there are at most."""
+    return min(tick.flush_operations_per_second, tick.write_operations_per_second)
+
+
+def without_empty_writes(tick: FlowTick) -> FlowTick:
+    """What is done, but for these; all of it where there is nothing else."""
+    empty = empty_writes(tick)
+    if tick.operations_per_second <= empty:
+        return tick
+    return tick._replace(write_operations_per_second=tick.write_operations_per_second - empty)
 
 
 class EmptyWrites:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 
 from ioplateau.judge.disks import DiskJudge
 from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.flushes import without_empty_writes
 from ioplateau.judge.groups import GroupJudge
 from ioplateau.judge.memory import SavedJudge
 from ioplateau.judge.mounts import MountJudge
@@ -56,6 +57,20 @@ class Judge:
         self._groups.step(at, seconds, merged, witness or NOTHING, verdicts)
         self._verdicts = verdicts
         return verdicts
+
+    def as_counted(
+        self, flows: Mapping[FlowKey, FlowTick | None]
+    ) -> Mapping[FlowKey, FlowTick | None]:
+        """The flows of a tick, without the writes that are known not to count on their limits."""
+        apart = self._disks.not_counting_empty_writes()
+        if not apart:
+            return flows
+        counted = dict(flows)
+        for flow in apart:
+            tick = counted.get(flow)
+            if tick is not None:
+                counted[flow] = without_empty_writes(tick)
+        return counted
 
     def _take_budgets(self, budgets: Mapping[BudgetKey, Budget], at: float) -> None:
         self._budgets = budgets

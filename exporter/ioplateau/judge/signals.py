@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 from ioplateau.judge import parameters as number
 from ioplateau.judge.floors import PRIORS, Floors, class_of
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.flushes import EmptyWrites
+from ioplateau.judge.flushes import EmptyWrites, empty_writes
 from ioplateau.judge.memory import SavedFlow
 from ioplateau.judge.window import Level, Levels, Recent
 
@@ -332,7 +332,7 @@ class WatchedFlow(Levels):
 
     def _take_empty_writes(self, tick: FlowTick) -> None:
         """Leave out of the rates what is known not to count."""
-        empty = min(tick.flush_operations_per_second, self.write_operations_per_second)
+        empty = empty_writes(tick)
         if self.counts_empty_writes or self.operations <= empty:
             self.doubtful_operations = empty
         else:
