@@ -144,7 +144,8 @@ def test_they_count_again_where_a_rate_is_flat_with_them():
     draw = random.Random(3)
     empty = [draw.uniform(50, 250) for _ in range(8)]
     flat = [1400 * draw.gauss(1, 0.002) for _ in empty]
-    writes = EmptyWrites(list(empty))
+    writes = EmptyWrites(0)
+    writes.values = list(empty)
     without = [whole - none for whole, none in zip(flat, empty, strict=True)]
 
     assert not writes.look(list(flat), 1.0)
@@ -155,7 +156,8 @@ def test_they_count_again_where_a_rate_is_flat_with_them():
 
 
 def test_a_rate_that_is_flat_either_way_says_nothing():
-    writes = EmptyWrites([100.0] * 16)
+    writes = EmptyWrites(0)
+    writes.values = [100.0] * 16
 
     assert not writes.look([1400.0, 1403.0] * 8, 1.0)
     assert writes.are_counted

@@ -279,10 +279,11 @@ class Engine:
             self._limited = [key for key, budget in self._shown.items() if budget.limits]
         shown, window = self._shown, self._settings.rate_window_seconds
         binding = [verdict.key for verdict in held if verdict.dimension is not None]
-        counted = self._judge.as_counted(flows)
+        booked = dict.fromkeys((*self._limited, *self._accounts.learned, *binding))
+        counted = self._judge.as_counted(flows) if booked else flows
         lines = {
             key: self._accounts.book(shown[key], at, elapsed, counted, verdicts[key], window)
-            for key in dict.fromkeys((*self._limited, *self._accounts.learned, *binding))
+            for key in booked
             if key in shown
         }
         return Asked(

@@ -32,9 +32,10 @@ def of_disks(pool: Pool, dt: float) -> Culprit:
     if pool.waiting_members <= 1 and not pool.alike:
         return Culprit.EITHER if pool.waiting_members else Culprit.DISK
     is_stripe = len({each.group for each in pool.those_waiting}) == 1
-    if is_stripe and _is_flat_by_its_disks(pool):
+    parts = [*_parts_of(pool)]
+    if is_stripe and _is_flat_by_its_disks(parts):
         return Culprit.DISK
-    if pool.alike or _is_flatter_than_its_disks(pool):
+    if pool.alike or _is_flatter_than_its_disks(parts):
         return Culprit.VM
     if pool.waiting_members > 2 and is_stripe:
         # A stripe of which most members wait, and not one.
@@ -72,20 +73,19 @@ def _parts_of(pool: Pool) -> Iterator[_Parts]:
             yield _Parts(count, ratio, min([part.spread for part in parts]))
 
 
-def _is_flatter_than_its_disks(pool: Pool) -> bool:
+def _is_flatter_than_its_disks(found: Sequence[_Parts]) -> bool:
     """Whether the sum moves less than if each disk moved by itself, also where they are of one stripe: log-odds of
     two variances against one, by likelihoods of normal values.
     """
     return any(
         not ratio
         or (ratio < 1 and (blocks - 1) * log((1 + ratio) / (2 * sqrt(ratio))) > number.ASKED_DOUBT)
-        for blocks, ratio, _ in _parts_of(pool)
+        for blocks, ratio, _ in found
     )
 
 
-def _is_flat_by_its_disks(pool: Pool) -> bool:
+def _is_flat_by_its_disks(found: Sequence[_Parts]) -> bool:
     """Whether some disk stands by itself, and the sum moves as much as if each did."""
-    found = [*_parts_of(pool)]
     return bool(found) and all(
         each.ratio >= number.SHARE_WAITING and each.flattest <= number.STANDING for each in found
     )

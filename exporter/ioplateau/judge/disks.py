@@ -123,11 +123,8 @@ class DiskJudge(Restartable):
 
     def not_counting_empty_writes(self) -> list[FlowKey]:
         """The disks of which it is known that their limits do not count writes without data."""
-        return [
-            flow
-            for flow, watched in self._watched_flows.items()
-            if watched.empty_writes is not None and not watched.counts_empty_writes
-        ]
+        watched_flows = self._watched_flows.items()
+        return [flow for flow, watched in watched_flows if not watched.counts_empty_writes]
 
     def _lane(
         self, before: Case | None, budget: Budget, stayed: Collection[WatchedFlow], at: float

@@ -10,7 +10,7 @@ from math import log
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.window import level, regime
+from ioplateau.judge.window import Recent, level, regime
 
 
 def empty_writes(tick: FlowTick) -> float:
@@ -26,16 +26,18 @@ def without_empty_writes(tick: FlowTick) -> FlowTick:
     return tick._replace(write_operations_per_second=tick.write_operations_per_second - empty)
 
 
-class EmptyWrites:
-    """Those of one flow, and whether they count on its limit: they do until a rate is flat without them."""
+class EmptyWrites(Recent):
+    """Those of one flow in the blocks that it keeps, per second, and whether they count on its limit: they do until a
+    rate is flat without them.
+    """
 
-    __slots__ = ("are_counted", "values")
+    __slots__ = ("are_counted",)
 
-    def __init__(self, values: list[float], *, are_counted: bool = True) -> None:
+    def __init__(self, blocks: int, *, are_counted: bool = True) -> None:
+        """blocks: how many the flow keeps by now, in which there were none."""
+        super().__init__()
+        self.values = [0.0] * blocks
         self.are_counted = are_counted
-        self.values = (
-            values  # of the blocks that the flow keeps, per second: as many flushes, writes at most
-        )
 
     def look(self, operations: list[float], dt: float) -> bool:
         """Decide while requests wait, by the newest blocks. operations: of the flow in those, per second, as it

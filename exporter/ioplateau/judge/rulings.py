@@ -238,7 +238,7 @@ def _throttled_evidence(
     empty = _empty_writes(case, ruling, rate)
     if empty:
         evidence["flushes_per_second"] = empty
-        rate -= case.drawn.doubtful_operations
+        rate -= case.drawn.doubtful_operations  # those known not to count are left out already
     evidence["level"] = rate
     others = [name for name, other in case.others if other.active]
     if others:

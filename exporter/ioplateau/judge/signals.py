@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 from ioplateau.judge import parameters as number
 from ioplateau.judge.floors import PRIORS, Floors, class_of
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.flushes import EmptyWrites, empty_writes
+from ioplateau.judge.flushes import EmptyWrites, empty_writes, without_empty_writes
 from ioplateau.judge.memory import SavedFlow
 from ioplateau.judge.window import Level, Levels, Recent
 
@@ -332,13 +332,13 @@ class WatchedFlow(Levels):
 
     def _take_empty_writes(self, tick: FlowTick) -> None:
         """Leave out of the rates what is known not to count."""
-        empty = empty_writes(tick)
-        if self.counts_empty_writes or self.operations <= empty:
-            self.doubtful_operations = empty
-        else:
-            self.empty_operations = empty
-            self.operations -= empty
-            self.write_operations_per_second -= empty
+        if not self.counts_empty_writes:
+            counted = without_empty_writes(tick).write_operations_per_second
+            self.empty_operations = self.write_operations_per_second - counted
+            self.operations -= self.empty_operations
+            self.write_operations_per_second = counted
+        if not self.empty_operations:
+            self.doubtful_operations = empty_writes(tick)
 
     def _is_alone(self, tick: FlowTick) -> bool:
         """Whether requests were served one at a time, or nearly so, and far from any limit: by population
@@ -439,7 +439,7 @@ class WatchedFlow(Levels):
         for recent in (self.recent_operations, self.recent_bytes, self.recent_latency):
             recent.forget()
         if self.empty_writes is not None:
-            self.empty_writes.values.clear()
+            self.empty_writes.forget()
 
     def _keep(self, operations: float, volume: float, latency: float) -> None:
         values = self.recent_operations.values
@@ -448,16 +448,15 @@ class WatchedFlow(Levels):
         volumes.append(volume)
         latencies = self.recent_latency.values
         latencies.append(latency)
-        if self.empty_writes is None and self.doubtful_operations:
-            self.empty_writes = EmptyWrites([0.0] * (len(values) - 1))
-        if self.empty_writes is not None:
-            are_counted = self.empty_writes.are_counted
-            empty = self.doubtful_operations if are_counted else self.empty_operations
-            self.empty_writes.values.append(empty)
         if len(values) > 2 * number.SUM_BLOCKS:
             del values[0], volumes[0], latencies[0]
-            if self.empty_writes is not None:
-                del self.empty_writes.values[0]
+        if self.empty_writes is None and self.doubtful_operations:
+            self.empty_writes = EmptyWrites(len(values) - 1)
+        if self.empty_writes is not None:
+            are_counted = self.empty_writes.are_counted
+            self.empty_writes.add(
+                self.doubtful_operations if are_counted else self.empty_operations
+            )
 
     def _decide_on_empty_writes(self, dt: float) -> None:
         """Whether they count on the limit at which requests wait."""
@@ -673,4 +672,4 @@ class WatchedFlow(Levels):
         self.floors.restore_alone(saved.alone)
         if not saved.counts_empty_writes:
             blocks = len(self.recent_operations.values)
-            self.empty_writes = EmptyWrites([0.0] * blocks, are_counted=False)
+            self.empty_writes = EmptyWrites(blocks, are_counted=False)
