@@ -20,15 +20,14 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from drawn_machines import GUARD_SECONDS, MACHINES, write_recording
-from throttled_disk import MIB
+from drawn_machines import MACHINES, recorded, write_labels
+from throttled_disk import MIB, make_cgroup
 
 BIN = Path("/usr/lib/postgresql/15/bin")
 DISK_BYTES, SCALE, PORT = 2048 * MIB, 40, 5999
@@ -185,10 +184,9 @@ class Database:
 
 def _memory_group(most_bytes: int, cleanup: ExitStack) -> Path:
     root = Path("/sys/fs/cgroup")
-    old = root / "memory"
-    group = Path(tempfile.mkdtemp(prefix="ioplateau-", dir=old if old.is_dir() else root))
-    cleanup.callback(group.rmdir)
-    name = "memory.limit_in_bytes" if old.is_dir() else "memory.max"
+    is_v1 = (root / "memory").is_dir()
+    group = make_cgroup(root / "memory" if is_v1 else root, cleanup)
+    name = "memory.limit_in_bytes" if is_v1 else "memory.max"
     (group / name).write_text(str(most_bytes))
     return group
 
@@ -196,7 +194,6 @@ def _memory_group(most_bytes: int, cleanup: ExitStack) -> Path:
 def record(seed: int, place: Path) -> None:
     """A database below a limit, at it, and below it again."""
     what = drawn(seed)
-    place.mkdir(parents=True, exist_ok=True)
     with ExitStack() as cleanup:
         root = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="ioplateau-")))
         root.chmod(0o755)
@@ -207,11 +204,7 @@ def record(seed: int, place: Path) -> None:
         value = round(what.limit * (disk.done() - before) / (time.monotonic() - began))
         disk.limit(value)
         most = database.load(10)
-        done = threading.Event()
-        arguments = (place / "recording.jsonl.gz", disk.name, done)
-        writer = threading.Thread(target=write_recording, args=arguments)
-        writer.start()
-        try:
+        with recorded(place, disk.name):
             phases = [
                 _phase(name, disk, database, value, seconds, rate)
                 for name, seconds, rate in (
@@ -220,20 +213,9 @@ def record(seed: int, place: Path) -> None:
                     ("after", what.after_seconds, what.after * most),
                 )
             ]
-        finally:
-            done.set()
-            writer.join()
         disk.limit(0)
-    labels = {
-        "scenario": place.name,
-        "about": f"PostgreSQL, drawn with seed {seed} by tests/helpers/database_machines.py",
-        "hz": 1,
-        "guard_s": GUARD_SECONDS,
-        "limits": {disk.name: {"iops": value}},
-        "drawn": asdict(what),
-        "phases": phases,
-    }
-    (place / "labels.json").write_text(json.dumps(labels, indent=1) + "\n")
+    about = f"PostgreSQL, drawn with seed {seed} by tests/helpers/database_machines.py"
+    write_labels(place, about, {disk.name: {"iops": value}}, asdict(what), phases)
 
 
 def _phase(

@@ -16,8 +16,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -120,16 +120,10 @@ def record(seeds: list[int], draw: Callable[[int], Drawn], root: Path = MACHINES
 
 
 def _record(seed: int, what: Drawn, disk: ThrottledDisk, place: Path) -> None:
-    place.mkdir(parents=True, exist_ok=True)
     phases: list[dict[str, Any]] = []
-    done = threading.Event()
-    writer = threading.Thread(
-        target=write_recording, args=(place / "recording.jsonl.gz", disk.name, done)
-    )
-    writer.start()
-    beside = threading.Thread(target=_load_beside, args=(seed, what, disk, done))
-    beside.start()
-    try:
+    with recorded(place, disk.name) as done:
+        beside = threading.Thread(target=_load_beside, args=(seed, what, disk, done))
+        beside.start()
         time.sleep(3)
         for name, share, seconds in (
             ("below", what.below, what.below_seconds),
@@ -138,23 +132,12 @@ def _record(seed: int, what: Drawn, disk: ThrottledDisk, place: Path) -> None:
         ):
             phases.append(_phase(name, share, seconds, what, disk))
         time.sleep(2)
-    finally:
-        done.set()
-        writer.join()
-        beside.join()
+    beside.join()
     limit: dict[str, Any] = {"iops": what.iops}
     if what.others:
         limit["direction"] = _direction(what)
-    labels = {
-        "scenario": place.name,
-        "about": f"drawn with seed {seed} by tests/helpers/drawn_machines.py",
-        "hz": 1,
-        "guard_s": GUARD_SECONDS,
-        "limits": {disk.name: limit},
-        "drawn": {name: getattr(what, name) for name in Drawn.__slots__},
-        "phases": phases,
-    }
-    (place / "labels.json").write_text(json.dumps(labels, indent=1) + "\n")
+    about = f"drawn with seed {seed} by tests/helpers/drawn_machines.py"
+    write_labels(place, about, {disk.name: limit}, asdict(what), phases)
 
 
 def _direction(what: Drawn) -> str:
@@ -222,7 +205,42 @@ def _done(disk: str, what: Drawn) -> list[str]:
     return [done for limit, done in limits if limit]
 
 
-def write_recording(file: Path, disk: str, done: threading.Event) -> None:
+@contextmanager
+def recorded(place: Path, disk: str) -> Iterator[threading.Event]:
+    """Record this disk to that directory once a second, as long as the context lasts. Yields what tells its end."""
+    place.mkdir(parents=True, exist_ok=True)
+    done = threading.Event()
+    arguments = (place / "recording.jsonl.gz", disk, done)
+    writer = threading.Thread(target=_write, args=arguments)
+    writer.start()
+    try:
+        yield done
+    finally:
+        done.set()
+        writer.join()
+
+
+def write_labels(
+    place: Path,
+    about: str,
+    limits: dict[str, dict[str, Any]],
+    what: dict[str, Any],
+    phases: list[dict[str, Any]],
+) -> None:
+    """Beside a recording: what was limited to what, what was drawn, and which limit bound when."""
+    labels = {
+        "scenario": place.name,
+        "about": about,
+        "hz": 1,
+        "guard_s": GUARD_SECONDS,
+        "limits": limits,
+        "drawn": what,
+        "phases": phases,
+    }
+    (place / "labels.json").write_text(json.dumps(labels, indent=1) + "\n")
+
+
+def _write(file: Path, disk: str, done: threading.Event) -> None:
     size = Path(f"/sys/block/{disk}/size").read_text().strip()
     number = Path(f"/sys/block/{disk}/dev").read_text().strip()
     release = Path("/proc/sys/kernel/osrelease").read_text().strip()

@@ -90,7 +90,7 @@ class ThrottledDisk:
                 # Before the device goes, which waits for what is still to be written.
                 cleanup.callback(self.set_limits, **dict.fromkeys(self.limits))
             else:
-                self.cgroup = _make_cgroup(hierarchy, cleanup)
+                self.cgroup = make_cgroup(hierarchy, cleanup)
             self.name = self.device.removeprefix("/dev/")
             self.set_limits(**self.limits)
             if self._dirty_bytes is not None:
@@ -111,7 +111,7 @@ class ThrottledDisk:
 
     def unlimited_group(self) -> Path:
         """Another control group, which may do on the disk what it likes."""
-        return _make_cgroup(block_io_hierarchy(), self._cleanup)
+        return make_cgroup(block_io_hierarchy(), self._cleanup)
 
     def load(
         self,
@@ -236,7 +236,8 @@ def _file_system(device: str) -> str:
     return "an unknown file system"
 
 
-def _make_cgroup(parent: Path, cleanup: contextlib.ExitStack) -> Path:
+def make_cgroup(parent: Path, cleanup: contextlib.ExitStack) -> Path:
+    """A new one below `parent`, removed with `cleanup`; those of processes that are gone are removed now."""
     for old in parent.glob(f"{CGROUP_PREFIX}*"):
         if not Path("/proc", old.name.removeprefix(CGROUP_PREFIX).partition("-")[0]).exists():
             with contextlib.suppress(OSError):
