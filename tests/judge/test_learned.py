@@ -545,6 +545,18 @@ def test_a_limit_that_was_told_a_little_wrong_need_not_be_beaten(calm, depth, li
     assert told(blocks, limits=[told_wrong]).on is is_found
 
 
+@pytest.mark.parametrize(("limit", "is_found"), [(4400.0, True), (3650.0, True), (5000.0, False)])
+def test_a_limit_that_was_told_a_little_wrong_is_likelier_than_one_that_nobody_told(
+    limit, is_found
+):
+    """Half of what another level asks for: less than is asked for where nothing was told."""
+    told_wrong = Limit(Dimension.IOPS, Direction.TOTAL, limit, Origin.CONFIGURED)
+    blocks = [*CALM, *held(rate=4000.0, depth=32, ripple=0.009, count=4)]
+
+    assert not told(blocks).on
+    assert told(blocks, limits=[told_wrong]).on is is_found
+
+
 @pytest.mark.parametrize(("depth", "is_found"), [(32, True), (11, False)])
 def test_requests_of_another_size_than_was_seen_alone_wait_where_they_take_several_times_as_long(
     depth, is_found

@@ -126,7 +126,6 @@ class Plateau:
         )
         evidence = self._recurrence(drawn, dt, hints, weight) if recurs else None
         if not evidence and may_learn:
-            doubts += bool(told)
             new = self._flatness(drawn, dt, doubts, told) or self._return(drawn, dt, doubts, told)
             evidence = new if new and _is_waited_for(drawn, new.dimension) else None
         if not evidence:
@@ -256,13 +255,15 @@ class Plateau:
         if count < number.LEVEL_LEAST or not held.mean or self.is_elsewhere(dimension, held.mean):
             return None  # no mean: in most of these blocks nothing was done
         found = max(0.0, _odds(drawn, held.spread, count, dt))
-        doubts -= _is_told_wrong(drawn, told, dimension, held.mean)
-        asked = self._asked(drawn, dt, doubts, dimension, held.mean)
+        beside = _beside_told(drawn, told, dimension, held.mean)
+        asked = self._asked(drawn, dt, doubts + beside, dimension, held.mean)
         if not deep:
             asked += number.ASKED_SHALLOW
         if found < asked:
             owed = _owed(drawn, dimension, dt)
-            if found + _news(owed, doubts) < asked and not (owed and _is_steady(drawn, held, dt)):
+            if found + _news(owed, doubts + max(0, beside)) < asked and not (
+                owed and _is_steady(drawn, held, dt)
+            ):
                 return None
         if self._is_no_limit(drawn, dt, dimension, held.mean):
             return None
@@ -288,7 +289,7 @@ class Plateau:
         returns = self._visits.returns(drawn, dt, dimensions)
         gain = 1.0
         found, dimension, value = returns
-        for summed in self._summed(drawn, dt, doubts, dimensions):
+        for summed in self._summed(drawn, dt, doubts + bool(told), dimensions):
             if summed[0] > found:
                 found, dimension, value = summed
                 gain = number.FULL_SECONDS
@@ -296,7 +297,7 @@ class Plateau:
             found, dimension, value = returns
             gain = number.FULL_SECONDS
             doubts += 1
-        doubts -= _is_told_wrong(drawn, told, dimension, value)
+        doubts += _beside_told(drawn, told, dimension, value)
         if not value or found < self._asked(drawn, dt, doubts, dimension, value):
             return None
         if self._visits.is_parted(dimension, value):
@@ -401,12 +402,14 @@ class Plateau:
         self.belief.restore(saved.now.score, held=saved.now.on)
 
 
-def _is_told_wrong(drawn: Drawn, told: Sequence[Claim], dimension: Dimension, value: float) -> bool:
-    """Whether a level is close to a limit that was told, of requests of which it is known that they wait: likelier
-    than one that nobody told is that one, told a little wrong, so that it need not be beaten.
+def _beside_told(drawn: Drawn, told: Sequence[Claim], dimension: Dimension, value: float) -> int:
+    """Reasons to doubt a level, of limits that were told: one where it is another. Less than none where it is close to
+    one of them and it is known that requests wait: it is likelier that one, told a little wrong, than any other.
     """
-    waits = drawn.was_alone or drawn.queue is DEEP
-    return waits and any(claim.is_close(dimension, value) for claim in told)
+    is_close = (drawn.was_alone or drawn.queue is DEEP) and any(
+        claim.is_close(dimension, value) for claim in told
+    )
+    return -1 if is_close else int(bool(told))
 
 
 def _passes_by(drawn: Drawn, dimension: Dimension, dt: float) -> bool:
