@@ -56,6 +56,14 @@ def test_answers_that_nobody_awaited_disturb_as_connections_made_anew_do():
     assert of_client(tick_of(before, after)).disturbances == 4
 
 
+def test_an_answer_that_nobody_awaited_is_no_call_on_the_wire():
+    """A killed job's calls, and the second answer to a call that was sent twice."""
+    one = states.connection(sends=1000, receives=990, bad_xids=3)
+
+    assert one.on_wire == 7
+    assert of_client(tick_of(one, one)).on_wire == 7
+
+
 def test_no_less_than_nothing_is_on_the_wire():
     """A server's own calls (callbacks of v4.0) and torn readings: more was received than sent."""
     one = states.connection(sends=1000, receives=1003)

@@ -66,6 +66,7 @@ class Witnesses:
         before, now = span.before, span.after
         sends, receives = sum(now.sends), sum(now.receives)
         sent, received = sends - sum(before.sends), receives - sum(before.receives)
+        unawaited = sum(now.bad_xids)  # answers: see NfsConnection.on_wire
         backlog = sum(now.backlog_sums) - sum(before.backlog_sums)
         sending = sum(now.sending_sums) - sum(before.sending_sums)
         held = [
@@ -77,8 +78,8 @@ class Witnesses:
             slot_limit=reading.slot_limit,
             backlog=max(backlog, 0) / sent if sent > 0 else None,
             sending=max(sending, 0) / sent if sent > 0 else None,
-            on_wire=max(sends - receives, 0),
-            disturbances=sum(now.connects) + sum(now.bad_xids),
+            on_wire=max(sends - receives - unawaited, 0),
+            disturbances=sum(now.connects) + unawaited,
             receives_per_second=max(received, 0) / span.elapsed_seconds,
             sender_limited_ratio=_mean(held),
             shortest_trip_seconds=min(trips) / 1e6 if trips else None,

@@ -142,8 +142,8 @@ CLIENTS: MetricTable[MeasuredClient, MeasuredClient] = MetricTable(
         ),
         gauge(
             "nfs_client_requests_on_wire",
-            "Requests sent and not answered at the last tick; those sent again or given up stay counted for ever.",
-            lambda c: sum(max(one.sends - one.receives, 0) for one in c.state.now),
+            "Requests sent and not answered at the last tick; one that is lost, so that it is sent again, stays counted.",
+            lambda c: sum(one.on_wire for one in c.state.now),
         ),
         gauge(
             "nfs_client_slots_used_peak",
@@ -260,8 +260,8 @@ CONNECTIONS: MetricTable[MeasuredClient, MeasuredConnection] = MetricTable(
         ),
         gauge(
             "nfs_connection_requests_on_wire",
-            "Requests sent and not answered at the last tick; those sent again or given up stay counted for ever.",
-            lambda c: max(c.now.sends - c.now.receives, 0),
+            "Requests sent and not answered at the last tick; one that is lost, so that it is sent again, stays counted.",
+            lambda c: c.now.on_wire,
         ),
     ),
 )

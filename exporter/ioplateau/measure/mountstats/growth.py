@@ -134,7 +134,7 @@ class ConnectionRates(NamedTuple):
 
     sends_per_second: float
     receives_per_second: float
-    on_wire: int  # sends - receives now
+    on_wire: int  # now
     mean_requests: float | None  # per send
     mean_backlog: float | None
 
@@ -313,7 +313,7 @@ def _connection_rates(was: NfsConnection, now: NfsConnection, t: float) -> Conne
     return ConnectionRates(
         sends / t,
         (now.receives - was.receives) / t,
-        max(now.sends - now.receives, 0),
+        now.on_wire,
         requests / sends if sends else None,
         backlog / sends if sends else None,
     )

@@ -43,6 +43,13 @@ class NfsConnection(NamedTuple):
     sending_sum: int | None
     pending_sum: int | None
 
+    @property
+    def on_wire(self) -> int:
+        """Calls sent and not answered now. Of a call that was given up, or sent twice, an answer is counted that
+        nobody awaited: xprt_lookup_rqst(), https://github.com/torvalds/linux/blob/v6.1/net/sunrpc/xprt.c
+        """
+        return max(self.sends - self.receives - self.bad_xids, 0)
+
 
 def numbers(words: Sequence[bytes]) -> list[int]:
     """The 64-bit numbers `words` are; FormatError if one is none.
