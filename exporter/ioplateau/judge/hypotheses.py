@@ -24,7 +24,8 @@ not, while the mounts on it wait (mounts)
         (sides): requests of the other direction do not wait
     against: the queue went and the rate stayed, or it was there for long while nobody waited; requests
         waited at other levels too, or took as long at quite another rate; more was done while nobody
-        waited. More log-odds are asked for by each reason to doubt, and by each look that found nothing
+        waited. More log-odds are asked for by each reason to doubt, and by each look that found nothing; fewer
+        just beside a limit that was told
 members: one disk of a stripe is throttled
     for: that disk's own verdict
 slots: the NFS client may not send more calls at once (blame.waits_for_slots)
