@@ -549,9 +549,9 @@ def test_a_limit_that_was_told_a_little_wrong_need_not_be_beaten(calm, depth, li
 def test_a_limit_that_was_told_a_little_wrong_is_likelier_than_one_that_nobody_told(
     limit, is_found
 ):
-    """Four blocks are too few where nothing was told, or another limit, and enough beside this one."""
+    """Six blocks are too few where nothing was told, or another limit, and enough beside this one."""
     told_wrong = Limit(Dimension.IOPS, Direction.TOTAL, limit, Origin.CONFIGURED)
-    blocks = [*CALM, *held(rate=4000.0, depth=32, ripple=0.009, count=4)]
+    blocks = [*CALM, *held(rate=4000.0, depth=32, ripple=0.009, count=6)]
 
     assert not told(blocks).on
     assert told(blocks, limits=[told_wrong]).on is is_found

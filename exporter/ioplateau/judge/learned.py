@@ -297,8 +297,8 @@ class Plateau:
             found, dimension, value = returns
             gain = number.FULL_SECONDS
             doubts += 1
-        doubts += _beside_told(drawn, told, dimension, value)
-        if not value or found < self._asked(drawn, dt, doubts, dimension, value):
+        beside = _beside_told(drawn, told, dimension, value)
+        if not value or found < self._asked(drawn, dt, doubts + beside, dimension, value):
             return None
         if self._visits.is_parted(dimension, value):
             return None
@@ -328,7 +328,7 @@ class Plateau:
                 yield found - asked, dimension, sum(row) / len(row)
 
     def _asked(
-        self, drawn: Drawn, dt: float, doubts: int, dimension: Dimension, value: float
+        self, drawn: Drawn, dt: float, doubts: float, dimension: Dimension, value: float
     ) -> float:
         """The log-odds that are asked before a level is one: more for each try, and for each reason
         to doubt it. Each block is a try, and long ones are few: the chance is the same in an hour.
@@ -402,14 +402,15 @@ class Plateau:
         self.belief.restore(saved.now.score, held=saved.now.on)
 
 
-def _beside_told(drawn: Drawn, told: Sequence[Claim], dimension: Dimension, value: float) -> int:
-    """Reasons to doubt a level, of limits that were told: one where it is another. Less than none where it is close to
-    one of them and it is known that requests wait: it is likelier that one, told a little wrong, than any other.
+def _beside_told(drawn: Drawn, told: Sequence[Claim], dimension: Dimension, value: float) -> float:
+    """Reasons to doubt a level, of limits that were told: one where it is another. Half of one less than none where it
+    is close to one of them and it is known that requests wait: likelier it is that one, told a little wrong. A limit
+    that may be anywhere within two decades is as close by chance once in 20 times: log-odds of 3.
     """
     is_close = (drawn.was_alone or drawn.queue is DEEP) and any(
         claim.is_close(dimension, value) for claim in told
     )
-    return -1 if is_close else int(bool(told))
+    return -0.5 if is_close else float(bool(told))
 
 
 def _passes_by(drawn: Drawn, dimension: Dimension, dt: float) -> bool:
@@ -500,7 +501,7 @@ def _usual_spread(spread: float, dt: float, is_serial: bool) -> float:
     return number.OFF_LEVEL * max(share, min(1.0, flat / spread))
 
 
-def _news(owed: float, doubts: int) -> float:
+def _news(owed: float, doubts: float) -> float:
     """What remains of the log-odds of a sum that keeps to its line: a device that does all it can
     keeps to one, too, so that each doubt counts against this by itself.
     """

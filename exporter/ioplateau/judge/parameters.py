@@ -223,8 +223,8 @@ RIPPLE_STEPS = 11
 # case, at one try each second; as much must say that a limit counts writes without data, or does not
 # (flushes.py). ASKED_DOUBT is added for each reason to doubt:
 # - only a guessed floor says that requests are slow, or that of requests of another size by little;
-# - limits were told, and this is another. One reason less than none where it is close to one of them: that this
-#   one was told a little wrong is likelier than a limit anywhere (learned._beside_told);
+# - limits were told, and this is another. Half of one less than none where it is close to one of them: that
+#   this one was told a little wrong is likelier than a limit anywhere (learned._beside_told);
 # - NFS calls wait as long as TCP delays an acknowledgement;
 # - the level was left before (standing.Standing.moved);
 # - more than the level was done while nobody waited, and requests never wait for long (learned.Plateau._return);
