@@ -134,7 +134,7 @@ class ConnectionRates(NamedTuple):
 
     sends_per_second: float
     receives_per_second: float
-    on_wire: int  # now
+    on_wire: int  # as the interval ends
     mean_requests: float | None  # per send
     mean_backlog: float | None
 
