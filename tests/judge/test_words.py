@@ -255,8 +255,9 @@ def test_who_has_a_queue_is_not_said_to_wait_for_none(floor, waits):
         # Other calls than reads and writes are not counted.
         (Kind.VOLUME, "(almost) no reads or writes", "requests are served at once"),
         (Kind.NFS_SLOTS, "(almost) no reads or writes", "requests are served at once"),
-        # Whether requests wait is not known of an interface.
+        # Whether requests wait is not known of an interface; of a VM's disks each says so of itself.
         (Kind.VM_NETWORK, "at no known limit", "at no known limit"),
+        (Kind.VM_UNCACHED, "nothing to do", "at no known limit"),
     ],
 )
 def test_of_what_is_at_rest_or_at_ease_nothing_is_told_that_is_not_known(kind, idle, healthy):

@@ -287,7 +287,8 @@ def _idle(verdict: Verdict, _at: float) -> str:
 
 
 def _healthy(verdict: Verdict, _at: float) -> str:
-    if verdict.key.kind is Kind.VM_NETWORK:
+    # Whether requests wait, and where, is for the VM's disks and mounts to say.
+    if verdict.key.kind.startswith("vm_"):
         return AT_NO_LIMIT
     return _now_and_then(verdict) or "requests are served at once"
 
