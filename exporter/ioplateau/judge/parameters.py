@@ -113,11 +113,11 @@ SHARE_WAITING = 0.5
 # - share by which more may be outstanding at the looks than between them, before it comes in step with them;
 # - share of a client's calls that may be another mount's, and its calls on the wire still be this one's;
 # - share of the longer of two waits by which the shorter may be less and both still be one queue's;
-# - seconds of evidence lost in a second off the limit, while everything still waits long (STEEP) and no
-#   more was done in sum than the limit and its bucket allow: buffered writes come in gusts. Where a disk's
-#   queue was counted at both looks it is half of one, as a limit lets pass all it allows then. Otherwise a
-#   second off the limit loses one second, and a second near it in which nobody waits, or few do below
-#   what is sold, half of one;
+# - seconds of evidence lost in a second off the limit, while everything still waits long (STEEP), the rate does
+#   not stand still more than a STEP below, and no more was done in sum than the limit and its bucket allow:
+#   buffered writes come in gusts. Where a disk's queue was counted at both looks it is half of one, as a
+#   limit lets pass all it allows then. Otherwise a second off the limit loses one second, and a second near
+#   it in which nobody waits, or few do below what is sold, half of one;
 # - what a second at a control group's limit counts less than one, as it cannot be seen whether the group
 #   waits: so the verdict comes in the third second and not in the second.
 # Fitted.
@@ -174,6 +174,7 @@ SAME_LEVEL = STANDING + RIPPLE
 # - what a server's cache or a kernel's time slice may add to a limit: a filer answers some reads from
 #   memory (measured: the NFS recordings of tests/machines), blk-throttle works in slices of 100 ms;
 # - so near a told limit the time of a request is not taken for its floor;
+# - what stands still further below a told limit than that is held there by something else;
 # - how steady the share of cached reads that miss the cache must be;
 # - the least distance between two limits that somebody bought (document: each of Azure's disk sizes has
 #   1.2 to 2.2 times the limits of the one below, but for the IOPS of the two largest).
