@@ -37,10 +37,16 @@ hypothesis.settings.load_profile("busy")
 # promtool runs the rules, and openssl's programs are the other side of TLS: real peers, so both
 # belong to `make test`.
 WITH_PEERS = (HERE / "alerts", HERE / "web/test_tls.py")
+# Hours of simulated machines, a process for each case: `make check` has a minute.
 SLOW = (
     HERE / "engine/test_engine_growth.py",
-    HERE / "web/test_server.py",
+    HERE / "judge/test_many_disks.py",
+    HERE / "judge/test_wandering_devices.py",
     HERE / "project/test_bench_tree.py",
+    HERE / "run/test_cli.py",
+    HERE / "run/test_json_schema.py",
+    HERE / "stories/test_stalled_server.py",
+    HERE / "web/test_server.py",
 )
 
 

@@ -264,6 +264,7 @@ def test_episodes_are_told_while_they_go_on_and_after():
     assert episode.ended == WALL + 20
 
 
+@pytest.mark.slow
 def test_a_week_of_three_hundred_busy_budgets_stays_within_three_mebibytes():
     history = History()
     keys = [FlowKey("disk", f"sd{number}") for number in range(300)]
@@ -279,6 +280,7 @@ def test_a_week_of_three_hundred_busy_budgets_stays_within_three_mebibytes():
     assert 2_000_000 < most < 3 << 20
 
 
+@pytest.mark.slow
 def test_devices_that_come_and_go_without_end_stay_within_three_mebibytes():
     """Five new ones a second, each for five seconds, for twenty minutes."""
     history = History()
@@ -294,6 +296,7 @@ def test_devices_that_come_and_go_without_end_stay_within_three_mebibytes():
     assert most < 3 << 20
 
 
+@pytest.mark.slow
 def test_three_hundred_limits_that_move_all_the_time_take_half_a_mebibyte_at_most():
     def budgets(value):
         limit = states.limit(Dimension.IOPS, value=value)
