@@ -193,15 +193,15 @@ class Claim:
             return -inf  # another limit explains what waits, or nothing is outstanding any more
         # Where only a guess says that requests wait, one or two are no queue.
         is_steep = signs.excess >= number.STEEP and (signs.was_alone or signs.waiting >= 2.0)
-        if self.on and is_steep and not self._stands_below(signs.level) and self._is_gust():
+        if self.on and is_steep and self._is_gust() and not self._stands_below(signs):
             return -0.5 if signs.stands else -number.LEAST_PART
         return -1.0
 
-    def _stands_below(self, level: Level | None) -> bool:
-        """Whether the rate stands still so far below the limit that it is no limit told a little too high."""
-        if level is None or not _is_flat(level):
-            return False
-        return level.mean < (1 - number.STEP - self.limit.tolerance) * self.value
+    def _stands_below(self, signs: Signs) -> bool:
+        """Whether the rate stands still, further below the limit than one that was told a little too high."""
+        below = number.STEP + self.limit.tolerance
+        level = signs.level
+        return level is not None and _is_flat(level) and level.mean < (1 - below) * self.value
 
     def _is_behind(self) -> bool:
         """Whether less was done while many requests stood than the limit lets pass but for one burst."""

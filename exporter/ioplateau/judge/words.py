@@ -32,7 +32,7 @@ OWNERS: Mapping[Kind, str] = {
 }
 
 CLIENTS = frozenset({Kind.NFS_SLOTS, Kind.NFS_CONNECTION})
-# Of an interface, which has no times and counts no requests: whether they wait, its mounts tell.
+# Of a VM's limits, which have no times of their own: whether requests wait, and where, its disks and mounts tell.
 AT_NO_LIMIT = "at no known limit"
 
 # Of what was asked for over what a limit gives in a second, see rulings.asked_ratio.
@@ -287,7 +287,6 @@ def _idle(verdict: Verdict, _at: float) -> str:
 
 
 def _healthy(verdict: Verdict, _at: float) -> str:
-    # Whether requests wait, and where, is for the VM's disks and mounts to say.
     if verdict.key.kind.startswith("vm_"):
         return AT_NO_LIMIT
     return _now_and_then(verdict) or "requests are served at once"
