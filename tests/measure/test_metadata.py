@@ -272,13 +272,33 @@ def test_a_document_that_is_gone_for_good_is_forgotten_with_all_it_listed():
         fetcher = Fetcher(aws.wanted(), base=service.base)
         fetch(fetcher, 0.0)
         del service.answers["/latest/meta-data/block-device-mapping/"]
-        fetch(fetcher, 300.0)
+        for now in (300.0, 371.0):
+            fetch(fetcher, now)
 
     assert set(fetcher.known()) == {
         "aws/instance-type",
         "aws/instance-id",
         "aws/placement/region",
     }
+
+
+def test_a_document_that_is_missing_for_a_moment_is_kept_and_asked_for_again_soon():
+    with serving(azure_imds, answers={"azure": AZURE}) as service:
+        fetcher = Fetcher(azure.wanted(), base=service.base)
+        fetch(fetcher, 0.0)
+        told = dict(fetcher.known())
+        service.status = 404
+        fetch(fetcher, 300.0)
+        during, reasons, due = dict(fetcher.known()), dict(fetcher.reasons()), fetcher.due_at()
+        service.status = 200
+        fetch(fetcher, due)
+
+    assert told
+    assert during == told
+    assert "status 404" in reasons["azure/instance"]
+    assert due == 305.0
+    assert fetcher.known() == told
+    assert fetcher.reasons() == {}
 
 
 def test_a_detached_device_leaves_the_mapping():

@@ -59,7 +59,8 @@ def only(pattern: re.Pattern[str], wanted: str) -> Callable[[str], str]:
 
 class FetchSettings(NamedTuple):
     """refresh_seconds: an attached disk or a changed tier is noticed within so long.
-    gone_seconds: Azure's maintenance lasts at most 70 s (status 410).
+    gone_seconds: Azure's maintenance lasts at most 70 s (status 410); a document that was told and is not
+    found any more (404) is kept as long.
     """
 
     refresh_seconds: float = 300.0
@@ -219,10 +220,7 @@ class Fetcher:
                 self._session = None
                 self._fail(entry, now, what, at_once=entry.failures == 0)
             case 404 if not self._asks_token:
-                self._forget(entry)
-                entry.due = now + self.settings.refresh_seconds
-                entry.why = f"{what}: the service has no such document"
-                entry.failures, entry.gone_since = 0, None
+                self._missing(entry, now, f"{what}: the service has no such document")
             case 400 | 405:
                 entry.is_refused = True
                 entry.why = f"{what}: the service does not take this question, not asked again"
@@ -240,14 +238,29 @@ class Fetcher:
             self._entries.pop(f"{entry.document.name}/{child}", None)
         entry.children = ()
 
+    def _missing(self, entry: _Entry, now: float, why: str) -> None:
+        """Forget a document, but not one that was told at the first refusal: a service that starts again has none."""
+        entry.why = why
+        if entry.text is not None and self._may_return(entry, now):
+            return
+        self._forget(entry)
+        entry.due = now + self.settings.refresh_seconds
+        entry.failures, entry.gone_since = 0, None
+
     def _gone(self, entry: _Entry, now: float, what: str) -> None:
-        if entry.gone_since is None:
-            entry.gone_since = now
-        if now - entry.gone_since <= self.settings.gone_seconds:
+        if self._may_return(entry, now):
             entry.why = f"{what}: maintenance on the host"
-            entry.due = now + self.settings.gone_retry_seconds
         else:
             self._fail(entry, now, f"{what}: maintenance takes too long")
+
+    def _may_return(self, entry: _Entry, now: float) -> bool:
+        """Whether it is gone for so short a time that it is asked for again soon."""
+        if entry.gone_since is None:
+            entry.gone_since = now
+        if now - entry.gone_since > self.settings.gone_seconds:
+            return False
+        entry.due = now + self.settings.gone_retry_seconds
+        return True
 
     def _silent(self, entry: _Entry, now: float, silence: NoAnswer) -> None:
         if self._asks_token:

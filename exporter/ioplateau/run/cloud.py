@@ -27,6 +27,10 @@ LOG = logging.getLogger(__name__)
 
 LONGEST_WAIT_SECONDS = 3600.0
 
+# The daemon waits so long for each part of an answer, and for all of it: nobody waits for its thread, and a
+# service under load takes seconds.
+PART_SECONDS, ANSWER_SECONDS = 5.0, 10.0
+
 # A question ends after linklocal.WHOLE_SECONDS at the latest: five seconds in all.
 ONCE_SECONDS = 3.0
 
@@ -126,7 +130,7 @@ class Metadata:
             now = self._clock.mono()
             request = fetcher.next(now)
             if request is not None:
-                answer = ask(request)
+                answer = ask(request, wait_seconds=PART_SECONDS, whole_seconds=ANSWER_SECONDS)
                 fetcher.take(self._clock.mono(), answer)
                 continue
             documents, why_not = _told(fetcher, self._volumes, self._cloud or "", self._static)
