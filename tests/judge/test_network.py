@@ -49,11 +49,13 @@ def moved(rate, direction):
     )
 
 
-def judged(direction, *limits, carried=1.0, queued=0.0, witness=None, later=(NIC,)):
+def judged(
+    direction, *limits, carried=1.0, queued=0.0, witness=None, first=(NIC,), later=None
+):  # fmt: skip
     """Verdicts after 70 s at the limit. carried: the part of the interface's bytes that are the mounts'.
-    later: the interfaces of the last 20 s, of which the last does all.
+    first: the interfaces, of which the last does all. later: those of the last 20 s.
     """
-    budgets = {NETWORK: Budget(NETWORK, (NIC,), limits)}
+    budgets = {NETWORK: Budget(NETWORK, first, limits)}
     for flow in MOUNTS:
         for kind in (Kind.VOLUME, Kind.NFS_SLOTS, Kind.NFS_CONNECTION):
             budgets[BudgetKey(kind, flow.name)] = Budget(BudgetKey(kind, flow.name), (flow,))
@@ -70,7 +72,7 @@ def judged(direction, *limits, carried=1.0, queued=0.0, witness=None, later=(NIC
             flow: call(rate, wait, direction, queued if second >= 20 else 0.0)
             for flow, rate in zip(MOUNTS, rates, strict=True)
         }
-        nics = (NIC,) if second < 70 else later
+        nics = first if second < 70 or later is None else later
         if nics != budgets[NETWORK].members:
             budgets = budgets | {NETWORK: Budget(NETWORK, nics, limits)}
         flows |= dict.fromkeys(nics, moved(0.0, direction)) | {nics[-1]: moved(bytes_, direction)}
@@ -94,6 +96,16 @@ def test_two_mounts_wait_for_the_networks_limit_in_its_direction(direction, is_t
     assert network.evidence["waiting"] == pytest.approx(32, rel=0.2)
     assert "hardly any request waits" not in network.sentence
     assert [verdicts[key].parent for key in VOLUMES] == [NETWORK, NETWORK]
+
+
+@pytest.mark.parametrize("first", [(OTHER, NIC), (NIC, OTHER)])
+@pytest.mark.parametrize("is_told", [True, False])
+def test_the_networks_limit_holds_for_all_interfaces_in_sum(first, is_told):
+    network = judged(Direction.READ, *[told(Direction.READ)] * is_told, first=first)[NETWORK]
+
+    assert network.word is Word.THROTTLED
+    assert network.limit == pytest.approx(HELD_BYTES, rel=0.01)
+    assert network.utilization == pytest.approx(1.0, rel=0.01)
 
 
 @pytest.mark.parametrize("later", [(OTHER, NIC), (OTHER,)])

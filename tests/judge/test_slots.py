@@ -252,3 +252,58 @@ def test_calls_that_a_server_tells_to_come_back_later_have_their_slots(later, is
     found = words([busy._replace(read_queue_seconds=held, later_per_second=later)] * 20)
 
     assert (Word.THROTTLED in {slots for slots, _ in found}) is is_short
+
+
+CONNECTION = BudgetKey(Kind.NFS_CONNECTION, "/a")
+
+
+def of_two_mounts(first, alone, later, client):
+    """Verdicts where a client has two mounts, of which the second does most. alone, later: what that does for 20 s,
+    and for 40 s more. client(second): what the transport tells.
+    """
+    budgets = {key: Budget(key, (MOUNT, OTHER), ()) for key in (SLOTS, CONNECTION)}
+    for key, flow in ((VOLUME, MOUNT), (OTHERS_VOLUME, OTHER)):
+        budgets[key] = Budget(key, (flow,), ())
+    judge = Judge()
+    judge.observe(100.0, None, budgets, {}, Witness())
+    for second in range(60):
+        flows = {MOUNT: first, OTHER: alone if second < 20 else later}
+        witness = Witness(clients={"/a": client(second)})
+        said = judge.observe(101.0 + second, 1.0, budgets, flows, witness)
+    return said
+
+
+def test_slots_are_told_with_the_figures_of_the_mount_that_waits():
+    short = ClientWitness(1, backlog=None, slot_limit=None, on_wire=16)
+    said = of_two_mounts(FlowTick(1.0), tick(100, 1.0, 0), tick(220, 2.2, 6.6), lambda _: short)
+
+    assert said[SLOTS].word is Word.THROTTLED
+    assert said[SLOTS].evidence["waiting_calls"] == pytest.approx(6.6)
+    assert said[SLOTS].evidence["queue_share"] == pytest.approx(0.75)
+    assert said[OTHERS_VOLUME].parent == SLOTS
+    assert said[VOLUME].word is Word.IDLE
+
+
+def test_a_client_is_not_idle_as_its_first_mount_is():
+    said = of_two_mounts(
+        tick(3, 0.03, 0), tick(100, 1.0, 0), tick(1000, 5.0, 0), lambda _: ClientWitness(1)
+    )
+
+    assert said[VOLUME].word is Word.IDLE
+    for key in (SLOTS, CONNECTION):
+        assert said[key].word is Word.HEALTHY
+        assert said[key].evidence["operations_per_second"] == pytest.approx(1000)
+
+
+def test_connections_are_told_with_the_figures_of_the_mount_that_fills_them():
+    full = ClientWitness(1, sender_limited_ratio=0.5)
+    said = of_two_mounts(
+        tick(20, 0.2, 0),
+        tick(100, 1.0, 0),
+        tick(300, 60.0, 0, size=1 << 20),
+        lambda second: full if second >= 20 else ClientWitness(1),
+    )
+
+    assert said[CONNECTION].word is Word.THROTTLED
+    assert said[CONNECTION].utilization == pytest.approx(1.0, rel=0.01)
+    assert said[OTHERS_VOLUME].parent == CONNECTION

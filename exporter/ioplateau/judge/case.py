@@ -74,7 +74,7 @@ class Case:
 
     @property
     def watched(self) -> WatchedFlow:
-        """The one flow this budget is drawn by."""
+        """The one flow this budget is drawn by; of a client's several mounts the one that does most."""
         assert isinstance(self.drawn, WatchedFlow)
         return self.drawn
 

@@ -55,8 +55,7 @@ class MountJudge(Restartable):
         """Take these budgets; those that stay keep their memory."""
         self._saved.begin(at)
         volumes = {key: b for key, b in budgets.items() if key.kind is Kind.VOLUME}
-        networks = {key: b for key, b in budgets.items() if key.kind is Kind.VM_NETWORK}
-        flows = {m for b in (*volumes.values(), *networks.values()) for m in b.members}
+        flows = {m for b in volumes.values() for m in b.members}
         stayed = flows & self._watched_flows.keys()
         self._watched_flows = {
             flow: self._watched_flows.get(flow) or self._saved.to_watched(flow, WatchedFlow(), at)
@@ -92,15 +91,16 @@ class MountJudge(Restartable):
         for key, budget in budgets.items():
             if key.kind is not kind:
                 continue
-            case, watched = before.get(key), self._watched_flows[budget.members[0]]
+            case = before.get(key)
+            if kind is Kind.VM_NETWORK:
+                # The limit is the VM's: all its interfaces are one flow, which outlives each of them.
+                watched = WatchedFlow() if case is None else case.watched
+            else:
+                watched = self._watched_flows[budget.members[0]]
             if case is not None and kind in CLIENTS:
                 common = {*case.budget.members} & {*budget.members}
                 if not common.isdisjoint(stayed):
                     case.drawn = watched  # a client outlives its first mount
-            if case is not None and kind is Kind.VM_NETWORK:
-                followed = [self._watched_flows[flow] for flow in budget.members]
-                watched = case.watched if case.watched in followed else watched
-                case.drawn = watched  # the limit is the VM's and outlives its interfaces
             found[key] = self._saved.carried_on(case, budget, watched, at)
         return found
 
@@ -113,9 +113,11 @@ class MountJudge(Restartable):
         verdicts: dict[BudgetKey, Verdict],
     ) -> None:
         """Every budget judged here, one block."""
-        if not self._watched_flows:
+        if not self._watched_flows and not self._networks:
             return
         self._look(at, dt, flows, witness)
+        for case in self._networks.values():
+            _look_at_interfaces(case.watched, [flows.get(flow) for flow in case.budget.members])
         self._follow_wires(witness, dt)
         network = self._bind_networks(dt)
         exceeded = allowance_exceeded(witness.allowances)
@@ -150,12 +152,6 @@ class MountJudge(Restartable):
                 if flow in self._usual:
                     self._follow_usual(flow, 0.0, dt)
                 continue
-            if flow.kind == "nic":
-                if tick is None:
-                    watched.miss()
-                else:
-                    _look_at_interface(watched, tick)
-                continue
             self._awake[flow] = watched
             if tick is None:
                 watched.miss()
@@ -177,6 +173,8 @@ class MountJudge(Restartable):
         """A gap: nothing new is learned just after it."""
         for watched in self._watched_flows.values():
             watched.unsettle()
+        for case in self._networks.values():
+            case.watched.unsettle()
 
     def _queued(self) -> tuple[FlowKey, ...]:
         return tuple(flow for flow, watched in self._awake.items() if watched.queue >= STRONG)
@@ -331,6 +329,7 @@ class MountJudge(Restartable):
                     if waits_for_slots(watched, client, load, is_full=is_full)
                 ]
             )
+            case.drawn = self._speaker(waiting or case.budget.members)
             gain = 1.0 if waiting else -1.0
             case.belief.weigh(gain, dt)
             says = Hypotheses()
@@ -339,7 +338,7 @@ class MountJudge(Restartable):
                 holders = _holders(moving_here, waiting, load) if waiting else ""
                 is_seen = is_full or any(w.rtt_floors.was_alone for _, w in moving_here)
                 says = Hypotheses(
-                    slots=self._short_of_slots(case, client, holders, is_seen=is_seen)
+                    slots=self._short_of_slots(case, client, moving_here, holders, is_seen=is_seen)
                 )
             verdicts[key] = conclude(case, at, dt, says, waiting or case.budget.members)
         return bound
@@ -371,7 +370,12 @@ class MountJudge(Restartable):
 
     @staticmethod
     def _short_of_slots(
-        case: Case, client: ClientWitness | None, holders: str, *, is_seen: bool
+        case: Case,
+        client: ClientWitness | None,
+        moving: Sequence[tuple[FlowKey, WatchedFlow]],
+        holders: str,
+        *,
+        is_seen: bool,
     ) -> Ruling:
         """is_seen: it was seen how long calls take while few are on the wire."""
         known = case.budget.limits[0] if case.budget.limits else None
@@ -382,7 +386,7 @@ class MountJudge(Restartable):
         evidence: dict[str, float | str] = {
             "waiting_calls": max(
                 (client.backlog if client is not None else None) or 0.0,
-                case.watched.queue_load,
+                sum([watched.queue_load for _, watched in moving]),
             ),
             "queue_share": case.watched.queue_share,
         }
@@ -448,7 +452,7 @@ class MountJudge(Restartable):
                 elsewhere = BudgetKey(Kind.NFS_CONNECTION, name)
             elif case.met:
                 met = Ruling.learned(case, Culprit.DISK)
-            elif is_short:
+            elif is_short and watched.queue > NONE:
                 elsewhere = BudgetKey(Kind.NFS_SLOTS, name)
             elif watched.queue >= STRONG:
                 elsewhere = held
@@ -465,12 +469,17 @@ class MountJudge(Restartable):
     ) -> None:
         for key, case in self._connections.items():
             flows = tight.get(key.name)
+            case.drawn = self._speaker(flows or case.budget.members)
             if flows:
                 volume = self._volumes[BudgetKey(Kind.VOLUME, flows[0].name)]
                 says = Hypotheses(met=Ruling.learned(volume, Culprit.DISK))
                 verdicts[key] = conclude(case, at, dt, says, tuple(flows))
             else:
                 verdicts[key] = case.lasting or quiet(case, at, dt)
+
+    def _speaker(self, flows: Collection[FlowKey]) -> WatchedFlow:
+        """Of a client's mounts the one that does most: the figures of a verdict on the client are its."""
+        return max([self._watched_flows[flow] for flow in flows], key=lambda each: each.operations)
 
     def cases(self) -> Iterable[Case]:
         parts = (self._volumes, self._slots, self._connections, self._networks)
@@ -524,11 +533,15 @@ def _on_wire(client: ClientWitness | None, tick: FlowTick, lost: int) -> int | N
     return (max(client.on_wire - lost, 0) or None) if is_alone else None
 
 
-def _look_at_interface(watched: WatchedFlow, tick: FlowTick) -> None:
-    """An interface has bytes only; its plateau is looked for in the busier direction."""
+def _look_at_interfaces(watched: WatchedFlow, ticks: Iterable[FlowTick | None]) -> None:
+    """The sum of a VM's interfaces. They have bytes only; a plateau is looked for in the busier direction."""
+    known = [tick for tick in ticks if tick is not None]
+    if not known:
+        watched.miss()
+        return
     watched.clear()
     watched.busy = 1.0  # nobody counts for which part of the time something is under way
-    watched.read_bytes_per_second = tick.read_bytes_per_second
-    watched.write_bytes_per_second = tick.write_bytes_per_second
+    watched.read_bytes_per_second = sum([tick.read_bytes_per_second for tick in known])
+    watched.write_bytes_per_second = sum([tick.write_bytes_per_second for tick in known])
     watched.bytes = watched.read_bytes_per_second + watched.write_bytes_per_second
     watched.recent_bytes.add(max(watched.read_bytes_per_second, watched.write_bytes_per_second))
