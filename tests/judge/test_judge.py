@@ -47,6 +47,21 @@ def judged(judge, *ticks, at=100.0, witness=None):
     return verdicts[SDA]
 
 
+@pytest.mark.parametrize(("rate", "wait"), [(1170.0, 0.0275), (900.0, 0.029), (2000.0, 0.030)])
+@pytest.mark.parametrize("pause", [0, 15])
+def test_what_a_limit_held_back_is_no_sign_that_its_requests_take_as_long_by_themselves(
+    rate, wait, pause
+):
+    """The limit is raised, and more is outstanding: each request takes nearly as long as before."""
+    judge = Judge()
+    held = judged(judge, *[tick()] * 15)
+    after = judged(judge, *[FlowTick(1.0)] * pause, *[tick(rate, wait)] * 20, at=115.0)
+
+    assert held.word is Word.THROTTLED
+    assert after.word is Word.THROTTLED
+    assert after.limit == pytest.approx(rate, rel=0.01)
+
+
 def throttled_of_disks(seconds):
     """Disks from sda on that draw on a VM, no limit known: their keys, and who is throttled second by
     second. seconds: of each, what every disk did.

@@ -207,7 +207,10 @@ def test_a_saturated_disk_is_told_with_how_flat_it_is():
             {"own_level": 61.0},
             "one request at a time does as much: a device that serves one after the other, or a limit nobody told",
         ),
-        ({"as_long_at": 1900.0}, "they took as long at 1,900 IOPS: the device or server is slow"),
+        (
+            {"as_long_at": 1900.0},
+            "they took as long at 1,900 IOPS: a slow device or server, or a limit that has changed",
+        ),
         ({"later_per_second": 48.04}, "the server answers 'come back later' 48.0 times a second"),
     ],
 )

@@ -54,6 +54,7 @@ from typing import NamedTuple
 from ioplateau.judge.case import Case
 from ioplateau.judge.phases import Claim
 from ioplateau.judge.rulings import Ruling, quiet, rule
+from ioplateau.judge.signals import WatchedFlow
 from ioplateau.limits.budgets import BudgetKey, FlowKey, Verdict, Word
 
 
@@ -83,7 +84,9 @@ def conclude(
     elif found.slots is not None:
         ruling = found.slots
     elif found.elsewhere is not None:
-        return rule(case, at, Ruling.of(Word.AFFECTED, parent=found.elsewhere))
+        ruling, sufferers = Ruling.of(Word.AFFECTED, parent=found.elsewhere), ()
     else:
         return quiet(case, at, dt)
+    if isinstance(case.drawn, WatchedFlow):
+        case.drawn.held_back()
     return rule(case, at, ruling, sufferers)

@@ -572,6 +572,10 @@ class WatchedFlow(Levels):
         if is_lower and self.standing_seconds >= number.SETTLED_SECONDS:
             self._lowest = now
 
+    def held_back(self) -> None:
+        """A limit holds it in this block: what it does now is less than the device would do."""
+        self._lowest = None
+
     def alone(self) -> tuple[float, float]:
         """Requests that would be outstanding if each took as long as while nobody waits (Little's law), and
         the variance of that. Where that was not seen it is the floor, and nothing is known to vary.

@@ -261,7 +261,7 @@ def _saturated(verdict: Verdict, _at: float) -> str:
     if other:
         return (
             f"{proofs}, but at no known limit, and they took as long at {other:,.0f} IOPS: "
-            "the device or server is slow"
+            "a slow device or server, or a limit that has changed"
         )
     flat = _number(verdict, "flat_ratio")
     if flat is None:
