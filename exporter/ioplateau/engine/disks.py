@@ -54,7 +54,9 @@ class Disks(Follower):
         # Whether some disk is new, or its counters have just begun: it may be another one than
         # what is known of the machine tells.
         self.is_strange = self._has_unknown = False
-        self._empty: frozenset[str] = frozenset()  # without a medium, and left out
+        # Of each device without a size: operations as that was seen. Of those that have done nothing since, left out.
+        self._sizeless: Mapping[str, int] = {}
+        self._empty: Mapping[str, int] = {}
         self._known: dict[str, BlockDevice] = {}  # as they were told last
         # What sysfs says, paths of multipath and all.
         self._described: Mapping[str, BlockDevice] = {}
@@ -73,7 +75,10 @@ class Disks(Follower):
         if table is None:
             self.is_strange = any(flow.is_shown for flow in self._flows)
             return Outcome({flow.key: None for flow in self._flows})
-        has_medium = any(table.disks[name].reads for name in self._empty if name in table.disks)
+        has_medium = any(
+            name in table.disks and _moved(table.disks[name]) != moved
+            for name, moved in self._empty.items()
+        )
         if has_medium:
             self._seen = ()  # the names are the same
         self._learn_names(table, moment.static)
@@ -119,6 +124,14 @@ class Disks(Follower):
             self.devices = multipath.described(self._described)
         self._heads = multipath.paths(dict.fromkeys((*seen, *self._described)), self._described)
         self._seen, self._static, self._taken = seen, static, settings
+        without_size = [
+            name
+            for name in seen
+            if (device := self.devices.get(name)) is not None and device.size_bytes == 0
+        ]
+        self._sizeless = {
+            name: self._sizeless.get(name, _moved(table.disks[name])) for name in without_size
+        }
         whole = tuple(name for name in seen if self._is_whole(name, table.disks[name], static))
         self.hidden = frozenset(name for name in whole if settings.is_hidden(name))
         # An operator may not want to see a disk; what it takes from the VM's lanes it takes.
@@ -127,7 +140,11 @@ class Disks(Follower):
             for name in whole
             if name not in self.hidden or is_remote_disk(name, self.devices.get(name))
         )
-        self._empty = frozenset(name for name in seen if self._is_empty(name, table.disks[name]))
+        self._empty = {
+            name: moved
+            for name, moved in self._sizeless.items()
+            if moved == _moved(table.disks[name])
+        }
         swapped = [name for name in names if self._is_swapped(name)]
         if swapped:
             # Out for a tick, so that nothing that was learned of the old one is held against
@@ -194,9 +211,8 @@ class Disks(Follower):
         return not self._is_empty(name, disk)
 
     def _is_empty(self, name: str, disk: DiskCounters) -> bool:
-        """Whether it is a loop device without a file, or a drive without a medium. With one it is read first."""
-        device = self.devices.get(name)
-        return device is not None and device.size_bytes == disk.reads == disk.writes == 0
+        """Whether it is a loop device without a file, or a drive without a medium: with one it is read first."""
+        return self._sizeless.get(name) == _moved(disk)
 
     @property
     def numbers(self) -> dict[tuple[int, int], str]:
@@ -255,6 +271,11 @@ class Disks(Follower):
                 if readings
             }
         )
+
+
+def _moved(disk: DiskCounters) -> int:
+    """Reads and writes, of all the time: so many more mean that there is a medium."""
+    return disk.reads + disk.writes
 
 
 def _is_partition_name(name: str, names: Sequence[str]) -> bool:
