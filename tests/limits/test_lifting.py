@@ -75,6 +75,16 @@ def test_a_p30_at_5000_iops_is_lifted_by_the_next_tier_by_bursting_and_by_a_seco
     )
 
 
+def test_a_request_that_counts_as_two_operations_is_counted_so_in_what_a_step_gives():
+    situation = machine("azure", "Standard_D8s_v5", [P10], request_bytes=300 * 1024)
+
+    found = lifted(situation, Kind.DISK, "sdb")
+
+    # 250 requests a second are 500 operations; two disks do 500, 154 MB/s.
+    second = step(found, "second disk")
+    assert (second.gives, second.next) == (1000, Next(Kind.DISK, Dimension.IOPS, 1000))
+
+
 def test_on_demand_bursting_is_offered_by_the_size_of_a_disk_and_not_by_its_tier():
     raised = P30._replace(size_gib=128, tier="P30")
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from ioplateau.limits import whatif
-from ioplateau.limits.budgets import BudgetKey, Dimension, Kind, Limit, lane_words
+from ioplateau.limits.budgets import Budget, BudgetKey, Dimension, Kind, Limit, lane_words
+from ioplateau.limits.claims import counted
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.ask import disk_of
 from ioplateau.limits.clouds.identity import DATA, Sold
@@ -15,6 +17,21 @@ from ioplateau.limits.whatif import HITS, MISSES, NONE, Question
 # So much more is worth a change.
 LEAST_GAIN = 1.02
 ANOTHER = "another"  # the name of a disk that is added
+
+
+class _Load(NamedTuple):
+    """What the disks of a budget are asked for: requests of one size, each of them counted there as
+    so many operations.
+    """
+
+    request_bytes: int
+    operations: int
+    is_cached: bool  # the host's cache answers
+
+    def in_units_of(self, dimension: Dimension, requests: float) -> float:
+        """Requests/s as the budget's limits count them: operations/s or bytes/s."""
+        is_iops = dimension is Dimension.IOPS
+        return requests * (self.operations if is_iops else self.request_bytes)
 
 
 def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
@@ -36,21 +53,21 @@ def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
     disks = tuple(name for name in disks if name in situation.sold.disks)
     if not disks:
         return
-    size = _request_bytes(situation, limit)
-    now = _given(situation.sold, disks, size, is_cached=key.kind is Kind.VM_CACHED)
-    present = limit.value if now is None else _in(limit.dimension, now[0], size)
+    load = _load(situation, budget, limit)
+    now = _given(situation.sold, disks, load)
+    present = limit.value if now is None else load.in_units_of(limit.dimension, now[0])
     choices = [*cloud.choices(situation.sold.identity, disks, key.kind, situation.catalogue)]
     if key.kind is Kind.DISK and _has_room(situation.sold, disks[0]):
         choices.append(_striped(situation.sold, disks[0]))
     for choice in choices:
         sold = cloud.sold(choice.identity, situation.catalogue)
         added = tuple(name for name in choice.identity.disks if name not in situation.sold.disks)
-        is_cached = choice.is_cached or key.kind is Kind.VM_CACHED
-        asked = (*disks, *added)
-        given = _given(sold, asked, size, is_cached=is_cached)
+        given = _given(
+            sold, (*disks, *added), load._replace(is_cached=choice.is_cached or load.is_cached)
+        )
         if given is None:
             continue
-        gives = _in(limit.dimension, given[0], size)
+        gives = load.in_units_of(limit.dimension, given[0])
         if gives >= max(present, limit.value) * LEAST_GAIN:
             yield Step(choice.action, gives, limit.dimension, given[1])
 
@@ -86,18 +103,14 @@ def _striped(sold: Sold, name: str) -> Choice:
     return Choice(f"a second disk like {name}, striped with it", identity)
 
 
-def _given(
-    sold: Sold,
-    disks: tuple[str, ...],
-    size: int,
-    *,
-    is_cached: bool,
-) -> tuple[float, Next | None] | None:
-    """Operations/s that these disks get together, and what holds them; None: no limit known."""
+def _given(sold: Sold, disks: tuple[str, ...], load: _Load) -> tuple[float, Next | None] | None:
+    """Requests/s that these disks get together, and what holds them; None: no limit known."""
     asked = tuple(disk_of(name, sold.disks[name]) for name in disks if name in sold.disks)
     question = Question(sold.identity.vm_size, dict(sold.lanes), asked, by_sku=sold.by_sku)
-    cache_outcome = (HITS if is_cached else MISSES) if any(disk.hit for disk in asked) else NONE
-    case = whatif.case(question, size, cache_outcome)
+    cache_outcome = (
+        (HITS if load.is_cached else MISSES) if any(disk.hit for disk in asked) else NONE
+    )
+    case = whatif.case(question, load.request_bytes, cache_outcome)
     if case.operations_per_second is None or not case.bindings:
         return None
     # The lane where a lane and the disks bind together: it would hold the next step as well.
@@ -109,8 +122,10 @@ def _given(
     return case.operations_per_second, then
 
 
-def _in(dimension: Dimension, operations: float, size: int) -> float:
-    return operations if dimension is Dimension.IOPS else operations * size
+def _load(situation: Situation, budget: Budget, limit: Limit) -> _Load:
+    size, unit = _request_bytes(situation, limit), budget.operation_bytes
+    is_cached = budget.key.kind is Kind.VM_CACHED
+    return _Load(size, counted(size, unit) if unit else 1, is_cached)
 
 
 def _request_bytes(situation: Situation, limit: Limit) -> int:
