@@ -19,7 +19,7 @@ from ioplateau.limits.budgets import (
     Limit,
     Origin,
 )
-from ioplateau.limits.claims import VolumeFact
+from ioplateau.limits.claims import ConfiguredLimit, VolumeFact
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.identity import DiskIdentity, Identity
 from ioplateau.limits.lifting import steps
@@ -31,16 +31,17 @@ CATALOGUE = CatalogueFiles()
 MB, MIB = 1_000_000, 1 << 20
 
 
-def machine(cloud, vm_size, disks, request_bytes=4096):
-    """A VM with these disks, sdb, sdc, ..., asked for requests of this size."""
+def machine(cloud, vm_size, disks, request_bytes=4096, said=()):
+    """A VM with these disks, sdb, sdc, ..., asked for requests of this size, and with these [[limit]]."""
     named = {f"sd{letter}": disk for letter, disk in zip("bcdefg", disks, strict=False)}
     named = {
         name: disk._replace(device=name, role=disk.role or "data") for name, disk in named.items()
     }
     sold = discover.sold(Identity(cloud, vm_size, disks=named), CATALOGUE)
     devices = dict.fromkeys(named)
-    built = topology.build(devices, (), (), Rules(), CATALOGUE, sold)
-    return Situation(built.budgets, sold, Rules(), CATALOGUE, float(request_bytes))
+    rules = Rules(limits=said)
+    built = topology.build(devices, (), (), rules, CATALOGUE, sold)
+    return Situation(built.budgets, sold, rules, CATALOGUE, float(request_bytes))
 
 
 def limit_of(situation, kind, name, dimension=Dimension.IOPS):
@@ -83,6 +84,86 @@ def test_a_request_that_counts_as_two_operations_is_counted_so_in_what_a_step_gi
     # 250 requests a second are 500 operations; two disks do 500, 154 MB/s.
     second = step(found, "second disk")
     assert (second.gives, second.next) == (1000, Next(Kind.DISK, Dimension.IOPS, 1000))
+
+
+def told(found):
+    return {each.action.split(" ")[0]: (each.gives, each.next.kind) for each in found}
+
+
+def test_no_step_gives_more_than_the_limit_of_the_vm_that_is_configured():
+    said = (ConfiguredLimit(vm="uncached", iops=600),)
+
+    found = lifted(machine("azure", "Standard_D8s_v5", [P10], said=said), Kind.DISK, "sdb")
+
+    held = (600, Kind.VM_UNCACHED)
+    assert told(found) == {"a": held, "P15": held, "P20": held, "less": held}
+
+
+def test_nothing_lifts_a_disk_where_the_vm_is_said_to_do_no_more():
+    said = (ConfiguredLimit(vm="uncached", iops=505),)
+
+    assert lifted(machine("azure", "Standard_D8s_v5", [P10], said=said), Kind.DISK, "sdb") == ()
+
+
+def test_host_caching_is_held_by_what_is_said_of_the_vms_cached_disks():
+    said = (ConfiguredLimit(vm="cached", iops=6000),)
+
+    found = lifted(machine("azure", "Standard_D8s_v3", [P30], said=said), Kind.DISK, "sdb")
+
+    assert told(found)["host"] == (6000, Kind.VM_CACHED)
+
+
+def test_what_is_configured_of_a_vm_is_not_said_of_a_larger_one():
+    said = (ConfiguredLimit(vm="uncached", iops=6000),)
+    situation = machine("azure", "Standard_D8s_v5", [P30] * 2, said=said)
+
+    found = lifted(situation, Kind.VM_UNCACHED, "vm")
+
+    assert told(found)["Standard_D16s_v5"] == (10_000, Kind.DISK)
+
+
+def test_what_is_configured_of_a_disk_holds_of_it_and_of_one_like_it_but_not_of_a_larger_one():
+    said = (ConfiguredLimit(disk="sdb", iops=3000),)
+
+    found = lifted(machine("azure", "Standard_D8s_v5", [P30], said=said), Kind.DISK, "sdb")
+
+    assert step(found, "second disk").gives == 6000
+    assert step(found, "P40").gives == 7500
+
+
+def test_disks_that_are_configured_hold_what_a_larger_vm_gives():
+    said = (ConfiguredLimit(disk="sd*", iops=4000),)
+
+    found = lifted(
+        machine("azure", "Standard_D8s_v5", [P30] * 4, said=said), Kind.VM_UNCACHED, "vm"
+    )
+
+    assert told(found)["Standard_D16s_v5"] == (16_000, Kind.DISK)
+
+
+def test_a_burst_on_a_machine_of_nobody_is_held_by_what_is_said_of_the_vm():
+    said = (
+        ConfiguredLimit(vm="uncached", iops=800),
+        ConfiguredLimit(disk="sdb", iops=500, burst_iops=3500),
+    )
+    rules = Rules(limits=said)
+    built = topology.build({"sdb": None}, (), (), rules, CATALOGUE)
+
+    found = lifted(Situation(built.budgets, rules=rules), Kind.DISK, "sdb")
+
+    assert told(found) == {"less": (800, Kind.VM_UNCACHED)}
+
+
+def test_what_is_configured_of_a_stripe_is_lifted_by_no_vm_size():
+    md0 = BudgetKey(Kind.STRIPE, "md0")
+    said = Limit(Dimension.IOPS, Direction.TOTAL, 400, Origin.CONFIGURED)
+    situation = machine("azure", "Standard_D8s_v5", [P30] * 4)
+    members = tuple(FlowKey("disk", f"sd{letter}") for letter in "bcde")
+    stripe = Budget(md0, members, (said,))
+    situation = situation._replace(budgets={**situation.budgets, md0: stripe})
+
+    assert steps(situation, md0, said) == ()
+    assert steps(situation, md0, said._replace(origin=Origin.LEARNED)) != ()
 
 
 def test_on_demand_bursting_is_offered_by_the_size_of_a_disk_and_not_by_its_tier():
@@ -354,6 +435,18 @@ def test_a_control_groups_own_limit_is_lifted_to_what_its_disk_may_do():
     (one,) = steps(Situation(budgets), group, held)
 
     assert (one.gives, one.next) == (5000, Next(Kind.DISK, Dimension.IOPS, 5000))
+
+
+@pytest.mark.parametrize(("vm_iops", "lifted_to"), [(900, [900]), (400, [])])
+def test_a_control_groups_limit_is_lifted_to_no_more_than_the_vm_is_said_to_do(vm_iops, lifted_to):
+    said = (ConfiguredLimit(vm="uncached", iops=vm_iops),)
+    situation = machine("azure", "Standard_D8s_v5", [P30], said=said)
+    group = BudgetKey(Kind.CGROUP, "/batch")
+    held = Limit(Dimension.IOPS, Direction.READ, 400, Origin.REPORTED)
+    batch = Budget(group, (FlowKey("cgroup", "/batch"),), (held,), info={"device": "sdb"})
+    situation = situation._replace(budgets={**situation.budgets, group: batch})
+
+    assert [each.gives for each in steps(situation, group, held)] == lifted_to
 
 
 def test_where_nobody_knows_a_figure_there_is_no_advice():

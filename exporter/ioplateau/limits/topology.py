@@ -207,10 +207,7 @@ class _Builder:
         bottom = {name: self._draws(name) for name in self._whole if not self._members[name]}
         for kind, word in LANES.items():
             rules = [rule for rule in self._rules.limits if rule.vm == word]
-            claims = [
-                *self._sold.lanes.get(kind, ()),
-                *(limit for rule in rules for limit in configured(rule)),
-            ]
+            claims = lane_claims(kind, self._sold, self._rules)
             drawn: Mapping[str, Draws] = {}
             if kind is Kind.VM_NETWORK:
                 members = tuple(FlowKey("nic", name) for name in interfaces if name != "lo")
@@ -345,6 +342,12 @@ class _Builder:
         # The serial number of a path is that of the disk, whose limit is not each path's.
         serial = "" if name in self._paths else self._serials.get(name, target.serial)
         return target._replace(serial=serial)
+
+
+def lane_claims(kind: Kind, sold: Sold, rules: Rules) -> list[Limit]:
+    """What the VM's size and the configuration say of one of its lanes; claims, not yet settled."""
+    said = [rule for rule in rules.limits if rule.vm == LANES[kind]]
+    return [*sold.lanes.get(kind, ()), *(limit for rule in said for limit in configured(rule))]
 
 
 def volume_facts(rules: Rules, target: Target, server: str) -> list[VolumeFact]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ioplateau.limits import whatif
-from ioplateau.limits.budgets import Budget, BudgetKey, Dimension, Kind, Limit, lane_words
-from ioplateau.limits.claims import counted
+from ioplateau.limits.budgets import Budget, BudgetKey, Dimension, Kind, Limit, Origin, lane_words
+from ioplateau.limits.claims import counted, settle
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.ask import disk_of
-from ioplateau.limits.clouds.identity import DATA, Sold
+from ioplateau.limits.clouds.identity import DATA, DiskIdentity, Draws, Sold, SoldDisk
 from ioplateau.limits.lifting.step import Choice, Next, Situation, Step
+from ioplateau.limits.topology import LANES, lane_claims
 from ioplateau.limits.whatif import HITS, MISSES, NONE, Question
 
 # So much more is worth a change.
@@ -40,21 +42,14 @@ def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
     cloud = discover.cloud_of(situation.sold.identity)
     if budget is None or limit.dimension is Dimension.SLOTS:
         return
-    if limit.burst is not None and limit.burst.rate > limit.value:
-        yield Step(
-            "less load for a while, so that burst credit fills again",
-            limit.burst.rate,
-            limit.dimension,
-            source=limit.source,
-        )
-    if cloud is None:
-        return
     disks = tuple(flow.name for flow in budget.members if flow.kind == "disk")
-    disks = tuple(name for name in disks if name in situation.sold.disks)
-    if not disks:
-        return
     load = _load(situation, budget, limit)
-    now = _given(situation.sold, disks, load)
+    yield from _rested(situation, disks, load, limit)
+    disks = tuple(name for name in disks if name in situation.sold.disks)
+    # What the configuration says of a stripe holds on any machine.
+    if cloud is None or not disks or _is_said_of_stripe(key, limit):
+        return
+    now = _given(situation, situation.sold, disks, load)
     present = limit.value if now is None else load.in_units_of(limit.dimension, now[0])
     choices = [*cloud.choices(situation.sold.identity, disks, key.kind, situation.catalogue)]
     if key.kind is Kind.DISK and _has_room(situation.sold, disks[0]):
@@ -62,9 +57,8 @@ def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
     for choice in choices:
         sold = cloud.sold(choice.identity, situation.catalogue)
         added = tuple(name for name in choice.identity.disks if name not in situation.sold.disks)
-        given = _given(
-            sold, (*disks, *added), load._replace(is_cached=choice.is_cached or load.is_cached)
-        )
+        asked = load._replace(is_cached=choice.is_cached or load.is_cached)
+        given = _given(situation, sold, (*disks, *added), asked)
         if given is None:
             continue
         gives = load.in_units_of(limit.dimension, given[0])
@@ -73,15 +67,37 @@ def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
 
 
 def of_group(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
-    """A control group's own limit can be raised up to what its disk may do."""
+    """A control group's own limit can be raised up to what its disk and the VM may do."""
     group = situation.budgets.get(key)
-    device = "" if group is None else group.info.get("device", "")
-    disk = situation.budgets.get(BudgetKey(Kind.DISK, device))
-    for other in () if disk is None else disk.limits:
-        if other.dimension is limit.dimension and other.value > limit.value * LEAST_GAIN:
-            then = Next(Kind.DISK, other.dimension, other.value)
-            action = f"a higher limit for the control group {key.name}"
-            yield Step(action, other.value, limit.dimension, then, other.source)
+    if group is None:
+        return
+    load = _load(situation, group, limit)
+    disk = group.info.get("device", "")
+    given = _given(situation, situation.sold, (disk,), load)
+    gives = 0.0 if given is None else load.in_units_of(limit.dimension, given[0])
+    if given is not None and gives >= limit.value * LEAST_GAIN:
+        action = f"a higher limit for the control group {key.name}"
+        yield Step(action, gives, limit.dimension, given[1])
+
+
+def _rested(
+    situation: Situation, disks: tuple[str, ...], load: _Load, limit: Limit
+) -> Iterable[Step]:
+    """With credit again: the limit's burst, or what else holds below it."""
+    if limit.burst is None:
+        return
+    gives, then = limit.burst.rate, None
+    given = _given(situation, situation.sold, disks, load, burst=True)
+    allowed = math.inf if given is None else load.in_units_of(limit.dimension, given[0])
+    if given is not None and allowed < gives and not math.isclose(allowed, gives):
+        gives, then = allowed, given[1]
+    if gives >= limit.value * LEAST_GAIN:
+        action = "less load for a while, so that burst credit fills again"
+        yield Step(action, gives, limit.dimension, then, limit.source)
+
+
+def _is_said_of_stripe(key: BudgetKey, limit: Limit) -> bool:
+    return key.kind is Kind.STRIPE and limit.origin is Origin.CONFIGURED
 
 
 def _has_room(sold: Sold, name: str) -> bool:
@@ -103,14 +119,14 @@ def _striped(sold: Sold, name: str) -> Choice:
     return Choice(f"a second disk like {name}, striped with it", identity)
 
 
-def _given(sold: Sold, disks: tuple[str, ...], load: _Load) -> tuple[float, Next | None] | None:
+def _given(
+    situation: Situation, sold: Sold, disks: Sequence[str], load: _Load, *, burst: bool = False
+) -> tuple[float, Next | None] | None:
     """Requests/s that these disks get together, and what holds them; None: no limit known."""
-    asked = tuple(disk_of(name, sold.disks[name]) for name in disks if name in sold.disks)
-    question = Question(sold.identity.vm_size, dict(sold.lanes), asked, by_sku=sold.by_sku)
-    cache_outcome = (
-        (HITS if load.is_cached else MISSES) if any(disk.hit for disk in asked) else NONE
-    )
-    case = whatif.case(question, load.request_bytes, cache_outcome)
+    question = _question(situation, sold, disks)
+    has_cache = any(disk.hit for disk in question.disks)
+    cache_outcome = (HITS if load.is_cached else MISSES) if has_cache else NONE
+    case = whatif.case(question, load.request_bytes, cache_outcome, burst=burst)
     if case.operations_per_second is None or not case.bindings:
         return None
     # The lane where a lane and the disks bind together: it would hold the next step as well.
@@ -120,6 +136,36 @@ def _given(sold: Sold, disks: tuple[str, ...], load: _Load) -> tuple[float, Next
     if then.kind is Kind.VM_UNCACHED:
         then = then._replace(lane=lane_words(first.budget, discover.lane_of(sold.identity)))
     return case.operations_per_second, then
+
+
+def _question(situation: Situation, sold: Sold, names: Sequence[str]) -> Question:
+    """These disks of a machine as it is sold, and over that what the configuration says of what stays as
+    it is now: of a disk, of one that is added like the first, of the lanes of a VM of the same size.
+    """
+    lanes = dict(sold.lanes)
+    if sold.identity.vm_size == situation.sold.identity.vm_size:
+        lanes = {kind: settle(lane_claims(kind, sold, situation.rules))[0] for kind in LANES}
+    found = ((name, _disk(situation, sold, name, names[0])) for name in names)
+    disks = tuple(disk_of(name, disk) for name, disk in found if disk is not None)
+    return Question(sold.identity.vm_size, lanes, disks, by_sku=sold.by_sku)
+
+
+def _disk(situation: Situation, sold: Sold, name: str, first: str) -> SoldDisk | None:
+    budget = situation.budgets.get(BudgetKey(Kind.DISK, first if name == ANOTHER else name))
+    disk = sold.disks.get(name)
+    if disk is None or budget is None:
+        return disk if budget is None else _of_nobody(budget)
+    if name != ANOTHER and disk.identity != situation.sold.disks[name].identity:
+        return disk
+    said = (limit for limit in budget.limits if limit.origin is Origin.CONFIGURED)
+    return disk._replace(limits=settle([*disk.limits, *said])[0])
+
+
+def _of_nobody(budget: Budget) -> SoldDisk:
+    """A disk of which nobody knows as what it was sold: the limits that its budget has."""
+    counts_on = (*(parent.kind for parent in budget.parents), Kind.DISK)
+    identity = DiskIdentity(device=budget.key.name)
+    return SoldDisk(identity, Draws(counts_on, counts_on), budget.limits, budget.operation_bytes)
 
 
 def _load(situation: Situation, budget: Budget, limit: Limit) -> _Load:
