@@ -258,6 +258,42 @@ def test_a_second_disk_of_a_type_beside_another_is_held_by_what_its_type_has():
     )
 
 
+@pytest.mark.parametrize(
+    ("write_ratio", "megabytes"),
+    [(None, 754.97472), (0.0, 754.97472), (0.75, 419.4304 / 0.75), (1.0, 419.4304)],
+)
+def test_a_limit_of_the_vm_over_writes_holds_what_is_written_of_a_second_disk(
+    write_ratio, megabytes
+):
+    disk = DiskIdentity(sku="pd-standard", size_gib=3000)
+    situation = machine("gcp", "n2-standard-64", [disk], request_bytes=MIB)
+
+    found = lifted(
+        situation._replace(write_ratio=write_ratio), Kind.DISK, "sdb", Dimension.THROUGHPUT
+    )
+
+    assert step(found, "second disk").gives == pytest.approx(megabytes * MB)
+
+
+@pytest.mark.parametrize(("direction", "iops"), [(Direction.READ, 1500), (Direction.WRITE, 3000)])
+def test_a_limit_of_one_direction_is_lifted_in_its_own(direction, iops):
+    disk = DiskIdentity(sku="pd-standard", size_gib=1000)
+    situation = machine("gcp", "n2-standard-8", [disk])._replace(write_ratio=0.5)
+    key = BudgetKey(Kind.DISK, "sdb")
+    (limit,) = [each for each in situation.budgets[key].limits if each.direction is direction]
+
+    assert step(steps(situation, key, limit), "second disk").gives == iops
+
+
+@pytest.mark.parametrize(("write_ratio", "offers"), [(0.9, 1), (1.0, 0)])
+def test_a_cache_for_reads_is_offered_only_where_something_is_read(write_ratio, offers):
+    situation = machine("azure", "Standard_D8s_v3", [P30])._replace(write_ratio=write_ratio)
+
+    found = lifted(situation, Kind.DISK, "sdb")
+
+    assert len([each for each in found if "host caching" in each.action]) == offers
+
+
 def volume(*before, version="3", slots=2, cloud="azure", vm_size="Standard_D2s_v3", **use):
     fact = VolumeFact(
         mount="/data",

@@ -166,12 +166,14 @@ def case(
     direction: Direction = Direction.TOTAL,
     *,
     burst: bool = False,
+    write_ratio: float | None = None,
 ) -> WhatIfCase:
     """One request size: cache_outcome is "hits", "misses" or "none"; direction: what limits of reads or of
-    writes alone are held against, TOTAL: reads.
+    writes alone are held against, TOTAL: reads. write_ratio: a mix of both instead, 0 to 1.
     """
+    written = float(direction is Direction.WRITE) if write_ratio is None else write_ratio
     shares, wide = (
-        _fill(question, _rooms(question, size, cache_outcome, direction, burst, mebibytes), size)
+        _fill(question, _rooms(question, size, cache_outcome, written, burst, mebibytes), size)
         for mebibytes in (False, True)
     )
     if any(share.binding is None for share in shares):
@@ -222,7 +224,7 @@ def _rooms(
     question: Question,
     size: int,
     cache_outcome: str,
-    direction: Direction,
+    written: float,
     burst: bool,
     mebibytes: bool,
 ) -> list[_Room]:
@@ -235,14 +237,14 @@ def _rooms(
             if key.kind in _counts_on(disk, cache_outcome) and key.name in (VM, disk.sku)
         }
         if takers:
-            rooms += _of(key, title, limits, takers, size, direction, burst, mebibytes)
+            rooms += _of(key, title, limits, takers, size, written, burst, mebibytes)
     for disk in question.disks:
         if Kind.DISK in _counts_on(disk, cache_outcome):
             unit = disk.operation_bytes
             cost = float(counted(size, unit)) if unit else 1.0
             key = BudgetKey(Kind.DISK, disk.name)
             taker = {disk.name: cost}
-            rooms += _of(key, disk.title, disk.limits, taker, size, direction, burst, mebibytes)
+            rooms += _of(key, disk.title, disk.limits, taker, size, written, burst, mebibytes)
     return rooms
 
 
@@ -263,23 +265,25 @@ def _of(
     limits: Iterable[Limit],
     operations: dict[str, float],
     size: int,
-    direction: Direction,
+    written: float,
     burst: bool,
     mebibytes: bool,
 ) -> list[_Room]:
-    other = Direction.READ if direction is Direction.WRITE else Direction.WRITE
+    shares = {Direction.READ: 1.0 - written, Direction.WRITE: written, Direction.TOTAL: 1.0}
     rooms = []
     for limit in limits:
-        if limit.direction is other or limit.dimension is Dimension.SLOTS:
+        share = shares[limit.direction]
+        if not share or limit.dimension is Dimension.SLOTS:
             continue
         value = limit.burst.rate if burst and limit.burst is not None else limit.value
         binding = Binding(key, title, limit.dimension, value)
         if limit.dimension is Dimension.IOPS:
-            rooms.append(_Room(binding, value, dict(operations)))
+            costs = {name: cost * share for name, cost in operations.items()}
+            rooms.append(_Room(binding, value, costs))
         else:
             # A tolerance of bytes says that the source's MB may have been MiB.
             room = value * (1.048576 if mebibytes and limit.tolerance else 1.0)
-            rooms.append(_Room(binding, room, dict.fromkeys(operations, float(size))))
+            rooms.append(_Room(binding, room, dict.fromkeys(operations, size * share)))
     return rooms
 
 

@@ -7,7 +7,16 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ioplateau.limits import whatif
-from ioplateau.limits.budgets import Budget, BudgetKey, Dimension, Kind, Limit, Origin, lane_words
+from ioplateau.limits.budgets import (
+    Budget,
+    BudgetKey,
+    Dimension,
+    Direction,
+    Kind,
+    Limit,
+    Origin,
+    lane_words,
+)
 from ioplateau.limits.claims import counted, settle
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.ask import disk_of
@@ -23,11 +32,12 @@ ANOTHER = "another"  # the name of a disk that is added
 
 class _Load(NamedTuple):
     """What the disks of a budget are asked for: requests of one size, each of them counted there as
-    so many operations.
+    so many operations, and what part of them are writes.
     """
 
     request_bytes: int
     operations: int
+    write_ratio: float
     is_cached: bool  # the host's cache answers
 
     def in_units_of(self, dimension: Dimension, requests: float) -> float:
@@ -55,6 +65,8 @@ def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
     if key.kind is Kind.DISK and _has_room(situation.sold, disks[0]):
         choices.append(_striped(situation.sold, disks[0]))
     for choice in choices:
+        if choice.is_cached and load.write_ratio == 1.0:
+            continue  # it helps reads alone
         sold = cloud.sold(choice.identity, situation.catalogue)
         added = tuple(name for name in choice.identity.disks if name not in situation.sold.disks)
         asked = load._replace(is_cached=choice.is_cached or load.is_cached)
@@ -126,7 +138,9 @@ def _given(
     question = _question(situation, sold, disks)
     has_cache = any(disk.hit for disk in question.disks)
     cache_outcome = (HITS if load.is_cached else MISSES) if has_cache else NONE
-    case = whatif.case(question, load.request_bytes, cache_outcome, burst=burst)
+    case = whatif.case(
+        question, load.request_bytes, cache_outcome, burst=burst, write_ratio=load.write_ratio
+    )
     if case.operations_per_second is None or not case.bindings:
         return None
     # The lane where a lane and the disks bind together: it would hold the next step as well.
@@ -171,7 +185,15 @@ def _of_nobody(budget: Budget) -> SoldDisk:
 def _load(situation: Situation, budget: Budget, limit: Limit) -> _Load:
     size, unit = _request_bytes(situation, limit), budget.operation_bytes
     is_cached = budget.key.kind is Kind.VM_CACHED
-    return _Load(size, counted(size, unit) if unit else 1, is_cached)
+    written = _write_ratio(situation, limit)
+    return _Load(size, counted(size, unit) if unit else 1, written, is_cached)
+
+
+def _write_ratio(situation: Situation, limit: Limit) -> float:
+    """Of what the limit counts; where nobody knows, reads."""
+    if limit.direction is Direction.TOTAL:
+        return situation.write_ratio or 0.0
+    return float(limit.direction is Direction.WRITE)
 
 
 def _request_bytes(situation: Situation, limit: Limit) -> int:
