@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from ioplateau.limits.clouds import registry
 from ioplateau.limits.clouds.ask import QuestionError, ask, request_bytes
 from ioplateau.limits.stretches import SMALLEST
 from ioplateau.limits.whatif import HITS, LARGEST, MISSES, NONE, answer, stretches
+from ioplateau.limits.whatif import case as one_case
 from ioplateau.run.cataloguefiles import CatalogueFiles
 
 CATALOGUE = CatalogueFiles()
@@ -352,6 +354,40 @@ def test_what_binds_first_changes_where_throughput_takes_over():
     assert first.last_bytes == 39_936
     assert then.first_bytes == first.last_bytes + 512
     assert then.bindings[0].dimension is Dimension.THROUGHPUT
+
+
+@pytest.mark.parametrize(
+    ("vm_size", "disks"),
+    [
+        ("Standard_D8s_v5", ["P10"]),
+        ("Standard_D8s_v5", ["P1", "P30"]),
+        ("Standard_D8s_v5", ["E10"]),
+        ("Standard_D8s_v3", ["P10:ReadOnly", "P4"]),
+        ("m5.xlarge", ["gp2:size=334", "st1:size=1000"]),
+        ("m5.24xlarge", ["gp3:iops=3000:mibps=700"]),
+    ],
+)
+def test_what_binds_over_a_stretch_binds_at_every_size_of_it(vm_size, disks):
+    """A request above 256 KiB counts as two, above 512 KiB as three: operations bind again."""
+    question = ask(CATALOGUE, vm_size, disks)
+    outcome = MISSES if any(disk.hit for disk in question.disks) else NONE
+    parts = stretches(question, outcome)
+
+    for size in range(SMALLEST, LARGEST + 1, 8 * KIB):
+        for near in (size, size + 7 * KIB + 512):  # above a multiple of 8 KiB, and the next one
+            bindings = next(p.bindings for p in parts if p.first_bytes <= near <= p.last_bytes)
+            assert bindings == one_case(question, near, outcome).bindings, near
+
+
+def test_stretches_follow_each_other():
+    parts = stretches(ask(CATALOGUE, "Standard_D8s_v5", ["P10"]), NONE)
+
+    assert [(p.first_bytes, p.last_bytes) for p in parts[1:4]] == [
+        (195 * KIB + 512, 256 * KIB),  # 100 MB/s
+        (256 * KIB + 512, 390 * KIB + 512),  # 250 requests
+        (391 * KIB, 512 * KIB),
+    ]
+    assert all(before.last_bytes + 512 == p.first_bytes for before, p in pairwise(parts))
 
 
 @pytest.mark.parametrize(

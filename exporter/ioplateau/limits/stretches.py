@@ -1,8 +1,12 @@
-"""Over which request sizes the same holds: found by bisection, not by trying every size."""
+"""Over which request sizes the same holds: found by bisection, not by trying every size.
+
+Between two jumps of an answer what holds goes from one limit to the next and never back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -10,13 +14,19 @@ T = TypeVar("T")
 SMALLEST, GRAIN = 512, 512
 
 
-def same(answer: Callable[[int], T], largest: int) -> tuple[tuple[int, int, T], ...]:
-    """(first size, last size, what is told) for sizes from 512 bytes on, both ends included."""
+def same(
+    answer: Callable[[int], T], largest: int, jumps: Iterable[int] = ()
+) -> tuple[tuple[int, int, T], ...]:
+    """(first size, last size, what is told) for sizes from 512 bytes on, both ends included. jumps:
+    sizes above which a request counts for more: there the answer may change back.
+    """
+    looked_at = _sides(jumps)
     found: list[tuple[int, int, T]] = []
     start = size = SMALLEST
     now = answer(SMALLEST)
     while size < largest:
-        following = min(size * 2, largest)
+        after = bisect_right(looked_at, size)
+        following = min(size * 2, largest, *looked_at[after : after + 1])
         if answer(following) != now:
             edge = _edge(answer, size, following)
             found.append((start, edge - GRAIN, now))
@@ -25,6 +35,12 @@ def same(answer: Callable[[int], T], largest: int) -> tuple[tuple[int, int, T], 
         else:
             size = following
     return (*found, (start, largest, now))
+
+
+def _sides(jumps: Iterable[int]) -> list[int]:
+    """The last size below each jump and the first above it, of those that are looked at."""
+    below = {size // GRAIN * GRAIN for size in jumps}
+    return sorted(below | {size + GRAIN for size in below})
 
 
 def _edge(answer: Callable[[int], T], low: int, high: int) -> int:

@@ -313,5 +313,10 @@ def stretches(
     question: Question, cache_outcome: str, direction: Direction = Direction.TOTAL
 ) -> tuple[Stretch, ...]:
     """What binds without burst credit, over all request sizes."""
-    found = same(lambda size: case(question, size, cache_outcome, direction).bindings, LARGEST)
+    units = {disk.operation_bytes for disk in question.disks if disk.operation_bytes}
+    found = same(
+        lambda size: case(question, size, cache_outcome, direction).bindings,
+        LARGEST,
+        [size for unit in units for size in range(unit, LARGEST, unit)],
+    )
     return tuple(Stretch(*part) for part in found)

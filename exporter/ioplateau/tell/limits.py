@@ -145,7 +145,8 @@ def size_text(size: int) -> str:
     """Bytes for people: "8 KiB"."""
     if size >= 1 << 20 and size % (1 << 20) == 0:
         return f"{size >> 20} MiB"
-    return f"{size / 1024:,.4g} KiB" if size >= 1024 else f"{size} B"
+    digits = 5 if size >= 1 << 20 else 4  # parts go by half a KiB
+    return f"{size / 1024:,.{digits}g} KiB" if size >= 1024 else f"{size} B"
 
 
 def _bound(bindings: Sequence[Binding]) -> str:
