@@ -223,6 +223,23 @@ def test_a_gp3_is_offered_no_more_throughput_than_its_operations_allow(gib, step
     assert step_of in step(lifted(situation, Kind.DISK, "sdb"), "provisioned").action
 
 
+@pytest.mark.parametrize(
+    ("vm_size", "larger"),
+    [
+        ("g5.8xlarge", ["g5.24xlarge", "g5.48xlarge"]),  # 12xlarge and 16xlarge have no more
+        ("g4dn.8xlarge", ["g4dn.metal"]),
+        ("M5.LARGE", ["m5.xlarge", "m5.2xlarge"]),
+    ],
+)
+def test_an_instance_is_lifted_by_the_next_types_that_have_more(vm_size, larger):
+    io2 = DiskIdentity(sku="io2", size_gib=1000, iops=200_000)
+
+    found = lifted(machine("aws", vm_size, [io2]), Kind.VM_UNCACHED, "vm")
+
+    types = [each.action.split(" ")[0] for each in found if "in place of" in each.action]
+    assert types == larger
+
+
 def seconds(cloud, vm_size, *disks):
     found = lifted(machine(cloud, vm_size, disks), Kind.DISK, "sdb")
     return [each for each in found if "second disk" in each.action]

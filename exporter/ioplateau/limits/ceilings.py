@@ -56,6 +56,13 @@ def above(base: float | None, burst: float | None) -> float | None:
     return burst if base is not None and burst is not None and burst > base else None
 
 
+def gives_more(other: Ceiling, now: Ceiling) -> bool:
+    """Whether another ceiling is higher in operations or in bytes, without credit."""
+    return (other.iops or 0) > (now.iops or 0) or (other.bytes_per_second or 0) > (
+        now.bytes_per_second or 0
+    )
+
+
 def limits_of(
     ceiling: Ceiling,
     source: str,

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ioplateau.limits.budgets import Kind
+from ioplateau.limits.ceilings import gives_more
 from ioplateau.limits.clouds.aws.sold import provisionable
-from ioplateau.limits.clouds.aws.tables import Instance, instances, volume_type
+from ioplateau.limits.clouds.aws.tables import Instance, instance, instances, volume_type
 from ioplateau.limits.clouds.identity import Identity
 from ioplateau.limits.lifting.step import Choice
 from ioplateau.limits.tables import Catalogue
@@ -46,14 +47,17 @@ def _of_volume(identity: Identity, name: str, catalogue: Catalogue) -> Iterable[
 
 def _larger(identity: Identity, catalogue: Catalogue) -> Iterable[Choice]:
     """The next types of the family that have more: "m5.xlarge" after "m5.large"."""
-    family, dot, _ = identity.vm_size.partition(".")
-    every = {each.name: each for each in instances(catalogue, family + dot)} if dot else {}
-    now = every.get(identity.vm_size)
+    now = instance(catalogue, identity.vm_size)
     if now is None:
         return
-    larger = sorted((_rank(each), name) for name, each in every.items() if _rank(each) > _rank(now))
-    for _, name in larger[:MOST_SIZES]:
-        yield Choice(f"{name} in place of {now.name}", identity._replace(vm_size=name))
+    family, dot, _ = now.name.partition(".")
+    larger = [
+        other
+        for other in instances(catalogue, family + dot)
+        if _rank(other) > _rank(now) and gives_more(other.base, now.base)
+    ]
+    for other in sorted(larger, key=_rank)[:MOST_SIZES]:
+        yield Choice(f"{other.name} in place of {now.name}", identity._replace(vm_size=other.name))
 
 
 def _rank(instance: Instance) -> tuple[float, float]:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ioplateau.limits.budgets import Kind
-from ioplateau.limits.ceilings import Ceiling
+from ioplateau.limits.ceilings import Ceiling, gives_more
 from ioplateau.limits.clouds.azure import managed
 from ioplateau.limits.clouds.azure.tables import DiskTier, VmSize, disk_tiers, vm_size, vm_sizes
 from ioplateau.limits.clouds.identity import DiskIdentity, Identity
@@ -73,7 +73,7 @@ def _larger_tiers(tier: DiskTier, catalogue: Catalogue) -> list[DiskTier]:
     above = [
         other
         for other in disk_tiers(catalogue, tier.generation, tier.sku)
-        if (other.size_gib or 0) > (tier.size_gib or 0) and _gives_more(other.base, tier.base)
+        if (other.size_gib or 0) > (tier.size_gib or 0) and gives_more(other.base, tier.base)
     ]
     return above[:MOST_TIERS]
 
@@ -90,7 +90,7 @@ def _larger(identity: Identity, kind: Kind, catalogue: Catalogue) -> Iterable[Ch
         if other is None or other[3] or _family(other) != of or int(other[2]) <= int(present[2]):
             continue
         size = vm_size(catalogue, name, identity.controller)
-        if size is not None and _gives_more(_lane(size, kind), _lane(now, kind)):
+        if size is not None and gives_more(_lane(size, kind), _lane(now, kind)):
             found.append((int(other[2]), size))
     for _, size in sorted(found, key=lambda each: each[0])[:MOST_SIZES]:
         yield Choice(f"{size.name} in place of {now.name}", identity._replace(vm_size=size.name))
@@ -104,12 +104,6 @@ def _family(size: re.Match[str]) -> tuple[str, str, str]:
 
 def _lane(size: VmSize, kind: Kind) -> Ceiling:
     return {Kind.VM_CACHED: size.cached, Kind.VM_ULTRA: size.ultra}.get(kind, size.uncached)
-
-
-def _gives_more(other: Ceiling, now: Ceiling) -> bool:
-    return (other.iops or 0) > (now.iops or 0) or (other.bytes_per_second or 0) > (
-        now.bytes_per_second or 0
-    )
 
 
 def _with(identity: Identity, name: str, disk: DiskIdentity) -> Identity:
