@@ -274,6 +274,14 @@ def test_no_size_of_the_tables_looks_like_two_clouds():
         ("m7i.large", "gp2", "gp2 without a size"),
         ("m7i.large", "io2", "io2 without its provisioned iops"),
         ("m7i.large", "standard:size=500", "standard is magnetic, of which only approximate"),
+        ("m7i.large", "gp2:size=20000", "gp2 of 20,000 GiB is not sold, its sizes are 1 to 16,384"),
+        ("m7i.large", "gp3:size=70000", "gp3 of 70,000 GiB is not sold, its sizes are 1 to 65,536"),
+        ("m7i.large", "st1:size=100", "st1 of 100 GiB is not sold, its sizes are 125 to 16,384"),
+        ("Standard_D8s_v5", "P30:size=5000", "P30: a disk of 5000 GiB is no P30 but P60"),
+        ("Standard_D8s_v5", "p10:size=1024", "p10: a disk of 1024 GiB is no P10 but P30"),
+        ("Standard_D8s_v5", "P10:size=64", "P10: a disk of 64 GiB is no P10 but P6"),
+        ("Standard_D8s_v5", "Premium_LRS:size=40000:tier=P80", "of 40000 GiB is in no table"),
+        ("Standard_D8s_v5", "ultra:size=100000:iops=9:mbps=1", "of 100000 GiB is in no table"),
         ("m7i.large", "P30", "'P30' is no EBS volume type, want one of gp2, gp3, "),
         ("n2-standard-8", "gp3", "no disk type of the table, want one of hyperdisk-balanced, "),
     ],
@@ -344,6 +352,21 @@ def test_one_figure_of_a_provisioned_disk_is_answer_enough_with_a_word(disk, not
 
     assert len(found.disks[0].limits) == figures
     assert next(words for words in found.notices if "PremiumV2" in words).startswith(notice)
+
+
+@pytest.mark.parametrize(
+    ("vm_size", "disk"),
+    [
+        ("m5.large", "gp2:size=16384"),
+        ("m5.large", "io2:size=60000:iops=1000"),
+        ("m5.large", "st1:size=125"),
+        ("Standard_D8s_v5", "P30:size=513"),
+        ("Standard_D8s_v5", "P10:size=100:tier=P50"),
+        ("Standard_D8s_v5", "premium_zrs:size=32767"),
+    ],
+)
+def test_a_disk_of_any_size_that_it_can_have_is_answered(vm_size, disk):
+    assert ask(CATALOGUE, vm_size, [disk]).disks[0].limits
 
 
 def test_what_binds_first_changes_where_throughput_takes_over():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from ioplateau.limits.clouds.aws import sold as aws
-from ioplateau.limits.clouds.aws.tables import instance
-from ioplateau.limits.clouds.identity import Identity, Sold
+from ioplateau.limits.clouds.aws.tables import instance, volume_type
+from ioplateau.limits.clouds.identity import DiskIdentity, Identity, Sold
 from ioplateau.limits.clouds.protocol import Supposed
 from ioplateau.limits.tables import Catalogue
 
@@ -19,6 +21,7 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
         disks[name], reasons = aws.sold_disk(disk, catalogue, kind)
         if disk.caching:
             reasons += (f"{disk.sku}: an EBS volume has no host cache to set",)
+        reasons += _unsold_size(disk, catalogue)
         notices += disks[name].notes
         wrong += reasons
     if kind is not None and kind.base and not kind.baseline_known:
@@ -31,3 +34,15 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
         tuple(dict.fromkeys(wrong)),
         tuple(dict.fromkeys(notices)),
     )
+
+
+def _unsold_size(disk: DiskIdentity, catalogue: Catalogue) -> tuple[str, ...]:
+    """What is wrong with a size that the volume's type does not have."""
+    kind = volume_type(catalogue, disk.sku)
+    if kind is None or disk.size_gib is None:
+        return ()
+    least, most = kind.number("min_size_gib"), kind.number("max_size_gib")
+    if (least or 0.0) <= disk.size_gib <= (most or math.inf):
+        return ()
+    sizes = f"{least or 0.0:,g} to {most or math.inf:,g} GiB"
+    return (f"{disk.sku} of {disk.size_gib:,g} GiB is not sold, its sizes are {sizes}",)

@@ -8,7 +8,7 @@ from ioplateau.limits.budgets import Kind, Limit
 from ioplateau.limits.ceilings import Ceiling, limits_of
 from ioplateau.limits.clouds.azure import managed
 from ioplateau.limits.clouds.azure import sold as azure
-from ioplateau.limits.clouds.azure.tables import VmSize, disk_tier, vm_size
+from ioplateau.limits.clouds.azure.tables import VmSize, disk_tier, named_tier, vm_size
 from ioplateau.limits.clouds.identity import DiskIdentity, Identity, Sold, SoldDisk
 from ioplateau.limits.clouds.protocol import Supposed
 from ioplateau.limits.tables import Catalogue
@@ -25,6 +25,10 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
     disks = {}
     for name, ordered in identity.disks.items():
         disk = ordered._replace(sku=SKUS.get(ordered.sku.lower(), ordered.sku))
+        unsold = _unsold_size(disk, catalogue)
+        if unsold:
+            wrong.append(unsold)
+            continue
         found, reasons = azure.sold_disk(disk, size, catalogue)
         if not found.limits:
             found, reasons = _most(catalogue, disk, found, reasons, notices)
@@ -47,6 +51,20 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
         tuple(dict.fromkeys(wrong)),
         tuple(dict.fromkeys(notices)),
     )
+
+
+def _unsold_size(disk: DiskIdentity, catalogue: Catalogue) -> str:
+    """What is wrong with a size that the disk's SKU, or the tier it is named by, does not have; "": nothing."""
+    named = named_tier(catalogue, disk.sku)
+    sku = disk.sku if named is None else named.sku
+    if disk.size_gib is None or sku.lower() not in map(str.lower, managed.SKUS):
+        return ""
+    sized = disk_tier(catalogue, sku, disk.size_gib)
+    if sized is None:
+        return f"{disk.sku}: {sku} of {disk.size_gib:g} GiB is in no table"
+    if named is None or sized.tier == named.tier:
+        return ""
+    return f"{disk.sku}: a disk of {disk.size_gib:g} GiB is no {named.tier} but {sized.tier}"
 
 
 def _most(
