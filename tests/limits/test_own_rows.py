@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ioplateau.limits import ownrows
 from ioplateau.limits.clouds import registry
+from ioplateau.limits.clouds.ask import ask
 from ioplateau.limits.clouds.azure.tables import disk_tier, vm_size
 from ioplateau.limits.forms import day
 from ioplateau.limits.ownrows import MOST_ROWS, CatalogueWithOwnRows, read
@@ -16,6 +17,7 @@ from ioplateau.run.cataloguefiles import CatalogueFiles
 CATALOGUE = CatalogueFiles()
 DATA = Path(__file__).parents[2] / "data" / "limits"
 SIZES = "azure_vm_sizes.csv"
+DISKS = "azure_disks.csv"
 
 
 def own(text, name=SIZES):
@@ -76,6 +78,38 @@ def test_a_base_above_the_catalogues_burst_has_no_burst():
     assert (before.iops, before.burst_iops) == (1100, 3500)
     assert (after.iops, after.burst_iops) == (5000, None)
     assert after.burst_bytes_per_second == before.burst_bytes_per_second
+
+
+@pytest.mark.parametrize(
+    ("columns", "operations", "data"),
+    [
+        ("base_iops\n{},600", (3500 - 600) * 1800, (170e6 - 100e6) * 1800),
+        ("burst_iops,base_mbps\n{},4000,120", (4000 - 500) * 1800, (170e6 - 120e6) * 1800),
+        ("base_iops,burst_bucket_ios\n{},600,7000", 7000, (170e6 - 100e6) * 1800),
+    ],
+)
+def test_burst_credit_goes_with_an_own_base_or_burst(columns, operations, data):
+    rows = own(f"generation,sku,tier,{columns.format('2026-08,Premium_LRS,P10')}", DISKS)
+    after = disk_tier(CatalogueWithOwnRows(CATALOGUE, rows), "Premium_LRS", 128).base
+
+    assert (after.bucket_operations, after.bucket_bytes) == (operations, data)
+
+
+@pytest.mark.parametrize(
+    ("row", "order", "told"),
+    [
+        ("P30,1024,5500,ours", "P30", "P30 Premium_LRS, azure_disks 2026-08, changed by ours ({})"),
+        ("P30,1024,5500,", "P30", "P30 Premium_LRS, azure_disks 2026-08, changed by {}"),
+        ("P99,99999,9,ours", "P99", "P99 Premium_LRS, ours ({}) 2026-08"),
+        ("P60,8192,9,ours", "P30", "P30 Premium_LRS, azure_disks 2026-08"),
+    ],
+)
+def test_a_disks_limits_name_the_row_that_they_are_of(row, order, told):
+    rows = own(f"generation,sku,tier,size_gib,base_iops,source\n2026-08,Premium_LRS,{row}", DISKS)
+    assert rows.complaints == ()
+    (disk,) = ask(CatalogueWithOwnRows(CATALOGUE, rows), "Standard_D8s_v5", [order]).disks
+
+    assert {limit.source for limit in disk.limits} == {told.format(f"{DISKS} line 2")}
 
 
 def test_a_bad_row_costs_itself_and_says_its_line():

@@ -12,13 +12,19 @@ from typing import NamedTuple
 
 from ioplateau.limits.clouds import registry
 from ioplateau.limits.forms import Entry, Form, day
-from ioplateau.limits.tables import Catalogue
+from ioplateau.limits.tables import OWN_SOURCE, Catalogue
 from ioplateau.measure.nothing import NO_ENTRIES
 
 # Own rows are held in memory, unlike the package's.
 MOST_ROWS, MOST_BYTES = 2000, 1 << 20
-# Of each table that states bytes exactly beside MB.
-EXACT = {"uncached_mbps": "uncached_bps"}
+# Columns with what follows from them and stands beside them: exact bytes, and burst credit when full.
+DERIVED = {
+    "uncached_mbps": "uncached_bps",
+    "base_iops": "burst_bucket_ios",
+    "burst_iops": "burst_bucket_ios",
+    "base_mbps": "burst_bucket_mb",
+    "burst_mbps": "burst_bucket_mb",
+}
 # Of each table the column with the date of its document.
 DATES = ("date", "doc_date", "source_date")
 # Columns that every file of a user may have.
@@ -189,9 +195,10 @@ class CatalogueWithOwnRows:
 
 def _merged(line: bytes | None, own: Entry) -> bytes:
     known: Entry = {} if line is None else json.loads(line)
-    for rounded, exact in EXACT.items():
-        if rounded in own and exact not in own:
-            known.pop(exact, None)
+    for column, derived in DERIVED.items():
+        if column in own and derived not in own:
+            known.pop(derived, None)
+    known[OWN_SOURCE] = own["source"]
     if line is not None and "source" in own:
         own = {**own, "limits_basis": "own"} if "limits_basis" in known else own
         # What the row leaves empty is still of the package's document, and of its date.

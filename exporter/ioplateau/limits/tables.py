@@ -10,6 +10,9 @@ from typing import NamedTuple, Protocol
 
 from ioplateau.measure.nothing import NO_ENTRIES
 
+# The column of an entry that a user's row changes or adds: that row's source.
+OWN_SOURCE = "own_source"
+
 
 class Text(Protocol):
     """What a table is bisected in: bytes, or a file mapped into memory."""

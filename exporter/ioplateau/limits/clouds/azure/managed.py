@@ -195,7 +195,7 @@ def _excess(disk: DiskIdentity, tier: DiskTier | None) -> tuple[str, ...]:
 
 def _of_tier(disk: DiskIdentity, tier: DiskTier, size: VmSize | None) -> tuple[Limit, ...]:
     raised = " (performance tier)" if disk.tier and disk.size_gib is not None else ""
-    source = f"{tier.tier}{raised} {tier.sku}, azure_disks {tier.generation}"
+    source = f"{tier.tier}{raised} {tier.sku}, {tier.listed}"
     ceiling = tier.base
     if disk.is_shared and tier.sku.startswith("Premium"):
         # disks-shared.md: a Premium SSD of several VMs does not burst.

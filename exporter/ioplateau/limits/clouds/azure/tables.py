@@ -9,12 +9,15 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ioplateau.limits.ceilings import Ceiling, above, with_credit
-from ioplateau.limits.tables import Catalogue
+from ioplateau.limits.ceilings import Ceiling, with_credit
+from ioplateau.limits.tables import OWN_SOURCE, Catalogue
 from ioplateau.limits.units import kibibytes, megabits, megabytes
 
 # The newest price list first: a disk has no field that tells when it was bought.
 DISK_GENERATIONS = ("2026-08", "2023-10", "2018-05", "2016-2017")
+# disk-bursting.md: credit that is full lasts so long at the burst rate.
+# https://learn.microsoft.com/azure/virtual-machines/disk-bursting
+BURST_SECONDS = 1800
 
 
 class VmSize(NamedTuple):
@@ -60,6 +63,7 @@ class DiskTier(NamedTuple):
     bytes_per_second_per_iops: float | None
     operation_bytes: int | None  # a larger request counts as several
     source: str
+    listed: str  # what a limit of it names: the price list, and the user's row that changed it
 
 
 def vm_size(catalogue: Catalogue, name: str, controller: str | None = None) -> VmSize | None:
@@ -130,7 +134,7 @@ def _lane(row: Mapping[str, Any], lane: str, exact: float | None = None) -> Ceil
         exact if exact is not None else megabytes(row.get(f"{lane}_mbps")),
         row.get(f"burst_{lane}_iops"),
         megabytes(row.get(f"burst_{lane}_mbps")),
-        seconds=1800,
+        seconds=BURST_SECONDS,
     )
 
 
@@ -164,20 +168,21 @@ def disk_tiers(catalogue: Catalogue, generation: str, sku: str) -> tuple[DiskTie
 
 
 def _disk_tier(row: Mapping[str, Any]) -> DiskTier:
-    iops, bytes_per_second = row.get("base_iops"), megabytes(row.get("base_mbps"))
+    base = with_credit(
+        row.get("base_iops"),
+        megabytes(row.get("base_mbps")),
+        row.get("burst_iops"),
+        megabytes(row.get("burst_mbps")),
+        seconds=BURST_SECONDS,
+    )
     return DiskTier(
         generation=row["generation"],
         sku=row["sku"],
         tier=row["tier"],
         size_gib=row.get("size_gib"),
-        base=Ceiling(
-            iops,
-            bytes_per_second,
-            # An own row may raise the base above the package's burst.
-            above(iops, row.get("burst_iops")),
-            above(bytes_per_second, megabytes(row.get("burst_mbps"))),
-            row.get("burst_bucket_ios"),
-            megabytes(row.get("burst_bucket_mb")),
+        base=base._replace(
+            bucket_operations=row.get("burst_bucket_ios") or base.bucket_operations,
+            bucket_bytes=megabytes(row.get("burst_bucket_mb")) or base.bucket_bytes,
         ),
         on_demand=Ceiling(
             row.get("ondemand_burst_iops"), megabytes(row.get("ondemand_burst_mbps"))
@@ -190,4 +195,15 @@ def _disk_tier(row: Mapping[str, Any]) -> DiskTier:
         bytes_per_second_per_iops=megabytes(row.get("mbps_per_iops")),
         operation_bytes=kibibytes(row.get("max_io_kib_counted_as_one_op")),
         source=row.get("source", ""),
+        listed=_listed(row),
     )
+
+
+def _listed(row: Mapping[str, Any]) -> str:
+    """The package's row by its list; a user's by its source, behind the list that it changes."""
+    listed = f"azure_disks {row['generation']}"
+    own = row.get(OWN_SOURCE)
+    if own is None:
+        return listed
+    is_added = row["source"] == own
+    return f"{own} {row['generation']}" if is_added else f"{listed}, changed by {own}"

@@ -83,7 +83,7 @@ def _most(
         return sold, (f"{disk.sku}: say its size (size=<GiB>) or iops= and mbps=",)
     words = f"{tier.sku} of {disk.size_gib:g} GiB: taken as set to the most it can be"
     notices.append(words)
-    limits = limits_of(most, f"{tier.sku}: the most, azure_disks {tier.generation}")
+    limits = limits_of(most, f"{tier.sku}: the most, {tier.listed}")
     return sold._replace(limits=limits), ()
 
 
@@ -98,7 +98,7 @@ def _most_throughput(
     if most is None or tier is None or most.bytes_per_second is None:
         return ()
     notices.append(f"{tier.sku} with {disk.iops:,.0f} IOPS: throughput taken as the most it can be")
-    source = f"{tier.sku}: the most, azure_disks {tier.generation}"
+    source = f"{tier.sku}: the most, {tier.listed}"
     return limits_of(Ceiling(bytes_per_second=most.bytes_per_second), source)
 
 
