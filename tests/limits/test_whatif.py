@@ -315,6 +315,19 @@ def test_more_than_the_tables_know_is_believed_with_a_word_since_tables_age(size
     assert any(words.startswith(notice) for words in ask(CATALOGUE, size, [disk]).notices)
 
 
+@pytest.mark.parametrize(
+    ("order", "told"),
+    [("st1:size=12800", ["st1", "500"]), ("2xsc1:size=1024", ["sc1", "250"]), ("gp3", [])],
+)
+def test_of_a_hard_disk_it_is_told_that_random_requests_get_fewer(order, told):
+    found = ask(CATALOGUE, "m5.24xlarge", [order]).notices
+    words = (
+        "{}: random requests get no more than {} IOPS; only sequential ones are merged, up to 1 MiB"
+    )
+
+    assert found == ((words.format(*told),) if told else ())
+
+
 def test_a_figure_of_what_is_sold_by_its_size_leaves_the_other():
     operations, data = ask(CATALOGUE, "Standard_D8s_v5", ["P30:mibps=10"]).disks[0].limits
 

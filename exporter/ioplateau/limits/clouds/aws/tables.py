@@ -42,6 +42,11 @@ class VolumeType(NamedTuple):
     source: str
     date: str
 
+    @property
+    def is_hard_disk(self) -> bool:
+        """Whether sequential requests are merged to `operation_bytes`."""
+        return self.columns.get("media") == "hdd"
+
     def number(self, column: str) -> float | None:
         """A numeric column; None: empty."""
         value = self.columns.get(column)

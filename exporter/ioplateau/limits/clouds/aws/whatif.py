@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 from ioplateau.limits.clouds.aws import sold as aws
-from ioplateau.limits.clouds.aws.tables import instance, volume_type
+from ioplateau.limits.clouds.aws.tables import VolumeType, instance, volume_type
 from ioplateau.limits.clouds.identity import DiskIdentity, Identity, Sold
 from ioplateau.limits.clouds.protocol import Supposed
 from ioplateau.limits.tables import Catalogue
+from ioplateau.limits.units import MIB
 
 
 def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
@@ -22,7 +23,7 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
         if disk.caching:
             reasons += (f"{disk.sku}: an EBS volume has no host cache to set",)
         reasons += _unsold_size(disk, catalogue)
-        notices += disks[name].notes
+        notices += (*disks[name].notes, *_of_hard_disk(volume_type(catalogue, disk.sku)))
         wrong += reasons
     if kind is not None and kind.base and not kind.baseline_known:
         notices.append(f"{kind.name}: only its maximum is documented, not its baseline")
@@ -46,3 +47,15 @@ def _unsold_size(disk: DiskIdentity, catalogue: Catalogue) -> tuple[str, ...]:
         return ()
     sizes = f"{least or 0.0:,g} to {most or math.inf:,g} GiB"
     return (f"{disk.sku} of {disk.size_gib:,g} GiB is not sold, its sizes are {sizes}",)
+
+
+def _of_hard_disk(kind: VolumeType | None) -> tuple[str, ...]:
+    """A word of its operations, which are a limit of random requests alone: EBS merges sequential ones.
+
+    https://docs.aws.amazon.com/ebs/latest/userguide/ebs-io-characteristics.html
+    """
+    most = None if kind is None else kind.number("iops_max")
+    if kind is None or most is None or kind.operation_bytes is None or not kind.is_hard_disk:
+        return ()
+    merged = f"only sequential ones are merged, up to {kind.operation_bytes / MIB:g} MiB"
+    return (f"{kind.name}: random requests get no more than {most:,.0f} IOPS; {merged}",)
