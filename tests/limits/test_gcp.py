@@ -213,7 +213,7 @@ def test_beside_another_type_disks_of_one_type_have_their_sum_below_the_vms_limi
     assert {sku: figures(limits)[IOPS] for sku, limits in found.by_sku.items()} == {
         "pd-ssd": together
     }
-    assert found.by_sku["pd-ssd"][0].source.endswith("; 200 GiB of pd-ssd together")
+    assert "n2-standard-8" in found.lanes[Kind.VM_UNCACHED][0].source
     budget = topology.build(
         dict.fromkeys(found.disks), (), (), topology.Rules(), CATALOGUE, found
     ).budgets[BudgetKey(Kind.VM_UNCACHED, "pd-ssd")]
@@ -252,7 +252,29 @@ def test_what_if_counts_what_disks_of_one_type_have_together():
     case, _ = answer(question, (MIB,)).cases  # reads, writes
 
     assert case.bytes_per_second == pytest.approx((140 + 0.28 * 10 + 240 + 0.48 * 200) * MIB)
-    assert [bound.title for bound in case.bindings] == ["pd-balanced", "VM pd-ssd"]
+    assert [bound.title for bound in case.bindings] == ["pd-balanced", "200 GiB of pd-ssd together"]
+
+
+@pytest.mark.parametrize(
+    ("machine_type", "gib", "told"),
+    [
+        ("n2-standard-80", 100, {"200 GiB of pd-ssd together": {IOPS, BYTES_READ, BYTES_WRITTEN}}),
+        ("n2-standard-8", 600, {"VM remote": {IOPS, BYTES_READ, BYTES_WRITTEN}}),
+        # 16,500 IOPS of which it allows 15,000, and 424 MiB/s of 800.
+        (
+            "n2-standard-8",
+            175,
+            {"VM remote": {IOPS}, "350 GiB of pd-ssd together": {BYTES_READ, BYTES_WRITTEN}},
+        ),
+    ],
+)
+def test_what_the_sizes_of_disks_set_is_not_told_as_the_machine_types(machine_type, gib, told):
+    shared = [*ask(CATALOGUE, machine_type, [f"2xpd-ssd:size={gib}"]).shared()]
+
+    assert {title: figures(limits).keys() for _, title, limits in shared} == told
+    for _, title, limits in shared:
+        by = {machine_type} if title == "VM remote" else {title}
+        assert {limit.source.partition(",")[0] for limit in limits} == by
 
 
 @pytest.mark.parametrize("beside", ["PERSISTENT-BALANCED", "HYPERDISK-THROUGHPUT"])

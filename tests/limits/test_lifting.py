@@ -271,8 +271,11 @@ def test_a_second_disk_of_a_type_beside_another_is_held_by_what_its_type_has():
     second = step(found, "second disk")
     assert (second.gives, second.next) == (
         12_000,
-        Next(Kind.VM_UNCACHED, Dimension.IOPS, 12_000, "pd-ssd disks"),
+        Next(
+            Kind.VM_UNCACHED, Dimension.IOPS, 12_000, "pd-ssd disks", "200 GiB of pd-ssd together"
+        ),
     )
+    assert "then the limit of 200 GiB of pd-ssd together of 12,000 IOPS binds" in sentence(second)
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,8 @@ class Limit(NamedTuple):
     `source` tells a person where the number comes from ("config.toml limit[0]",
     "P10, azure_disks.csv 2026-08"). `tolerance` is the share by which the source itself
     may be off (0.05 where documentation is ambiguous between MB and MiB). each_client: a
-    volume's, which it has for each of its clients alone and not for all of them together.
+    volume's, which it has for each of its clients alone and not for all of them together. sized: of
+    a VM's limit over disks that their sizes set and no larger VM lifts, those ("200 GiB of pd-ssd together").
     """
 
     dimension: Dimension
@@ -122,6 +123,7 @@ class Limit(NamedTuple):
     burst: Burst | None = None
     tolerance: float = 0.0
     each_client: bool = False
+    sized: str = ""
 
 
 class Budget(NamedTuple):

@@ -51,11 +51,18 @@ class Question:
         return f"VM {self.lane.removesuffix(' disks')}" if is_lane else LANE_TITLES[kind]
 
     def shared(self) -> Iterable[tuple[BudgetKey, str, tuple[Limit, ...]]]:
-        """What several disks draw on, each with its title and limits."""
+        """What several disks draw on, each with its title and limits; apart what their sizes set."""
         for kind, limits in self.lanes.items():
-            yield BudgetKey(kind, VM), self.title(kind), limits
+            yield from _by_title(BudgetKey(kind, VM), self.title(kind), limits)
         for sku, limits in self.by_sku.items():
-            yield BudgetKey(Kind.VM_UNCACHED, sku), f"VM {sku}", limits
+            yield from _by_title(BudgetKey(Kind.VM_UNCACHED, sku), f"VM {sku}", limits)
+
+
+def _by_title(
+    key: BudgetKey, title: str, limits: tuple[Limit, ...]
+) -> Iterable[tuple[BudgetKey, str, tuple[Limit, ...]]]:
+    for sized in dict.fromkeys(limit.sized for limit in limits) or ("",):
+        yield key, sized or title, tuple(limit for limit in limits if limit.sized == sized)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,7 @@ class Binding:
     dimension: Dimension
     value: float
     count: int = 1  # so many disks are each at this limit
+    sized: str = ""  # Limit.sized
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +284,7 @@ def _of(
         if not share or limit.dimension is Dimension.SLOTS:
             continue
         value = limit.burst.rate if burst and limit.burst is not None else limit.value
-        binding = Binding(key, title, limit.dimension, value)
+        binding = Binding(key, title, limit.dimension, value, sized=limit.sized)
         if limit.dimension is Dimension.IOPS:
             costs = {name: cost * share for name, cost in operations.items()}
             rooms.append(_Room(binding, value, costs))

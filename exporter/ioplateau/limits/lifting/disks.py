@@ -146,7 +146,7 @@ def _given(
     # The lane where a lane and the disks bind together: it would hold the next step as well.
     first = case.bindings[0]
     value = first.value * first.count
-    then = Next(first.budget.kind, first.dimension, value)
+    then = Next(first.budget.kind, first.dimension, value, sized=first.sized)
     if then.kind is Kind.VM_UNCACHED:
         then = then._replace(lane=lane_words(first.budget, discover.lane_of(sold.identity)))
     return case.operations_per_second, then

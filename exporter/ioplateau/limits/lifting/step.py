@@ -26,16 +26,21 @@ NAMES: Mapping[Kind, str] = {
 
 
 class Next(NamedTuple):
-    """The limit that binds after a step: operations/s or bytes/s as documented. lane: Budget.lane."""
+    """The limit that binds after a step: operations/s or bytes/s as documented. lane: Budget.lane,
+    sized: Limit.sized.
+    """
 
     kind: Kind
     dimension: Dimension
     value: float
     lane: str = ALL_DISKS
+    sized: str = ""
 
     @property
     def name(self) -> str:
         """In the middle of a sentence."""
+        if self.sized:
+            return f"the limit of {self.sized}"
         is_lane = self.kind is Kind.VM_UNCACHED
         return f"the VM's limit for {self.lane}" if is_lane else NAMES[self.kind]
 

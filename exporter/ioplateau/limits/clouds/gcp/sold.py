@@ -47,6 +47,7 @@ PROVISIONED = "provisioned"
 DOCUMENTED_LOCAL = 4
 # What is said of a disk, by the directions in which it is limited.
 Parts = Mapping[Direction, Ceiling]
+NO_PARTS: Parts = {}
 
 
 def sold(identity: Identity, catalogue: Catalogue) -> Sold:
@@ -298,20 +299,33 @@ def _cap_of(catalogue: Catalogue, machine: str, sku: str) -> Cap | None:
 def _shared(
     machine: str, sku: str, figure: Cap | None, kind: DiskType, alike: Sequence[DiskIdentity]
 ) -> Iterable[Limit]:
-    sources = [] if figure is None else [f"{machine}, {sku}, {figure.source}"]
+    """What the machine type lets disks of a type do, or less where their sizes together give less."""
+    allowed = NO_PARTS if figure is None else ways(figure)
+    source = "" if figure is None else f"{machine}, {sku}, {figure.source}"
     total = _total_gib(alike)
-    by_size: Parts = {}
+    by_size, sized = NO_PARTS, ""
     if len(alike) > 1 and total is not None and not kind.is_provisioned:
         # Several disks of one type draw on one sum, which is not each disk's own limit.
-        by_size = _by_size(kind, total)
-        sources.append(f"{total:g} GiB of {sku} together")
-    source = "; ".join(sources)
-    parts = by_size if figure is None else ways(figure)
-    least = (
-        (direction, _least(part, by_size.get(direction, NOTHING)))
-        for direction, part in parts.items()
+        by_size, sized = _by_size(kind, total), f"{total:g} GiB of {sku} together"
+    least = {
+        direction: _least(part, by_size.get(direction, NOTHING))
+        for direction, part in (allowed or by_size).items()
+    }
+    for limit in _limits(together(kind, least), source):
+        if _has(allowed, limit):
+            yield limit
+        else:
+            by = f"{sized}, on any machine type, {kind.source} {kind.date}"
+            yield limit._replace(source=by, sized=sized)
+
+
+def _has(parts: Parts, limit: Limit) -> bool:
+    """Whether one of these figures is the limit's."""
+    return any(
+        (other.dimension, other.value) == (limit.dimension, limit.value)
+        for other in _limits(parts, "")
+        if limit.direction in (Direction.TOTAL, other.direction)
     )
-    yield from _limits(together(kind, dict(least)), source)
 
 
 def ways(figure: Cap) -> Parts:
