@@ -474,6 +474,18 @@ def test_what_of_a_size_is_not_known_is_said_with_and_without_disks():
     assert "the throughput that its remote disks share is documented nowhere" in half
 
 
+@pytest.mark.parametrize("disk", ["PremiumV2:size=64:iops=5000:mbps=100", "P30"])
+def test_of_a_lane_for_ultra_disks_without_operations_a_disk_that_draws_on_it_is_told(disk):
+    words = (
+        "Standard_E48nds_v6: the IOPS that its Ultra and Premium SSD v2 disks share is documented "
+        "nowhere that was found: unknown"
+    )
+
+    assert ask(CATALOGUE, "Standard_E48nds_v6", [disk]).notices == (
+        () if disk == "P30" else (words,)
+    )
+
+
 def test_an_ultra_disk_with_only_a_size_is_taken_at_the_most_it_can_be():
     question = ask(CATALOGUE, "Standard_DS14", ["Ultra:size=100"])
 

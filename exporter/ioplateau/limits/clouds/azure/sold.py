@@ -9,7 +9,7 @@ https://learn.microsoft.com/azure/virtual-machines/disk-bursting
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ioplateau.limits.budgets import Direction, Kind, Limit
 from ioplateau.limits.ceilings import NOTHING, Ceiling, limits_of
@@ -49,7 +49,8 @@ def sold(identity: Identity, catalogue: Catalogue) -> Sold:
     lanes: dict[Kind, tuple[Limit, ...]] = {}
     if size is not None:
         lanes = lane_limits(size)
-        reasons.extend(filter(None, [too_many(size, identity.disks.values()), undocumented(size)]))
+        reasons.extend(filter(None, [too_many(size, identity.disks.values())]))
+        reasons.extend(undocumented(size, identity.disks.values()))
     reasons.extend(filter(None, [_accelerated(identity.disks.values())]))
     disks = {}
     for name, disk in identity.disks.items():
@@ -209,12 +210,18 @@ def _accelerated(disks: Iterable[DiskIdentity]) -> str:
     return f"{names}: {words}: {WRITE_ACCELERATOR}" if names else ""
 
 
-def undocumented(size: VmSize) -> str:
-    """A word if what a size's remote disks share is not documented, or in one dimension only."""
-    if size.uncached.iops is not None and size.uncached.bytes_per_second is not None:
-        return ""
-    what = "what its remote disks share"
-    if size.uncached:
-        missing = "IOPS" if size.uncached.iops is None else "throughput"
-        what = f"the {missing} that its remote disks share"
-    return f"{size.name}: {what} is documented nowhere that was found: unknown"
+def undocumented(size: VmSize, disks: Iterable[DiskIdentity]) -> Iterator[str]:
+    """A word for each lane of remote disks that is not documented, or in one dimension only."""
+    yield from _undocumented(size, size.uncached, "remote disks")
+    if size.ultra and any(is_uncacheable(disk.sku) for disk in disks):
+        yield from _undocumented(size, size.ultra, "Ultra and Premium SSD v2 disks")
+
+
+def _undocumented(size: VmSize, lane: Ceiling, disks: str) -> Iterator[str]:
+    if lane.iops is not None and lane.bytes_per_second is not None:
+        return
+    what = f"what its {disks} share"
+    if lane:
+        missing = "IOPS" if lane.iops is None else "throughput"
+        what = f"the {missing} that its {disks} share"
+    yield f"{size.name}: {what} is documented nowhere that was found: unknown"

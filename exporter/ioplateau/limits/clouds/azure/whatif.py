@@ -105,7 +105,7 @@ def _most_throughput(
 def _doubts(size: VmSize, disks: Sequence[DiskIdentity], catalogue: Catalogue) -> list[str]:
     doubts = [azure.too_many(size, disks)]
     if size.uncached:  # else `ask` says that nothing is known
-        doubts.append(azure.undocumented(size))
+        doubts.extend(azure.undocumented(size, disks))
     premium = any(disk.sku.lower().startswith(("p", "ultra")) for disk in disks)
     if premium and size.premium_storage is False:
         doubts.append(f"{size.name} does not take premium disks")
