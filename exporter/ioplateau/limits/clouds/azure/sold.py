@@ -109,10 +109,12 @@ def _ephemeral(disk: DiskIdentity, size: VmSize | None) -> tuple[SoldDisk, tuple
     https://learn.microsoft.com/azure/virtual-machines/ephemeral-os-disks
     """
     what, info = disk.device or "the OS disk", _info(disk, None)
+    words = f"{what}: an ephemeral OS disk; Azure does not tell where it lies"
     if size is None or size.cached:
         # It shares the lane with cached disks and the temporary disk.
-        return SoldDisk(disk, draws_of(disk), info=info), ()
-    words = f"{what}: an ephemeral OS disk; Azure does not tell where it lies"
+        return SoldDisk(disk, draws_of(disk), info=info), (
+            f"{words}: taken as on the host's cache",
+        )
     if size.temporary:
         limits = _own_disk(disk._replace(role=TEMPORARY), size)
         return SoldDisk(disk, OWN, limits, info=info), (f"{words}: taken as on the temporary disk",)
