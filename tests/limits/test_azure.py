@@ -381,6 +381,19 @@ def test_what_is_kept_of_the_document_has_no_secrets_and_tells_the_same():
     assert identify(kept, **block) == identify(answer, **block)
 
 
+@pytest.mark.parametrize("size", [None, "", {"name": "SECRET"}])
+def test_where_the_answer_tells_no_vm_size_the_disks_are_known_nevertheless(size):
+    kept = azure.essence(azure_answer(data_disk("0"), os_disk=OS_DISK, vm_size=size))
+    identity = identify(kept, sda=scsi(FIXED, 0, 30), sdc=scsi(SCSI1, 0))
+
+    assert "SECRET" not in kept
+    assert (identity.vm_size, identity.reasons) == (
+        "",
+        ("azure/instance: no vmSize in the answer",),
+    )
+    assert {disk.sku for disk in identity.disks.values()} == {"Premium_LRS"}
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -388,7 +401,10 @@ def test_what_is_kept_of_the_document_has_no_secrets_and_tells_the_same():
         "<html>SECRET</html>",
         '{"compute": "SECRET"}',
         azure_answer(vm_size=""),
+        azure_answer(vm_size=None, storageProfile={"osDisk": {}, "dataDisks": ["SECRET"]}),
+        azure_answer(data_disk("0"), vm_size=None).replace("storageProfile", "tags2"),
         azure_answer(storageProfile=None),
+        azure_answer(storageProfile=["SECRET"]),
         azure_answer().replace("storageProfile", "tags2"),
     ],
 )

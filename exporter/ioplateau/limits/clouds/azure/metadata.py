@@ -46,19 +46,26 @@ def essence(text: str) -> str:
     Raises ValueError for one that does not describe a VM.
     """
     compute = lenientjson.mapping(lenientjson.document(text), "compute")
-    profile = compute.get("storageprofile")
-    if not isinstance(profile, dict) or not lenientjson.text(compute.get("vmsize")):
+    profile = lenientjson.mapping(compute, "storageprofile")
+    disks = [
+        disk
+        for disk in (profile.get("osdisk"), *lenientjson.items(profile.get("datadisks")))
+        if isinstance(disk, dict)
+    ]
+    size = lenientjson.text(compute.get("vmsize"))
+    is_sized = size and isinstance(compute.get("storageprofile"), dict)
+    # Disks alone are of a VM too, of which then only the size is unknown.
+    if not is_sized and not any(disks):
         raise ValueError("no JSON object with compute.vmSize and compute.storageProfile")
     profile.pop("imagereference", None)
-    for disk in (profile.get("osdisk"), *lenientjson.items(profile.get("datadisks"))):
-        if isinstance(disk, dict):
-            for name in ("encryptionsettings", "vhd", "image"):
-                disk.pop(name, None)
-            lenientjson.mapping(disk, "manageddisk").pop("id", None)
-    essential = {
-        name: compute[name] for name in ("vmsize", "location", "storageprofile") if name in compute
-    }
-    return json.dumps({"compute": essential}, separators=(",", ":"), sort_keys=True)
+    for disk in disks:
+        for name in ("encryptionsettings", "vhd", "image"):
+            disk.pop(name, None)
+        lenientjson.mapping(disk, "manageddisk").pop("id", None)
+    essential = {name: compute[name] for name in ("location", "storageprofile") if name in compute}
+    return json.dumps(
+        {"compute": {"vmsize": size, **essential}}, separators=(",", ":"), sort_keys=True
+    )
 
 
 def identify(
@@ -73,6 +80,8 @@ def identify(
         compute = lenientjson.mapping(whole, "compute")
         if not compute:
             reasons.append('azure/instance: no JSON object "compute" in the answer')
+        elif not lenientjson.text(compute.get("vmsize")):
+            reasons.append("azure/instance: no vmSize in the answer")
     documented = _documented(lenientjson.mapping(compute, "storageprofile"), reasons)
     attachments = _attachments(devices, documented, reasons)
     disks, unplaced = _place(documented, attachments, devices, reasons)
