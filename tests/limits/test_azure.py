@@ -371,6 +371,20 @@ def test_whatever_comes_in_identify_returns(value):
         assert azure.essence(text)
 
 
+@pytest.mark.parametrize(
+    ("gib", "told", "is_said"),
+    [(64, "1024", True), (1025, "1024", True), (1023.5, "1024", False), (64, "", False)],
+)
+def test_a_disk_of_another_size_than_the_kernel_sees_is_told_and_its_limits_stay(
+    gib, told, is_said
+):
+    identity = identify(azure_answer(data_disk("0", size=told)), sdc=scsi(SCSI1, 0, gib))
+    words = f"sdc: {gib} GiB to the kernel and {told} GiB to Azure"
+
+    assert identity.disks["sdc"].size_gib == float(told or gib)
+    assert [reason.startswith(words) for reason in identity.reasons] == [True] * is_said
+
+
 def test_what_is_kept_of_the_document_has_no_secrets_and_tells_the_same():
     answer = azure_answer(data_disk("0", "a"), data_disk("1", "b"), os_disk=OS_DISK)
     kept = azure.essence(answer)

@@ -6,7 +6,7 @@ https://learn.microsoft.com/azure/virtual-machines/instance-metadata-service
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ioplateau.limits.clouds import lenientjson
@@ -224,8 +224,9 @@ def _place(
             )
         elif attachment in device_at:
             name = device_at[attachment]
-            size = disks[0].size_gib or _gib(devices[name])
-            placed[name] = disks[0]._replace(device=name, size_gib=size)
+            size = _gib(devices[name])
+            reasons.extend(_resized(name, size, disks[0].size_gib))
+            placed[name] = disks[0]._replace(device=name, size_gib=disks[0].size_gib or size)
         elif devices:
             what = (
                 "the OS disk" if attachment[0] == OS else f"LUN {attachment[1]} ({disks[0].name})"
@@ -235,6 +236,18 @@ def _place(
     return placed, [
         disk for disk in documented if disk.lun is None or (disk.role, disk.lun) not in at_home
     ]
+
+
+def _resized(name: str, size_gib: float | None, told_gib: float | None) -> Iterator[str]:
+    """A word of a disk with two sizes: enlarged and not rescanned, or another than the one told of.
+
+    A told size is in whole GiB.
+    """
+    if size_gib is not None and told_gib is not None and abs(size_gib - told_gib) >= 1:
+        yield (
+            f"{name}: {size_gib:g} GiB to the kernel and {told_gib:g} GiB to Azure, whose size decides "
+            "its limits: it was enlarged and not rescanned, or swapped in the last minutes"
+        )
 
 
 def _undocumented(
