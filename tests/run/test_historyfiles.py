@@ -55,6 +55,12 @@ def shown(history, seconds=900):
     return dict(zip(found.at, found.rate, strict=True))
 
 
+def lines_by_file(directory):
+    return {
+        path.name: path.read_bytes().splitlines() for path in directory.iterdir() if path.is_file()
+    }
+
+
 def test_a_run_that_was_killed_loses_less_than_ten_seconds(tmp_path):
     before = Run(tmp_path).live(0, 125)
 
@@ -341,6 +347,30 @@ def test_without_a_directory_nothing_is_kept():
     run = Run(None).live(0, 60)
 
     assert run.writer.jobs == {}
+
+
+@pytest.mark.parametrize("name", [each.name for each in historyfiles.LINE_FILES])
+def test_a_file_that_cannot_be_written_has_no_other_written_twice_and_is_caught_up_with(
+    tmp_path, caplog, name
+):
+    caplog.set_level("INFO")
+    run = Run(tmp_path)
+    (tmp_path / name).mkdir()
+    run.live(1500, 1565, word=Word.THROTTLED).live(1565, 2000)  # an hour begins at 1800
+    others = lines_by_file(tmp_path)
+    (tmp_path / name).rmdir()
+    run.live(2000, 2015)
+
+    lines = lines_by_file(tmp_path)
+    assert others.keys() == lines.keys() - {name}
+    assert all(len(each) == len(set(each)) for each in lines.values())
+    assert sum(b'"episode"' in line for line in lines["episodes.log"]) == 1
+    kept = shown(Run(tmp_path).live(2015, 2016).history)
+    assert [second for second in range(1500, 2000) if WALL + second not in kept] == []
+    assert [record.getMessage() for record in caplog.records] == [
+        "history cannot be kept, a restart will forget it",
+        "history is kept again",
+    ]
 
 
 def test_a_directory_that_is_missing_is_told_once(tmp_path, caplog):

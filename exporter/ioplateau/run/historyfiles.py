@@ -15,7 +15,7 @@ import stat
 import threading
 import zlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -106,9 +106,12 @@ class HistoryFiles:
             if self._waiting:  # it may hold nothing of the ticks it is made of
                 self._waiting[-1].put_together()
             self._waiting.append(history.take(is_last=is_last))
-            if len(self._waiting) > MOST_WAITING:
-                gone, oldest = self._waiting.popleft(), self._waiting.popleft()
-                self._waiting.appendleft(_without_cells(gone, oldest))
+            self._shorten()
+
+    def _shorten(self) -> None:
+        while len(self._waiting) > MOST_WAITING:
+            gone, oldest = self._waiting.popleft(), self._waiting.popleft()
+            self._waiting.appendleft(_without_cells(gone, oldest))
 
     # What follows runs in the writer's thread.
 
@@ -118,31 +121,32 @@ class HistoryFiles:
 
     def _write_waiting(self) -> None:
         assert self._directory is not None
+        with self._lock:  # what comes meanwhile is written next
+            waiting = list(self._waiting)
+            self._waiting.clear()
+        for part in waiting:
+            part.put_together()
+        failures: list[OSError] = []
+        for line_file in LINE_FILES:
+            try:
+                _write_lines(self._directory / line_file.name, waiting, line_file.most_bytes // 2)
+            except OSError as error:
+                failures.append(error)
+            else:
+                waiting = [_without_lines(part, line_file.name) for part in waiting]
         with self._lock:
-            waiting = tuple(self._waiting)
-        texts: dict[str, list[bytes]] = {}
-        for parts in waiting:
-            for name, line in _lines(parts):
-                texts.setdefault(name, []).append(_sealed(line))
-        try:
-            for line_file in LINE_FILES:
-                if line_file.name in texts:
-                    text = b"".join(texts[line_file.name])
-                    append(self._directory / line_file.name, text, line_file.most_bytes // 2)
-        except OSError as error:
-            if not self._fails:  # once: a full disk is full every ten seconds
-                event(LOG, logging.WARNING, "history cannot be kept, a restart will forget it",
-                      file=error.filename or self._directory,
-                      why=error.strerror or repr(error))  # fmt: skip
-            self._fails = True
-        else:
-            with self._lock:  # some may have gone meanwhile, some come
-                written = set(map(id, waiting))
-                while self._waiting and id(self._waiting[0]) in written:
-                    self._waiting.popleft()
-            if self._fails:
-                event(LOG, logging.INFO, "history is kept again", directory=self._directory)
-            self._fails = False
+            self._waiting.extendleft(filter(_has_lines, reversed(waiting)))
+            self._shorten()
+        self._tell(failures)
+
+    def _tell(self, failures: Sequence[OSError]) -> None:
+        if failures and not self._fails:  # once: a full disk is full every ten seconds
+            event(LOG, logging.WARNING, "history cannot be kept, a restart will forget it",
+                  file=failures[0].filename or self._directory,
+                  why=failures[0].strerror or repr(failures[0]))  # fmt: skip
+        elif self._fails and not failures:
+            event(LOG, logging.INFO, "history is kept again", directory=self._directory)
+        self._fails = bool(failures)
 
 
 def _without_cells(gone: HistoryPart, next_one: HistoryPart) -> HistoryPart:
@@ -154,16 +158,37 @@ def _without_cells(gone: HistoryPart, next_one: HistoryPart) -> HistoryPart:
     )
 
 
-def _lines(parts: HistoryPart) -> Iterator[tuple[str, dict[str, Any]]]:
-    for one in parts.ended:
-        yield EPISODES, {"episode": write(one)}
-    for happened in parts.events:
-        yield EPISODES, {"event": write(happened)}
-    for cells in parts.blocks:
-        line = block_json(cells) | {"limits": write(parts.limits)}
-        if cells.step_seconds == 1:
-            line["open"] = write(tuple(parts.unfinished.values()))
-        yield BLOCKS[cells.step_seconds].name, line
+def _without_lines(part: HistoryPart, name: str) -> HistoryPart:
+    """A part without what belongs into the file of this name."""
+    if name == EPISODES:
+        return part._replace(ended=(), events=())
+    blocks = tuple(cells for cells in part.blocks if BLOCKS[cells.step_seconds].name != name)
+    return part._replace(blocks=blocks)
+
+
+def _has_lines(part: HistoryPart) -> bool:
+    return bool(part.blocks or part.ended or part.events)
+
+
+def _write_lines(path: Path, parts: Iterable[HistoryPart], most_bytes: int) -> None:
+    """Append what of these parts belongs into this file. Raises OSError; then it has none of it."""
+    text = b"".join(_sealed(line) for part in parts for line in _lines(part, path.name))
+    if text:
+        append(path, text, most_bytes)
+
+
+def _lines(part: HistoryPart, name: str) -> Iterator[dict[str, Any]]:
+    """What of a part belongs into the file of this name, a line each."""
+    if name == EPISODES:
+        yield from ({"episode": write(one)} for one in part.ended)
+        yield from ({"event": write(happened)} for happened in part.events)
+        return
+    for cells in part.blocks:
+        if BLOCKS[cells.step_seconds].name == name:
+            line = block_json(cells) | {"limits": write(part.limits)}
+            if cells.step_seconds == 1:
+                line["open"] = write(tuple(part.unfinished.values()))
+            yield line
 
 
 def append(path: Path, text: bytes, most_bytes: int) -> None:
