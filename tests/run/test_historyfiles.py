@@ -11,6 +11,9 @@ import pytest
 import states
 from at_once import AtOnce
 from ioplateau.history import Event, History, What
+from ioplateau.history.episodes import Episode
+from ioplateau.history.records import Block, HistoryPart
+from ioplateau.history.rings import CELL_BYTES
 from ioplateau.judge.flows import FlowTick
 from ioplateau.limits.budgets import Dimension, FlowKey, Kind, Word
 from ioplateau.run import historyfiles
@@ -312,6 +315,59 @@ def test_a_disk_that_stays_frozen_costs_the_oldest_cells_and_no_episode_or_event
     assert len(after.history.episodes()) == 1
     assert What.CONFIGURATION in [event.what for event in after.history.events()]
     assert WALL + 1100 in shown(after.history)
+
+
+class Busy:
+    """A history of many flows: a quarter of an hour of it is more than a file holds."""
+
+    def __init__(self):
+        self.taken = 0
+
+    def take(self, **_):
+        self.taken += 1
+        rows = {FlowKey("disk", f"sd{number}"): bytes(10 * CELL_BYTES) for number in range(250)}
+        block = Block(1, int(WALL) + 10 * self.taken, b"\1" * 10, rows)
+        return HistoryPart((block,), ended=(episode(self.taken),))
+
+
+def episode(number):
+    return Episode(Kind.DISK, f"sd{number}", Word.THROTTLED, WALL, WALL + 1, sentence="s" * 9000)
+
+
+def test_what_waited_for_long_goes_into_files_that_are_read_again(tmp_path):
+    run, busy = Run(tmp_path), Busy()
+    run.writer.frozen = True
+    for _ in range(historyfiles.MOST_WAITING):
+        run.chronicle.keep(busy)
+    run.writer.thaw()
+
+    parts, damaged = historyfiles.read(tmp_path)
+    for line_file in historyfiles.LINE_FILES[:2]:
+        path = tmp_path / line_file.name
+        for each in (path, path.with_suffix(".old")):
+            assert each.stat().st_size <= line_file.most_bytes // 2
+    starts = [cells.start for part in parts for cells in part.blocks]
+    assert starts == list(range(starts[0], int(WALL) + 10 * busy.taken + 1, 10))
+    ended = [one.name for part in parts for one in part.ended]
+    assert ended == [f"sd{number + 1}" for number in range(busy.taken - len(ended), busy.taken)]
+    assert (len(starts) > 30, len(ended) > 70, damaged) == (True, True, 0)
+
+
+def test_of_what_waited_for_long_that_is_not_written_again_which_is_in_the_file(tmp_path):
+    run, busy = Run(tmp_path), Busy()
+    (tmp_path / "history-1s.old").mkdir()
+    run.writer.frozen = True
+    for _ in range(30):
+        run.chronicle.keep(busy)
+    run.writer.thaw()
+    for _ in range(3):
+        run.chronicle.keep(busy)
+
+    (tmp_path / "history-1s.old").rmdir()
+    run.chronicle.keep(busy)
+    parts, _ = historyfiles.read(tmp_path)
+    starts = [cells.start for part in parts for cells in part.blocks]
+    assert starts == [int(WALL) + 10 * (number + 1) for number in range(busy.taken)]
 
 
 def test_what_comes_while_others_are_written_is_written_next(tmp_path, monkeypatch):

@@ -1,8 +1,8 @@
 """The history on the disk: lines appended every ten seconds, four files, at most 8 MiB in all.
 
 A line is a checksum (CRC-32, eight hexadecimal digits), a blank and a JSON object, so that what a
-power cut tore is known and left out. Nothing is ever rewritten: a file that has reached half of its
-size becomes `.old`, in place of the one before it. The first line says format and version; readers
+power cut tore is known and left out. Nothing is ever rewritten: a file that would pass half of its
+size becomes `.old`, in place of the one before it; what is longer goes into several. The first line says format and version; readers
 leave out keys that they do not know. The disk is asked by the writer's thread only.
 """
 
@@ -128,12 +128,13 @@ class HistoryFiles:
             part.put_together()
         failures: list[OSError] = []
         for line_file in LINE_FILES:
+            name, most_bytes = line_file.name, line_file.most_bytes // 2
             try:
-                _write_lines(self._directory / line_file.name, waiting, line_file.most_bytes // 2)
+                for count, text in _pieces(tuple(waiting), name, most_bytes - len(_first_line())):
+                    append(self._directory / name, text, most_bytes)
+                    waiting[:count] = [_without_lines(part, name) for part in waiting[:count]]
             except OSError as error:
                 failures.append(error)
-            else:
-                waiting = [_without_lines(part, line_file.name) for part in waiting]
         with self._lock:
             self._waiting.extendleft(filter(_has_lines, reversed(waiting)))
             self._shorten()
@@ -170,11 +171,23 @@ def _has_lines(part: HistoryPart) -> bool:
     return bool(part.blocks or part.ended or part.events)
 
 
-def _write_lines(path: Path, parts: Iterable[HistoryPart], most_bytes: int) -> None:
-    """Append what of these parts belongs into this file. Raises OSError; then it has none of it."""
-    text = b"".join(_sealed(line) for part in parts for line in _lines(part, path.name))
-    if text:
-        append(path, text, most_bytes)
+def _pieces(
+    parts: Sequence[HistoryPart], name: str, most_bytes: int
+) -> Iterator[tuple[int, bytes]]:
+    """What belongs into the file of this name, in pieces of whole lines; a longer line is one of its own.
+    With each, how many parts are written once it is.
+    """
+    lines: list[bytes] = []
+    size = 0
+    for count, part in enumerate(parts):
+        for line in map(_sealed, _lines(part, name)):
+            if lines and size + len(line) > most_bytes:
+                yield count, b"".join(lines)
+                lines, size = [], 0
+            lines.append(line)
+            size += len(line)
+    if lines:
+        yield len(parts), b"".join(lines)
 
 
 def _lines(part: HistoryPart, name: str) -> Iterator[dict[str, Any]]:
@@ -192,8 +205,8 @@ def _lines(part: HistoryPart, name: str) -> Iterator[dict[str, Any]]:
 
 
 def append(path: Path, text: bytes, most_bytes: int) -> None:
-    """Add to a file and have it on the disk, all of it or nothing; one of `most_bytes` becomes `.old` first.
-    A line that a power cut tore goes.
+    """Add to a file and have it on the disk, all of it or nothing; one that would be larger than `most_bytes`
+    becomes `.old` first. A line that a power cut tore goes.
 
     Raises OSError, also for what is no regular file.
     """
@@ -214,7 +227,7 @@ def append(path: Path, text: bytes, most_bytes: int) -> None:
             number = os.open(path, flags, 0o666)
             size = 0
         if not size:
-            text = _sealed({"format": FORMAT, "ioplateau": __version__}) + text
+            text = _first_line() + text
         try:
             view = memoryview(text)
             while view:
@@ -297,6 +310,10 @@ def _part(value: Mapping[str, Any]) -> HistoryPart:
     limits = typed(tuple[InForce, ...], value.get("limits", []), "limits")
     by_budget = {episode.key: episode for episode in unfinished}
     return HistoryPart((cells,), unfinished=by_budget, limits=limits)
+
+
+def _first_line() -> bytes:
+    return _sealed({"format": FORMAT, "ioplateau": __version__})
 
 
 def _sealed(value: Mapping[str, Any]) -> bytes:
