@@ -11,7 +11,10 @@ from typing import BinaryIO
 
 def open_regular(path: Path | str) -> BinaryIO:
     """A regular file, for reading. Raises OSError, also for anything else."""
-    mode = os.stat(path).st_mode
+    try:
+        mode = os.stat(path).st_mode
+    except ValueError as error:  # a NUL, or a letter that names cannot be written with here
+        raise OSError(errno.EINVAL, "no file has such a name", str(path)) from error
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # of a directory open() says so
         raise OSError(errno.EINVAL, "no regular file", str(path))
     return open(path, "rb")

@@ -60,6 +60,29 @@ def test_a_pipe_is_refused_and_not_waited_for(path):
         AccessFile(str(path))
 
 
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        r'tls_server_config: {cert_file: "a\0b", key_file: b}',
+        r'tls_server_config: {cert_file: "\ud800", key_file: b}',
+        r'tls_server_config: {cert: "\ud800", key_file: b}',
+    ],
+)
+@pytest.mark.usefixtures("patient")
+def test_a_name_that_no_file_has_is_refused_and_what_comes_next_is_taken(path, wanted, caplog):
+    file = AccessFile(str(path))
+    path.write_text(wanted)
+    kept = file.look(100.0)
+    with pytest.raises(WebConfigError, match="cert"):
+        AccessFile(str(path))
+    path.write_text("{}")
+    later = file.look(110.0)
+
+    assert kept.bucket is not None
+    assert "web configuration not taken, the old one stays" in caplog.text
+    assert later.bucket is None
+
+
 @pytest.mark.usefixtures("patient")
 def test_http_to_https_takes_a_restart_and_another_certificate_does_not(path, tmp_path, caplog):
     authority = Authority(tmp_path, "ca")

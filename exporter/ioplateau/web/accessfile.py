@@ -153,6 +153,6 @@ def _tls(config: webconfig.TlsConfig, base: Path, mode: int, wall: float) -> Tls
 def _stamp(name: str) -> tuple[int, ...] | None:
     try:
         found = os.stat(name)
-    except OSError:
+    except (OSError, ValueError):  # there is none, or no file has such a name
         return None
     return found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_size

@@ -139,7 +139,7 @@ def read(config: TlsConfig, base: Path, own_mode: int | None = None) -> Pems:
 
 def _read(name: str, pem: Pem, base: Path, own_mode: int | None, problems: list[str]) -> bytes:
     place = f"tls_server_config.{name}" + ("_file" if pem.file else "")
-    text, mode, where = (pem.text or "").encode(), own_mode, "the web config file"
+    text, mode, where = (pem.text or "").encode(errors="replace"), own_mode, "the web config file"
     if pem.file:
         where = str(base / pem.file)
         try:
