@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from ioplateau.web.fairqueue import FairQueue, source_of
+from ioplateau.web.fairqueue import LEAST_LOOKED_AT, FairQueue, source_of
 
 
 def test_sources_take_turns_and_each_of_them_is_served_in_order():
@@ -35,6 +35,20 @@ def test_what_is_served_leaves_nothing_behind():
         turns.get()
 
     assert not turns._jobs
+
+
+def test_what_nobody_wants_any_more_is_left_out_and_the_others_keep_their_order():
+    wanted = set()
+    turns = FairQueue(wanted.__contains__)
+    for number in range(1000):
+        wanted.intersection_update(range(0, 1000, 100))
+        wanted.add(number)
+        turns.put("even" if number % 200 == 0 else "odd", number)
+
+    assert sum(map(len, turns._jobs.values())) <= 2 * LEAST_LOOKED_AT
+    found = [turns.get() for _ in range(sum(map(len, turns._jobs.values())))]
+    kept = [number for number in found if number in wanted]
+    assert kept == [0, 100, 200, 300, 400, 500, 600, 700, 800, 900, 999]
 
 
 @pytest.mark.parametrize(

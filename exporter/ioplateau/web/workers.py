@@ -24,7 +24,8 @@ class Workers(Generic[T, R]):
     """Calls `answer`, which must not raise, in `count` daemon threads.
 
     ask(token, request) is later followed by done(token, request, answer), called in a worker;
-    by nothing where `is_wanted(token)` no longer held when a worker came to it. source_of: who
+    by nothing where `is_wanted(token)` no longer held when a worker came to it, or sooner: what nobody
+    waits for is not kept while a worker hangs. source_of: who
     asks; whoever asks much waits for himself only.
     """
 
@@ -41,7 +42,9 @@ class Workers(Generic[T, R]):
         self._is_wanted = is_wanted
         self._done = done
         self._source_of = source_of
-        self._jobs: FairQueue[tuple[T, Request] | None] = FairQueue()
+        self._jobs: FairQueue[tuple[T, Request] | None] = FairQueue(
+            lambda job: job is None or is_wanted(job[0])
+        )
         self._threads = [
             threading.Thread(target=self._work, name=f"{name}-{number}", daemon=True)
             for number in range(count)
