@@ -31,6 +31,7 @@ class ProviderCounters:
         self._interfaces: tuple[str, ...] = ()
         self._allowances = allowances.Allowances()
         self._refusal: dict[str, Any] = {}
+        self._refused: tuple[str, ...] = ()  # volumes, all of them
         self._refused_until = 0.0
 
     def __call__(self, state: State, snapshot: Snapshot) -> None:
@@ -52,12 +53,13 @@ class ProviderCounters:
             self._sampler.add(Source("allowances", self._read_interfaces, EVERY_SECONDS))
 
     def _read_volumes(self) -> dict[str, Any]:
-        now = self._clock.mono()
-        if now < self._refused_until:
+        now, volumes = self._clock.mono(), self._volumes
+        if now < self._refused_until and volumes == self._refused:
             return self._refusal
-        found = ebs.read_all(self._volumes, self._host.place)
+        found = ebs.read_all(volumes, self._host.place)
         if all(isinstance(answer, str) for answer in found.values()):
-            self._refusal, self._refused_until = found, now + REFUSED_SECONDS
+            self._refusal, self._refused = found, volumes
+            self._refused_until = now + REFUSED_SECONDS
         return found
 
     def _read_interfaces(self) -> dict[str, Any]:
