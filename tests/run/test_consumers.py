@@ -1,5 +1,6 @@
 """When somebody looks for who causes the I/O, and when nobody does."""
 
+import threading
 import time
 
 import pytest
@@ -62,6 +63,26 @@ def test_a_throttled_budget_has_two_rounds_read_that_make_a_look():
         assert until(lambda: host.listed >= 2)
         assert until(lambda: (found := look._latest()) is not None and found["processes"]["seen"])
         assert look._latest() is None  # told once
+    finally:
+        look.end()
+
+
+class SlowSampler:
+    def add(self, _):
+        time.sleep(0.2)
+
+
+def test_who_want_to_know_at_one_moment_have_one_thread_look_for_them():
+    look = ConsumersReader(SlowSampler(), Counting(), SystemClock())
+    others = set(threading.enumerate())
+    both = [threading.Thread(target=look.want) for _ in range(2)]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join(60)
+
+    try:
+        assert len(set(threading.enumerate()) - others) == 1
     finally:
         look.end()
 

@@ -65,6 +65,7 @@ class ConsumersReader:
         self._wanted_until = float("-inf")
         self._fresh: dict[str, Any] | None = None
         self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()  # one thread, whoever wants to know
         self._wake = threading.Event()
         self._end = threading.Event()
 
@@ -76,9 +77,10 @@ class ConsumersReader:
     def want(self) -> None:
         """Somebody wants to know: look for the next seconds."""
         self._wanted_until = self._clock.mono() + WANTED_SECONDS
-        if self._thread is None:
-            self._sampler.add(Source(NAME, self._latest, is_prompt=lambda: True))
-            self._thread = started(NAME, self._run)
+        with self._starting:
+            if self._thread is None:
+                self._sampler.add(Source(NAME, self._latest, is_prompt=lambda: True))
+                self._thread = started(NAME, self._run)
         self._wake.set()
 
     def end(self) -> None:
