@@ -407,6 +407,7 @@ def test_of_a_volume_that_is_detached_or_a_disk_that_is_none_nobody_is_asked():
         ),
         (Reply(503, "<html>"), "status 503"),
         (Reply(200, "<html>"), "no XML"),
+        (Reply(200, "<a>" * 100_000 + "</a>" * 100_000), "XML that is nested beyond reason"),
         (Reply(200, "<Response/>"), "Response instead of DescribeVolumesResponse"),
     ],
 )

@@ -77,9 +77,11 @@ def of_api(text: str) -> EbsVolumes:
     try:
         # Of AWS, over TLS; and expat since 2.4.1 does not follow entities without end.
         whole = ET.fromstring(text)  # noqa: S314
+        found = _element(whole)
     except ET.ParseError as error:
         raise ValueError(f"no XML: {error}") from None
-    found = _element(whole)
+    except RecursionError:
+        raise ValueError("XML that is nested beyond reason") from None
     if not whole.tag.endswith("DescribeVolumesResponse") or not isinstance(found, dict):
         raise ValueError(f"{_local(whole.tag)} instead of DescribeVolumesResponse")
     return _by_id(
