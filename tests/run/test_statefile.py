@@ -199,6 +199,24 @@ def test_a_disk_that_does_not_answer_is_not_waited_for_at_the_start(tmp_path, ta
     assert json.loads((tmp_path / "state.late").read_text())["memory"] == {"a": 1}
 
 
+@pytest.mark.parametrize(
+    ("content", "aside"),
+    [(None, []), (b"garbage", ["state.corrupt"]), (b'{"format": 99}', ["state.newer"])],
+)
+def test_of_a_disk_that_answers_late_nothing_is_said_to_be_left_where_nothing_is(
+    tmp_path, taken, caplog, content, aside
+):
+    if content is not None:
+        (tmp_path / "state.json").write_bytes(content)
+    stuck = Stuck()
+    StateFile(tmp_path, stuck, restore_seconds=0.01).restore(take_into(taken), wall=1.0)
+    for job in stuck.jobs:
+        job()
+
+    assert "cannot be set aside" not in caplog.text
+    assert [path.name for path in tmp_path.iterdir()] == aside
+
+
 def test_a_disk_that_does_not_answer_is_said_once_and_so_is_that_it_does_again(tmp_path, caplog):
     stuck = Stuck()
     memory = StateFile(tmp_path, stuck, every_seconds=60.0)

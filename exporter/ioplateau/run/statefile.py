@@ -213,6 +213,8 @@ def _set_aside(path: Path, ending: str, why: str) -> None:
         path.replace(aside)
         event(LOG, logging.WARNING, "state file set aside, starting without it",
               file=aside, why=why)  # fmt: skip
+    except FileNotFoundError:
+        pass  # there is none, or no more
     except OSError as error:
         event(LOG, logging.WARNING, "state file is of no use and cannot be set aside",
               file=path, why=f"{why}; {error.strerror}")  # fmt: skip
