@@ -19,7 +19,8 @@ LIMIT = 256 << 20  # a file that never ends costs itself, not our memory
 class Host:
     """A machine's file tree. Paths are absolute, as on the machine.
 
-    Raises OSError for what cannot be read. One Host belongs to one thread at a time.
+    Raises OSError for what cannot be read. Any thread may call, but of one path only one at a time calls
+    `read` and `forget`, which share its descriptor.
     """
 
     def __init__(

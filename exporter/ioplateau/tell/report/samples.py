@@ -51,7 +51,9 @@ class LimitSamples:
 
 @dataclass(slots=True)
 class Samples:
-    """Everything over time. at: UNIX seconds at the end of each sample; seconds: its length."""
+    """Everything over time. at: UNIX seconds at which each sample's tick was read; of a daemon's means over
+    more than a second, at which they begin. seconds: how long each is.
+    """
 
     at: array[float] = field(default_factory=lambda: array("d"))
     seconds: array[float] = field(default_factory=lambda: array("d"))
