@@ -331,6 +331,27 @@ def test_shares_of_other_values_are_not_said_to_be_of_the_last(values, shares, w
     assert row[1] == words
 
 
+@pytest.mark.parametrize(
+    ("at", "seconds", "holes"),
+    [
+        ([0, 60, 120], [60, 60, 5], 0),  # the last minute is not over yet
+        ([0, 60, 360], [60, 60, 60], 1),
+        ([0, 60, 360], [60, 60, 5], 1),
+    ],
+)
+def test_a_line_is_broken_where_nobody_looked_and_nowhere_else(at, seconds, holes):
+    samples = limited()
+    samples.at, samples.seconds = array("d", at), array("d", seconds)
+    samples.cpu = samples.memory = array("d", [math.nan] * len(at))
+    for column in samples.flows[FlowKey("disk", "sda")].values():
+        column.append(100.0)
+    plots = document.document(samples, document.ReportSource()).sections[-1].blocks
+
+    for plot in plots:
+        ((_, points), *_) = plot.lines
+        assert [value for _, value in points].count(None) == holes
+
+
 TOTAL, READS, WRITES = (
     (direction, [value] * 2, [0.5] * 2)
     for direction, value in (

@@ -323,7 +323,8 @@ def _thinned(samples: Samples, column: Sequence[float]) -> Points:
     points: list[tuple[float, float | None]] = []
     for start in range(0, len(column), stride):
         known = [value for value in column[start : start + stride] if not isnan(value)]
-        if points and samples.at[start] - points[-1][0] > 3 * stride * samples.seconds[start]:
+        # By the sample before: the last one may not be over yet.
+        if points and samples.at[start] - points[-1][0] > 3 * stride * samples.seconds[start - 1]:
             points.append((samples.at[start], None))  # a gap is no line
         points.append((samples.at[start], max(known) if known else None))
     return tuple(points)
