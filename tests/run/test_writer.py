@@ -50,10 +50,10 @@ def test_a_job_that_raises_is_said_once_and_costs_no_other(caplog):
         assert writer.finish(LONG)
 
     assert done == [1]
-    assert [record.message for record in caplog.records] == ["not written"]
+    assert [record.message for record in caplog.records] == ["a job failed"]
 
 
-def test_what_fails_again_after_it_was_written_is_said_again(caplog):
+def test_what_fails_again_after_it_was_done_is_said_again(caplog):
     writer = FileWriter()
 
     def broken():
@@ -63,7 +63,7 @@ def test_what_fails_again_after_it_was_written_is_said_again(caplog):
         writer.submit("state", job)
         assert writer.finish(LONG)
 
-    assert [record.message for record in caplog.records] == ["not written", "not written"]
+    assert [record.message for record in caplog.records] == ["a job failed", "a job failed"]
 
 
 def test_how_long_a_name_is_behind_is_told():

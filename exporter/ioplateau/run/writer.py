@@ -79,6 +79,6 @@ class FileWriter:
         except Exception as error:
             if name not in self._failing:
                 self._failing.add(name)
-                event(LOG, logging.ERROR, "not written", what=name, why=repr(error))
+                event(LOG, logging.ERROR, "a job failed", what=name, why=repr(error))
         else:
             self._failing.discard(name)
