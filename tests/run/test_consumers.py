@@ -18,6 +18,7 @@ from ioplateau.run.consumers import (
 )
 from ioplateau.run.sampler import Sampler
 from states import budget, by_key, state
+from waiting import wait_until
 
 
 class Counting(Host):
@@ -33,15 +34,6 @@ class Counting(Host):
 def reader(host=None):
     host, clock = host or Counting(), SystemClock()
     return host, ConsumersReader(Sampler(host, clock, ()), host, clock)
-
-
-def until(holds, seconds=30.0):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if holds():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def test_nothing_is_read_while_nothing_is_throttled():
@@ -60,8 +52,10 @@ def test_a_throttled_budget_has_two_rounds_read_that_make_a_look():
     look(state(budgets=by_key(budget(Kind.DISK, "sdb", word=Word.THROTTLED))))
 
     try:
-        assert until(lambda: host.listed >= 2)
-        assert until(lambda: (found := look._latest()) is not None and found["processes"]["seen"])
+        assert wait_until(lambda: host.listed >= 2)
+        assert wait_until(
+            lambda: (found := look._latest()) is not None and found["processes"]["seen"]
+        )
         assert look._latest() is None  # told once
     finally:
         look.end()
@@ -125,7 +119,7 @@ def test_a_round_that_only_waits_does_not_put_off_the_next_one():
     look(state(budgets=by_key(budget(Kind.DISK, "sdb", word=Word.THROTTLED))))
 
     try:
-        assert until(is_told_twice)
+        assert wait_until(is_told_twice)
         assert max(told) < Slow.WAITS / MOST_CPU_SHARE
     finally:
         look.end()

@@ -162,4 +162,4 @@ def test_whatever_the_file_holds_there_is_an_answer_or_a_sentence(text):
     except ProblemsError as error:
         answer = error
 
-    assert isinstance(answer, WebConfig) or all(answer.problems)
+    assert isinstance(answer, WebConfig) or (answer.problems and all(answer.problems))

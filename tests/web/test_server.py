@@ -12,6 +12,7 @@ import pytest
 from ioplateau.web.http1 import Request, Response
 from ioplateau.web.server import WebServer
 from ioplateau.web.settings import WebSettings
+from waiting import wait_until
 
 CLIENT_TIMEOUT_SECONDS = 5.0
 HASTY = WebSettings(deadline_seconds=1.0, linger_seconds=0.2, connections=16)
@@ -80,13 +81,6 @@ def rest(client: socket.socket) -> bytes:
     except ConnectionError:
         pass
     return b"".join(parts)
-
-
-def wait_until(condition, seconds: float = 20.0) -> bool:
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.02)
-    return condition()
 
 
 def test_a_route_is_answered_with_what_its_handler_returns(serve):

@@ -24,6 +24,7 @@ from ioplateau.web.connection import Connection
 from ioplateau.web.http1 import Response
 from ioplateau.web.server import WebServer
 from ioplateau.web.settings import WebSettings
+from waiting import wait_until
 
 CLIENT_TIMEOUT_SECONDS = 10.0
 NAMES = "DNS:localhost,IP:127.0.0.1"
@@ -128,13 +129,6 @@ def status(*arguments, **options) -> int:
 
 def connect(server) -> socket.socket:
     return socket.create_connection(("127.0.0.1", port(server)), CLIENT_TIMEOUT_SECONDS)
-
-
-def wait_until(condition, seconds: float = 30.0) -> bool:
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.02)
-    return condition()
 
 
 # tls_server_config
