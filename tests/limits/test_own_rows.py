@@ -18,6 +18,7 @@ CATALOGUE = CatalogueFiles()
 DATA = Path(__file__).parents[2] / "data" / "limits"
 SIZES = "azure_vm_sizes.csv"
 DISKS = "azure_disks.csv"
+SERVICES = "file_services.csv"
 
 
 def own(text, name=SIZES):
@@ -149,6 +150,35 @@ def test_a_number_that_no_limit_can_have_costs_its_row(value):
     assert set(rows.rows["azure_vm_sizes"]) == {"b"}
     (told,) = rows.complaints
     assert told.startswith(f"{SIZES} line 2: uncached_iops is {value!r}, want a number from 1e-09 ")
+
+
+@pytest.mark.parametrize("value", ["0", "nan", "inf", "-5", "1e300", "many"])
+def test_a_figure_of_a_file_service_that_no_limit_can_have_costs_its_row(value):
+    figure = "filestore,zonal,instance"
+    rows = own(
+        "service,service_level,part,parameter,value\n"
+        f"{figure},write_iops_per_tib,{value}\n{figure},read_iops_per_tib,5\n",
+        SERVICES,
+    )
+
+    assert set(rows.rows["file_services"]) == {"filestore/zonal/instance/read_iops_per_tib"}
+    (told,) = rows.complaints
+    assert told.startswith(f"{SERVICES} line 2: value is {value!r}, want a number from 1e-09 ")
+
+
+def test_the_packages_own_rows_of_file_services_ranges_and_examples_too_are_good():
+    rows = read({SERVICES: (DATA / SERVICES).read_bytes()})
+
+    assert rows.complaints == ()
+    assert rows.rows["file_services"]["azure_files/hdd v2/share/provisioned_iops_range"]["value"]
+
+
+def test_a_row_of_the_nvme_controller_needs_no_date():
+    rows = own("name,uncached_iops\nStandard_D4s_v5,9000\n", "azure_vm_sizes_nvme_controller.csv")
+    found = vm_size(CatalogueWithOwnRows(CATALOGUE, rows), "Standard_D4s_v5", "NVMe")
+
+    assert rows.complaints == ()
+    assert (found.uncached.iops, found.date) == (9000, "")
 
 
 def test_a_column_that_nobody_reads_or_that_stands_twice_is_named():

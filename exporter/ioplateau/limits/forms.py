@@ -35,6 +35,9 @@ class Form(NamedTuple):
     zeros: frozenset[str] = frozenset()  # columns of numbers that may be 0
     date: str = "source_date"  # the column of the document's date
     last: Callable[[Row], str] | None = None  # of the key, where a column alone is not enough
+    has_words: Callable[[Row], bool] | None = (
+        None  # whether a row has words where others have numbers
+    )
 
     def is_number(self, column: str) -> bool:
         """Whether a column holds numbers."""
@@ -53,19 +56,27 @@ class Form(NamedTuple):
         """The columns that say something. Raises ValueError with a sentence for the first number
         that is none.
         """
+        has_words = self.has_words is not None and self.has_words(row)
         return {
-            column: _number(column, value, self.zeros) if self.is_number(column) else value
+            column: value
+            if has_words or not self.is_number(column)
+            else _number(column, value, self.zeros)
             for column, value in row.items()
             if value and column not in self.dropped
         }
 
 
-NO_NUMBERS: frozenset[str] = frozenset()
+def _is_range_or_example(row: Row) -> bool:
+    parameter = row.get("parameter", "")
+    return parameter.startswith("example_") or parameter.endswith("_range")
+
+
 FILE_SERVICES = Form(  # of all clouds
     "file_services.csv",
     "file_services",
     ("service", "service_level", "part", "parameter"),
-    numbers=NO_NUMBERS,
+    numbers=frozenset({"value"}),
+    has_words=_is_range_or_example,
     columns=(
         "service service_level part parameter value unit formula kind notes source source_date"
     ),

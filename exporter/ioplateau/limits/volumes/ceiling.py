@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ioplateau.limits.budgets import Dimension, Kind
 from ioplateau.limits.tables import Catalogue
@@ -38,7 +38,7 @@ class VolumeCeiling(NamedTuple):
     source: str = ""
     date: str = ""  # of the document; empty: it has none
 
-    def told_by(self, row: Mapping[str, str]) -> VolumeCeiling:
+    def told_by(self, row: Mapping[str, Any]) -> VolumeCeiling:
         """The same with a row's source and date."""
         return self._replace(source=row.get("source", ""), date=row.get("source_date", ""))
 
@@ -78,7 +78,7 @@ class Figures:
     """The facts of a service and level, by "part/parameter"; those of level "any" below them."""
 
     def __init__(self, catalogue: Catalogue, service: str, *levels: str) -> None:
-        self._rows: dict[str, Mapping[str, str]] = {}
+        self._rows: dict[str, Mapping[str, Any]] = {}
         for level in ("any", *levels):
             for line in catalogue.lines(TABLE, f"{service}/{level}/"):
                 row = json.loads(line)
@@ -86,12 +86,10 @@ class Figures:
 
     def value(self, key: str) -> float | None:
         """The figure as printed, in the unit its name ends in; None: there is none."""
-        try:
-            return float(self.row(key).get("value", ""))
-        except ValueError:
-            return None
+        value = self.row(key).get("value")
+        return None if value is None or isinstance(value, str) else float(value)
 
-    def row(self, key: str) -> Mapping[str, str]:
+    def row(self, key: str) -> Mapping[str, Any]:
         """Everything that is known of a figure; empty: nothing."""
         return self._rows.get(key, NO_ENTRIES)
 

@@ -175,7 +175,7 @@ def ontap(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
 
 def _kind(figures: Figures) -> str:
     """Which kind of file system has this throughput capacity; empty: the row does not say."""
-    return figures.row("network/mbps").get("kind", "")
+    return str(figures.row("network/mbps").get("kind", ""))
 
 
 def _by_capacity(order: VolumeOrder, catalogue: Catalogue, service: str, example: str) -> Figures:

@@ -89,7 +89,7 @@ def vm_sizes(catalogue: Catalogue, prefix: str) -> tuple[str, ...]:
 
 
 def _of_controller(variant: dict[str, Any]) -> dict[str, Any]:
-    date = variant.pop("doc_date")
+    date = variant.pop("doc_date", "")  # an own row may have none
     # The base table's exact bytes are of the SCSI controller.
     return variant | {
         "date": date,
