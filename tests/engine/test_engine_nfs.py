@@ -501,6 +501,16 @@ def test_all_connections_of_a_v40_client_share_a_table_of_1024_slots(
     assert (limit.value, limit.source) == (together, source)
 
 
+@pytest.mark.parametrize("odd", ["²", "٣", "-1", "1_000", "9" * 400, "9" * 5000])
+def test_a_slot_limit_that_is_no_number_is_unknown(odd):
+    machine = Machine()
+    machine.static = Static(files={"/proc/sys/sunrpc/tcp_max_slot_table_entries": odd})
+    state = machine.tick(mounted("/a"))
+
+    assert BudgetKey(Kind.NFS_SLOTS, "/a") in state.budgets
+    assert state.budgets[BudgetKey(Kind.NFS_SLOTS, "/a")].budget.limits == ()
+
+
 def followed(machine, at, table):
     moment = Moment(at, at, Static(), gap=False, is_late=False)
     return machine.engine._nfs.follow(table, moment).flows

@@ -23,9 +23,23 @@ NAN, INFINITY = float("nan"), float("inf")
 ODD_VALUES = (
     *(None, True, False, 0, -1, 1, 0.5, -0.0, 1e308, -1e308, 5e-324, NAN, INFINITY, -INFINITY),
     *(2**31, 2**63, 2**64 - 1, -(2**64), 10**400, 10**4000),
-    *("", "a", "sda", "disk", "total", "-1", "nan", "\x1b[31m", "\udcff", "\n", "x" * 5000),
+    *(
+        "",
+        "a",
+        "sda",
+        "disk",
+        "total",
+        "-1",
+        "nan",
+        "9" * 400,
+        "\x1b[31m",
+        "\udcff",
+        "\n",
+        "x" * 5000,
+    ),
     *([], [[]], [[], {}], {}, {"a": 1}, [1, 2, 3], [None]),
 )
+FILES = {"/proc/sys/sunrpc/tcp_max_slot_table_entries": "65536", "/sys/class/net/eth0/type": "1"}
 # What a machine without NFS, control groups and providers lacks.
 BLOBS: Mapping[str, Any] = {
     "cgroups": [
@@ -36,8 +50,53 @@ BLOBS: Mapping[str, Any] = {
                 "io.stat": "8:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0\n",
                 "io.pressure": "some avg10=0.00 avg60=0.00 avg300=0.00 total=77\nfull total=1\n",
             },
-        }
+        },
+        {
+            "path": "/batch",
+            "files": {
+                "blkio.throttle.read_iops_device": "8:0 500\n",
+                "blkio.throttle.io_serviced": "8:0 Read 12\n8:0 Write 3\nTotal 15\n",
+                "blkio.throttle.io_service_bytes": "8:0 Read 49152\nTotal 49152\n",
+            },
+        },
     ],
+    "consumers": {
+        "groups": {
+            "seconds": 3.0,
+            "busiest": [
+                {
+                    "group": "/db.service",
+                    "device": "8:0",
+                    "read_bytes": 4096,
+                    "write_bytes": 8192,
+                    "reads": 1,
+                    "writes": 2,
+                }
+            ],
+            "device_bytes": {"8:0": 12_288},
+            "seen": 1,
+            "device_requests": {"8:0": 3},
+        },
+        "processes": {
+            "seconds": 3.0,
+            "busiest": [
+                {
+                    "pid": 7,
+                    "name": "postgres",
+                    "group": "/db.service",
+                    "read_bytes": 4096,
+                    "write_bytes": 8192,
+                    "read_calls": 1,
+                    "write_calls": 2,
+                    "devices": ["8:0"],
+                }
+            ],
+            "seen": 1,
+            "unreadable": 0,
+            "is_cut": False,
+        },
+        "next_seconds": 3.0,
+    },
     "ebs": {"nvme0n1": [1] * 11, "nvme1n1": "permission denied"},
     "allowances": {"eth0": {"bw_in_allowance_exceeded": 5, "pps_allowance_exceeded": 1}},
     "interfaces": {"eth0": {"speed_mbit": 1000, "up": True, "mtu": 1500}},
@@ -99,12 +158,15 @@ def damaged_value(value: Any, random: Random) -> Any:
     elif how == 2 and isinstance(holder, dict):
         holder[random.choice(("", "a", "disk:sda", "\x1b[31m", last * 2))] = holder.pop(last)
     elif how == 3 and isinstance(holder[last], str):
-        holder[last] = damaged_bytes(holder[last].encode("utf-8", "surrogatepass"), random).decode(
-            "utf-8", "surrogateescape"
-        )
+        holder[last] = _damaged_text(holder[last], random)
     else:
         holder[last] = random.choice(ODD_VALUES)
     return value
+
+
+def _damaged_text(text: str, random: Random) -> str:
+    raw = text.encode("utf-8", "surrogatepass")
+    return damaged_bytes(raw, random).decode("utf-8", "surrogateescape")
 
 
 def damaged_json(value: Any, random: Random) -> bytes:
@@ -146,6 +208,7 @@ def damaged_snapshot(snapshot: Snapshot, random: Random) -> Snapshot:
     if random.random() < 0.2:
         static = static._replace(
             mountinfo=damaged_bytes(static.mountinfo or b"", random),
+            files={path: _damaged_text(text, random) for path, text in FILES.items()},
             block=_texts_only(damaged_value(_copied(static.block), random)),
             documents={"azure/instance": damaged_json({"compute": {"vmSize": "x"}}, random).decode(
                 "utf-8", "replace"

@@ -173,6 +173,15 @@ def test_keys_are_read_in_any_case_and_numbers_from_strings():
     assert identity.disks["sdc"].iops == 65_280
 
 
+@pytest.mark.parametrize("odd", ["1e308", 10**400, "nan", "many"])
+def test_a_number_that_no_disk_has_costs_only_itself(odd):
+    answer = azure_answer(data_disk("0", opsPerSecondThrottle=odd))
+    identity = identify(answer, sdc=scsi(SCSI1, 0))
+
+    assert (identity.disks["sdc"].role, identity.disks["sdc"].iops) == ("data", None)
+    assert "opspersecondthrottle is " in identity.reasons[0]
+
+
 def test_throttle_fields_of_an_ultra_disk_are_reported_limits():
     identity = identify(
         azure_answer(

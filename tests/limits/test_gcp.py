@@ -480,6 +480,9 @@ def test_more_throughput_than_the_operations_of_a_disk_allow_is_said():
         ("c4d-highmem-384-metal", "c4d", 384),
         ("e2-medium", "e2", 2),
         ("a2-highgpu-1g", "a2", None),
+        ("x4-480-6t-metal", "x4", 480),
+        (f"n2-standard-{'9' * 5000}", "n2", None),
+        (f"x4-{'9' * 5000}-6t", "", None),
         ("???", "", None),
     ],
 )

@@ -17,7 +17,9 @@ def test_a_reading_survives_a_recording():
     assert parse(json.loads(json.dumps(told))) == (told, ())
 
 
-@pytest.mark.parametrize("counters", [None, [1], {"pps": -1}, {"pps": "5"}, {"pps": True}])
+@pytest.mark.parametrize(
+    "counters", [None, [1], {"pps": -1}, {"pps": "5"}, {"pps": True}, {"pps": 10**400}]
+)
 def test_an_interface_without_sound_counts_costs_only_itself(counters):
     found, rejects = parse({"eth0": counters, "eth1": {"pps_allowance_exceeded": 3}})
 

@@ -112,23 +112,60 @@ def test_what_was_read_is_json(v2):
     assert parse(json.loads(json.dumps(blob))) == parse(blob)
 
 
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(),
-        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    )
-)
-def test_whatever_comes_in_parse_returns(blob):
-    groups, rejects = parse(blob)
-
-    assert groups == () or rejects == ()
+GROUP = {"path": "/a", "files": {"io.max": "254:0 riops=500\n", "io.stat": "254:0 rios=7\n"}}
+NONSENSE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+).filter(lambda entry: not isinstance(entry, dict) or {"files", "notice"}.isdisjoint(entry))
 
 
-@given(st.text(alphabet="0123456789: =maxriopswb\n", max_size=80))
+@given(st.lists(NONSENSE), st.lists(NONSENSE))
+def test_nonsense_costs_only_itself_and_leaves_a_reason_each(before, after):
+    groups, rejects = parse([*before, GROUP, *after])
+
+    assert [(group.path, group.read_operations_limit) for group in groups] == [("/a", 500)]
+    assert len(rejects) == len(before) + len(after)
+
+
+@pytest.mark.parametrize("blob", [None, 1, "x", {}, {"path": "/a"}])
+def test_what_is_no_list_is_no_group(blob):
+    groups, (reject,) = parse(blob)
+
+    assert groups == ()
+    assert "want a list" in reject
+
+
+ODD_NUMBERS = ["²", "٣", "-1", "+1", "1_000", "0x10", "9" * 21, "9" * 400, "9" * 5000]
+
+
+@pytest.mark.parametrize("odd", ODD_NUMBERS)
+def test_a_number_that_is_none_costs_only_itself(odd):
+    unified = {
+        "io.max": f"254:0 riops=500 wiops={odd}\n{odd}:0 riops=9\n",
+        "io.stat": f"254:0 rbytes={odd} rios=7\n",
+        "io.pressure": f"some avg10=0.00 total={odd}\n",
+    }
+    batch = {
+        "blkio.throttle.read_iops_device": f"254:0 500\n254:16 {odd}\n{odd}:0 9\n",
+        "blkio.throttle.io_serviced": f"254:0 Read 7\n254:0 Write {odd}\n",
+        "blkio.throttle.io_service_bytes": "",
+    }
+    groups, rejects = parse([{"path": "/a", "files": unified}, {"path": "/b", "files": batch}])
+
+    assert rejects == ()
+    for group, path in zip(groups, ("/a", "/b"), strict=True):
+        assert (group.path, group.device) == (path, (254, 0))
+        assert (group.read_operations_limit, group.write_operations_limit) == (500, None)
+        assert (group.read_operations, group.write_operations, group.read_bytes) == (7, 0, 0)
+        assert group.pressure_microseconds is None
+
+
+@given(st.text(alphabet="0123456789²٣: =maxriopswb\n", max_size=80))
 def test_almost_right_limits_are_read_or_left(text):
-    groups, _ = parse([{"path": "/a", "files": {"io.max": text}}])
+    groups, rejects = parse([{"path": "/a", "files": {"io.max": text}}])
 
-    assert all(isinstance(group.device[0], int) for group in groups)
+    assert rejects == ()
+    assert all(limit is None or 0 <= limit < 10**20 for group in groups for limit in group[2:6])
 
 
 def with_limit(root, path, text="254:0 riops=500\n"):

@@ -99,6 +99,7 @@ def test_counters_survive_a_recording():
         ebs.to_blob(ebs.parse(page())) | {"read_bytes": -1},
         ebs.to_blob(ebs.parse(page())) | {"read_bytes": "1"},
         ebs.to_blob(ebs.parse(page())) | {"read_bytes": True},
+        ebs.to_blob(ebs.parse(page())) | {"read_bytes": 10**400},
     ],
 )
 def test_a_recording_of_something_else_is_refused(blob):

@@ -6,8 +6,9 @@ import shutil
 import pytest
 
 from ioplateau.measure.cgroups import MOST_GROUPS
-from ioplateau.measure.grouptraffic import BusyGroup, GroupTraffic, as_json, from_json
+from ioplateau.measure.grouptraffic import BusyGroup, GroupsLook, GroupTraffic, as_json, from_json
 from ioplateau.measure.host import Host
+from ioplateau.measure.reading import FormatError
 
 
 def v2(root, path, text, mounted="sys/fs/cgroup"):
@@ -208,3 +209,14 @@ def test_a_look_survives_json(tmp_path):
     assert from_json(json.loads(json.dumps(as_json(look)))) == look
     with pytest.raises(ValueError, match="seconds"):
         from_json({**as_json(look), "seconds": 0})
+
+
+@pytest.mark.parametrize(
+    "odd", [{"seconds": 5e-324}, {"seen": "9" * 400}, {"device_bytes": {"8:0": 10**400}}]
+)
+def test_a_look_of_which_no_rate_can_be_told_is_refused(odd):
+    look = as_json(GroupsLook(3.0, (), {"8:0": 4096}, 1, {"8:0": 1}))
+
+    assert from_json(look).device_bytes == {"8:0": 4096}
+    with pytest.raises(FormatError):
+        from_json({**look, **odd})

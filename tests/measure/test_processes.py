@@ -14,6 +14,7 @@ from ioplateau.measure.processes import (
     MOST_NAMED,
     MOST_THREADS,
     Processes,
+    ProcessesLook,
     ProcessIo,
     as_json,
     from_json,
@@ -22,6 +23,7 @@ from ioplateau.measure.processes import (
     parse_mount_devices,
     parse_stat,
 )
+from ioplateau.measure.reading import FormatError
 
 IO = "rchar: 1\nwchar: 2\nsyscr: {calls}\nsyscw: 0\nread_bytes: {read}\nwrite_bytes: {write}\n"
 MOUNTS = "36 35 8:17 / /data rw,noatime - ext4 /dev/sdb1 rw\n25 1 0:6 / /dev rw - devtmpfs dev rw\n"
@@ -312,3 +314,12 @@ def test_a_look_survives_json(machine):
     assert from_json(json.loads(json.dumps(as_json(look)))) == look
     with pytest.raises(ValueError, match="seconds"):
         from_json({**as_json(look), "seconds": float("nan")})
+
+
+@pytest.mark.parametrize("odd", [{"seconds": 5e-324}, {"seen": 10**400}, {"unreadable": "9" * 400}])
+def test_a_look_of_which_no_rate_can_be_told_is_refused(odd):
+    look = as_json(ProcessesLook(3.0, (), seen=1, unreadable=0))
+
+    assert from_json(look).seen == 1
+    with pytest.raises(FormatError):
+        from_json({**look, **odd})

@@ -98,6 +98,38 @@ def test_a_line_that_is_no_snapshot_costs_that_line_and_is_counted(place, line):
         assert (found.snapshots, found.left_out) == (3, 1)
 
 
+@pytest.mark.parametrize("odd", ["²", "9" * 400, "9" * 5000])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_number_that_no_counter_has_ends_no_replay(place, form, odd):
+    static = {
+        "files": {"/proc/sys/sunrpc/tcp_max_slot_table_entries": odd},
+        "documents": {"gcp/machine-type": f"projects/1/machineTypes/n2-standard-{odd}"},
+    }
+    lines = [
+        {
+            "mono": float(number),
+            "f": {"/proc/diskstats": f"8 0 sda {number} 0 8 1 1 0 8 1 0 1 1\n"},
+            "cgroups": [
+                {
+                    "path": "/a",
+                    "files": {
+                        "io.max": f"8:0 riops=50 wiops={odd}\n",
+                        "io.stat": f"8:0 rbytes={number}{odd} rios={number}\n",
+                        "io.pressure": f"some avg10=0.00 total={number}{odd}\n",
+                    },
+                }
+            ],
+        }
+        for number in range(1, 5)
+    ]
+    place.write_bytes(
+        packed(*(json.dumps(line).encode() for line in [HEADER | {"static": static}, *lines]))
+    )
+    found, _ = told(place, form)
+
+    assert (found.snapshots, found.left_out) == (4, 0)
+
+
 def test_a_flipped_byte_in_a_recording_of_ours_costs_its_line(tmp_path, place):
     random = Random(3)
     header, snapshots = recording.read(MACHINES / "disk_iops_p10/recording.jsonl.gz")

@@ -28,6 +28,7 @@ from ioplateau.measure import interfaces
 from ioplateau.measure.asked import Asked
 from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.snapshot import Snapshot, Static
+from ioplateau.measure.words import count_of
 from ioplateau.saved import Seconds
 from ioplateau.state import GAP_INTERVALS, BudgetState, MachineState, State
 
@@ -335,5 +336,4 @@ def understood(memory: Mapping[str, Any]) -> SavedEngine:
 
 
 def _slot_limit(static: Static) -> int | None:
-    text = static.files.get("/proc/sys/sunrpc/tcp_max_slot_table_entries", "").strip()
-    return int(text) if text.isdigit() else None
+    return count_of(static.files.get("/proc/sys/sunrpc/tcp_max_slot_table_entries", "").strip())

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping
-from typing import Any
+
+from ioplateau.measure.words import is_count
 
 DRIVER = "ena"
 COUNTERS = (
@@ -78,15 +79,11 @@ def parse(blob: object) -> tuple[Reading, tuple[str, ...]]:
     found: dict[str, dict[str, int]] = {}
     rejects = []
     for interface, counters in blob.items():
-        if isinstance(counters, Mapping) and all(map(_is_count, counters.values())):
+        if isinstance(counters, Mapping) and all(map(is_count, counters.values())):
             found[str(interface)] = {str(name): count for name, count in counters.items()}
         else:
             rejects.append(f"allowances: {interface}: {counters!r:.60}, want counts by name")
     return found, tuple(rejects)
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0
 
 
 def _strings(sock: int, interface: str) -> tuple[str, ...]:

@@ -17,9 +17,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, takewhile, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ioplateau.measure.words import count_of, device_numbers
+
 if TYPE_CHECKING:
     from ioplateau.measure.host import Host
-
 
 V2_ROOTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
 V1_ROOT = "/sys/fs/cgroup/blkio"
@@ -27,7 +28,6 @@ V1_LIMITS = ("read_iops", "write_iops", "read_bps", "write_bps")
 V1_COUNTS = ("blkio.throttle.io_serviced", "blkio.throttle.io_service_bytes")
 MOST_GROUPS = 5000  # a runaway hierarchy costs itself, not the daemon
 MOST_LIMITED = 64
-_DEVICE = re.compile(r"(\d+):(\d+)")
 
 
 class GroupCounters(NamedTuple):
@@ -197,7 +197,7 @@ def _is_notice(entry: object) -> bool:
 
 def _v2(path: str, files: Mapping[str, str]) -> Iterable[GroupCounters]:
     counters = dict(keyed(files.get("io.stat", "")))
-    waited = re.search(r"^some .*total=(\d+)", files.get("io.pressure", ""), re.MULTILINE)
+    waited = re.search(r"^some .*total=(\S+)", files.get("io.pressure", ""), re.MULTILINE)
     for device, limits in keyed(files["io.max"]):
         if not limits:
             continue
@@ -213,7 +213,7 @@ def _v2(path: str, files: Mapping[str, str]) -> Iterable[GroupCounters]:
             said.get("wios", 0) + said.get("dios", 0),
             said.get("rbytes", 0),
             said.get("wbytes", 0),
-            int(waited[1]) if waited else None,
+            count_of(waited[1]) if waited else None,
             is_counted="io.stat" in files,
         )
 
@@ -227,13 +227,11 @@ def keyed(text: str) -> Iterable[tuple[tuple[int, int], dict[str, int]]]:
         # "7:7 7:6 7:4 rbytes=28672 ...". What is counted is the last one's.
         # https://github.com/canonical/lxd/issues/10052
         names = [*takewhile(lambda word: "=" not in word, words)]
-        if not names or not (device := _DEVICE.fullmatch(names[-1])):
+        if not names or (device := device_numbers(names[-1])) is None:
             continue
         pairs = (word.partition("=") for word in words[len(names) :])
-        yield (
-            (int(device[1]), int(device[2])),
-            {key: int(value) for key, _, value in pairs if value.isdigit()},
-        )
+        numbers = ((key, count_of(value)) for key, _, value in pairs)
+        yield device, {key: number for key, number in numbers if number is not None}
 
 
 def _v1(path: str, files: Mapping[str, str]) -> Iterable[GroupCounters]:
@@ -259,22 +257,22 @@ def _v1(path: str, files: Mapping[str, str]) -> Iterable[GroupCounters]:
 def _listed(text: str) -> dict[tuple[int, int], int]:
     """Lines like "254:0 500"."""
     return {
-        (int(device[1]), int(device[2])): int(words[1])
+        device: number
         for line in text.splitlines()
         if len(words := line.split()) == 2
-        and (device := _DEVICE.fullmatch(words[0]))
-        and words[1].isdigit()
+        and (device := device_numbers(words[0])) is not None
+        and (number := count_of(words[1])) is not None
     }
 
 
 def served(text: str) -> dict[tuple[tuple[int, int], str], int]:
     """Lines like "254:0 Read 12345"."""
     return {
-        ((int(device[1]), int(device[2])), words[1]): int(words[2])
+        (device, words[1]): number
         for line in text.splitlines()
         if len(words := line.split()) == 3
-        and (device := _DEVICE.fullmatch(words[0]))
-        and words[2].isdigit()
+        and (device := device_numbers(words[0])) is not None
+        and (number := count_of(words[2])) is not None
     }
 
 

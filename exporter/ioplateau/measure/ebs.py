@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from ioplateau.measure.reading import FormatError
+from ioplateau.measure.words import is_count
 
 PAGE_BYTES = 4096
 MAGIC = 0x3C23B510
@@ -88,7 +89,7 @@ def from_blob(blob: object) -> EbsCounters:
     names = EbsCounters._fields
     if not isinstance(blob, Mapping):
         raise FormatError(f"ebs: {blob!r:.60}, want an object")
-    wrong = [name for name in names if type(blob.get(name)) is not int or blob[name] < 0]
+    wrong = [name for name in names if not is_count(blob.get(name))]
     if wrong:
         raise FormatError(f"ebs: no count of {', '.join(wrong)}")
     return EbsCounters(*(blob[name] for name in names))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioplateau.measure import cgroups
 from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.words import counted, elapsed
 
 if TYPE_CHECKING:
     from ioplateau.measure.host import Host
@@ -128,23 +129,21 @@ def as_json(look: GroupsLook) -> dict[str, Any]:
 
 def from_json(value: Any) -> GroupsLook:
     """What `as_json` made. Raises ValueError, TypeError or KeyError for anything else."""
-    seconds = float(value["seconds"])
-    if not 0 < seconds < float("inf"):
-        raise ValueError(f"seconds={value['seconds']!r}, want more than 0")
     busiest = tuple(
         BusyGroup(
             str(each["group"]),
             str(each["device"]),
-            *(max(int(each[key]), 0) for key in BusyGroup._fields[2:]),
+            *(counted(each[key]) for key in BusyGroup._fields[2:]),
         )
         for each in value["busiest"]
     )
     sizes, counts = (
-        {str(device): max(int(total), 0) for device, total in totals.items()}
+        {str(device): counted(total) for device, total in totals.items()}
         # Recordings of earlier versions do not tell requests.
         for totals in (value["device_bytes"], value.get("device_requests") or {})
     )
-    return GroupsLook(seconds, busiest, sizes, int(value["seen"]), counts)
+    seconds, seen = elapsed(value["seconds"]), counted(value["seen"])
+    return GroupsLook(seconds, busiest, sizes, seen, counts)
 
 
 def read(host: Host) -> GroupCounts:

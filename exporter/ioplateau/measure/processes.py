@@ -25,6 +25,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.words import counted, elapsed
 
 if TYPE_CHECKING:
     from ioplateau.measure.host import Host
@@ -233,28 +234,25 @@ def from_json(value: Any) -> ProcessesLook:
     """What `as_json` made. Raises ValueError, TypeError or KeyError for anything else."""
     busiest = tuple(
         BusyProcess(
-            int(each["pid"]),
+            counted(each["pid"]),
             str(each["name"]),
             str(each["group"]),
-            max(int(each["read_bytes"]), 0),
-            max(int(each["write_bytes"]), 0),
-            max(int(each["read_calls"]), 0),
-            max(int(each["write_calls"]), 0),
+            counted(each["read_bytes"]),
+            counted(each["write_bytes"]),
+            counted(each["read_calls"]),
+            counted(each["write_calls"]),
             None if each["devices"] is None else tuple(map(str, each["devices"])),
         )
         for each in value["busiest"]
     )
-    seconds = float(value["seconds"])
-    if not 0 < seconds < float("inf"):
-        raise ValueError(f"seconds={value['seconds']!r}, want more than 0")
     return ProcessesLook(
-        seconds,
+        elapsed(value["seconds"]),
         busiest,
-        seen=int(value["seen"]),
-        unreadable=int(value["unreadable"]),
+        seen=counted(value["seen"]),
+        unreadable=counted(value["unreadable"]),
         is_cut=bool(value["is_cut"]),
         is_hidden=bool(value.get("is_hidden")),  # recordings of earlier versions do not tell
-        left_out=max(int(value.get("left_out") or 0), 0),
+        left_out=counted(value.get("left_out") or 0),
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ioplateau.measure.words import is_count
+
 # A socket by its four words: local and remote address and port.
 Name = tuple[str, int, str, int]
 
@@ -95,7 +97,6 @@ def _wrong(entry: object) -> str:
         return "want an object"
     for name, types in _COLUMNS:
         value = entry.get(name)
-        # A bool is no int here.
-        if type(value) not in types or (type(value) is int and not 0 <= value < 2**64):
+        if type(value) not in types or (type(value) is int and not is_count(value)):
             return f"{name} is {repr(value)[:40]}, want {_KINDS[name]}"
     return ""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ioplateau.measure.snapshot import Static
+from ioplateau.measure.words import count_of, device_numbers
 
 if TYPE_CHECKING:
     from ioplateau.measure.host import Host
@@ -220,7 +221,7 @@ def _device(name: str, static: Static) -> BlockDevice:
     chosen = re.search(r"\[(.+?)\]", scheduler)
     return BlockDevice(
         name=name,
-        device=_pair(said.get("dev", "")),
+        device=device_numbers(said.get("dev", "")),
         size_bytes=_times(said.get("size"), SECTOR_BYTES),
         kind=_kind(name, said, static),
         mapper_name=said.get("dm/name", ""),
@@ -284,12 +285,8 @@ def _kind(name: str, said: Mapping[str, str], static: Static) -> str:
 
 
 def _times(text: str | None, unit: int = 1) -> int | None:
-    return int(text) * unit if text and re.fullmatch("[0-9]{1,20}", text) else None
-
-
-def _pair(text: str) -> tuple[int, int] | None:
-    found = re.fullmatch("([0-9]{1,9}):([0-9]{1,9})", text)
-    return (int(found[1]), int(found[2])) if found else None
+    number = count_of(text or "")
+    return None if number is None else number * unit
 
 
 def _scsi_address(link: str) -> tuple[int, int, int, int] | None:

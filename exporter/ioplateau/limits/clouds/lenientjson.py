@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+MOST_NUMBER = 2.0**64  # so far from where arithmetic ends that no figure becomes infinite
+
 
 def document(text: str) -> Any:
     """The value with all keys in lower case; None: no JSON, or nested beyond reason."""
@@ -56,7 +58,7 @@ def number(fields: Mapping[str, Any], field: str, what: str, reasons: list[str])
         found = float("nan") if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
         found = float("nan")
-    if 0 <= found < float("inf"):
+    if 0 <= found <= MOST_NUMBER:
         return found
     reasons.append(f"{what}: {field} is {value!r:.60}, want a number")
     return None

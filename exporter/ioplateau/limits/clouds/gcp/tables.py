@@ -17,10 +17,10 @@ from ioplateau.limits.units import mebibytes
 
 # n2-standard-8, n2-custom-6-8192-ext, c3-standard-22-lssd, a2-highgpu-1g, e2-medium.
 _NAME = re.compile(
-    r"(?:(?P<series>[a-z]\d+[a-z]*)-)?(?P<kind>[a-z]+)(?:-(?P<number>\d+)(?![a-z0-9]))?(?:-.*)?"
+    r"(?:(?P<series>[a-z]\d+[a-z]*)-)?(?P<kind>[a-z]+)(?:-(?P<number>[0-9]{1,6})(?![a-z0-9]))?(?:-.*)?"
 )
 # x4-480-6t-metal: vCPUs and memory, as the types of X4 are named since 2025-12-12.
-_NAME_BY_MEMORY = re.compile(r"(?P<series>[a-z]\d+[a-z]*)-(?P<number>\d+)-\d+t(?:-.*)?")
+_NAME_BY_MEMORY = re.compile(r"(?P<series>[a-z]\d+[a-z]*)-(?P<number>[0-9]{1,6})-\d+t(?:-.*)?")
 GENERAL = frozenset(("standard", "highcpu", "highmem", "custom"))
 KINDS = GENERAL | {
     *("megamem", "ultramem", "hypermem", "highgpu", "megagpu", "ultragpu", "edgegpu", "maxgpu"),
