@@ -11,6 +11,7 @@ KIB = 1 << 10
 MIB = 1 << 20
 GIB = 1 << 30
 GIB_PER_TIB = 1024
+DECIMAL = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 TIMES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -35,10 +36,30 @@ def kibibytes(value: int | None) -> int | None:
 
 
 def rate(value: float, dimension: Dimension | None, digits: str = ".1f") -> str:
-    """A value of a dimension with its unit: "500 IOPS", "96.0 MB/s", "2 slots". digits: of MB/s."""
-    if dimension is Dimension.THROUGHPUT:
-        return f"{value / 1e6:,{digits}} MB/s"
-    return f"{value:,.0f} {'slots' if dimension is Dimension.SLOTS else 'IOPS'}"
+    """A value of a dimension with its unit: "500 IOPS", "96.0 MB/s", "41 kB/s", "2 slots".
+    digits: of MB/s.
+    """
+    if dimension is not Dimension.THROUGHPUT:
+        return f"{value:,.0f} {'slots' if dimension is Dimension.SLOTS else 'IOPS'}"
+    if abs(value) < MB:
+        return bytes_per_second(value)
+    return f"{value / MB:,{digits}} MB/s"
+
+
+def bytes_per_second(value: float) -> str:
+    """96e6 -> "96 MB/s"."""
+    for size, letter in DECIMAL:
+        if abs(value) >= size:
+            return f"{figures(value / size)} {letter}B/s"
+    return f"{figures(value)} B/s"
+
+
+def figures(value: float) -> str:
+    """Three figures, without trailing zeros: 1.5, 96, 1,024."""
+    if abs(value) >= 99.95:
+        return f"{value:,.0f}"
+    digits = 1 if abs(value) >= 9.995 else 2
+    return f"{value:.{digits}f}".rstrip("0").rstrip(".")
 
 
 def duration(seconds: float) -> str:

@@ -42,7 +42,7 @@ WORDS = {
     Word.UNKNOWN: "unknown",
 }
 
-DECIMAL = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+figures = units.figures
 BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
 
@@ -77,12 +77,7 @@ def operations_per_second(value: float | None) -> str:
 
 def bytes_per_second(value: float | None) -> str:
     """96e6 -> "96 MB/s"."""
-    if value is None:
-        return UNKNOWN
-    for size, letter in DECIMAL:
-        if abs(value) >= size:
-            return f"{figures(value / size)} {letter}B/s"
-    return f"{figures(value)} B/s"
+    return UNKNOWN if value is None else units.bytes_per_second(value)
 
 
 def size(value: float | None) -> str:
@@ -129,14 +124,6 @@ def count(value: float) -> str:
 def counted(number: int, what: str) -> str:
     """As in 1 episode, 2,000 episodes."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def figures(value: float) -> str:
-    """Three figures, without trailing zeros: 1.5, 96, 1,024."""
-    if abs(value) >= 99.95:
-        return f"{value:,.0f}"
-    digits = 1 if abs(value) >= 9.995 else 2
-    return f"{value:.{digits}f}".rstrip("0").rstrip(".")
 
 
 def limit(dimension: Dimension, direction: Direction, value: float | None) -> str:
