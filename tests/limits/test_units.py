@@ -12,6 +12,7 @@ from ioplateau.limits.budgets import Dimension
         (96e6, ".1f", "96.0 MB/s"),
         (1.25e9, ".0f", "1,250 MB/s"),
         (1e6, ".1f", "1.0 MB/s"),
+        (999_600, ".0f", "1 MB/s"),
         (400_000, ".0f", "400 kB/s"),
         (40_960, ".1f", "41 kB/s"),
         (2500, ".4g", "2.5 kB/s"),

@@ -73,6 +73,22 @@ def test_the_json_of_the_budgets_has_the_same_facts():
     assert disk["limits"] == []
 
 
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        (1000, "1000 B"),
+        (9728, "9.5 KiB"),
+        (1000 * 1024, "1,000 KiB"),
+        (2**20 - 512, "1,023.5 KiB"),
+        (2**20 - 1, "1 MiB"),
+        (2**21 - 512, "2,047.5 KiB"),
+        (2**22, "4 MiB"),
+    ],
+)
+def test_a_size_below_the_next_unit_is_not_told_as_so_many_of_its_own(size, said):
+    assert limits.size_text(size) == said
+
+
 def test_a_what_if_says_what_binds_first_and_from_which_request_size_on():
     text = limits.render(whatif.of_disks(CATALOGUE, "DS1", ["P30"], ["8k"]))
 

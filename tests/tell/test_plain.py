@@ -31,6 +31,10 @@ def test_operations(value, said):
         (1.25e9, "1.25 GB/s"),
         (134_217_728, "134 MB/s"),
         (12_345, "12.3 kB/s"),
+        (999.6, "1 kB/s"),
+        (999_400, "999 kB/s"),
+        (999_999, "1 MB/s"),
+        (999_600_000, "1 GB/s"),
         (None, "unknown"),
     ],
 )
@@ -44,7 +48,15 @@ def test_slots():
 
 @pytest.mark.parametrize(
     ("value", "said"),
-    [(0, "0 B"), (512, "512 B"), (65536, "64 KiB"), (2**40, "1 TiB"), (None, "unknown")],
+    [
+        (0, "0 B"),
+        (512, "512 B"),
+        (65536, "64 KiB"),
+        (2**20 - 1, "1 MiB"),
+        (2**30 - 1, "1 GiB"),
+        (2**40, "1 TiB"),
+        (None, "unknown"),
+    ],
 )
 def test_sizes_are_binary(value, said):
     assert plain.size(value) == said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from ioplateau.limits.budgets import Dimension
@@ -11,7 +12,8 @@ KIB = 1 << 10
 MIB = 1 << 20
 GIB = 1 << 30
 GIB_PER_TIB = 1024
-DECIMAL = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+NEARLY = 0.9995  # of a unit is one to three figures: 999.6 kB/s are a MB/s
+DECIMAL = ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s"))
 TIMES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -41,17 +43,20 @@ def rate(value: float, dimension: Dimension | None, digits: str = ".1f") -> str:
     """
     if dimension is not Dimension.THROUGHPUT:
         return f"{value:,.0f} {'slots' if dimension is Dimension.SLOTS else 'IOPS'}"
-    if abs(value) < MB:
+    if abs(value) < MB * NEARLY:
         return bytes_per_second(value)
     return f"{value / MB:,{digits}} MB/s"
 
 
 def bytes_per_second(value: float) -> str:
     """96e6 -> "96 MB/s"."""
-    for size, letter in DECIMAL:
-        if abs(value) >= size:
-            return f"{figures(value / size)} {letter}B/s"
-    return f"{figures(value)} B/s"
+    return in_units(value, DECIMAL)
+
+
+def in_units(value: float, sizes: Sequence[tuple[float, str]]) -> str:
+    """A value in the largest unit of which it is one to three figures. sizes: the largest first."""
+    size, unit = next((each for each in sizes if abs(value) >= each[0] * NEARLY), sizes[-1])
+    return f"{figures(value / size)} {unit}"
 
 
 def figures(value: float) -> str:

@@ -142,11 +142,14 @@ def size_words(part: S, parts: Sequence[S]) -> str:
 
 
 def size_text(size: int) -> str:
-    """Bytes for people: "8 KiB"."""
-    if size >= 1 << 20 and size % (1 << 20) == 0:
-        return f"{size >> 20} MiB"
-    digits = 5 if size >= 1 << 20 else 4  # parts go by half a KiB
-    return f"{size / 1024:,.{digits}g} KiB" if size >= 1024 else f"{size} B"
+    """Bytes for people: "8 KiB". One range of sizes ends half a KiB below the next."""
+    if size < 1024:
+        return f"{size} B"
+    half_kib = round(size / 512)
+    if half_kib % 2048 == 0:
+        return f"{half_kib // 2048} MiB"
+    kib = f"{size / 1024:,.4g}" if size < 1000 * 1024 else f"{half_kib / 2:,.1f}".removesuffix(".0")
+    return f"{kib} KiB"
 
 
 def _bound(bindings: Sequence[Binding]) -> str:

@@ -43,7 +43,8 @@ WORDS = {
 }
 
 figures = units.figures
-BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+LATENCIES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
 def kind(of: Kind, lane: str = "") -> str:
@@ -82,23 +83,12 @@ def bytes_per_second(value: float | None) -> str:
 
 def size(value: float | None) -> str:
     """65536 -> "64 KiB"."""
-    if value is None:
-        return UNKNOWN
-    for unit_bytes, unit in BINARY:
-        if abs(value) >= unit_bytes:
-            return f"{figures(value / unit_bytes)} {unit}"
-    return f"{figures(value)} B"
+    return UNKNOWN if value is None else units.in_units(value, BINARY)
 
 
 def seconds(value: float | None) -> str:
     """A latency: 0.031 -> "31 ms"."""
-    if value is None:
-        return UNKNOWN
-    for scale, unit in ((1, "s"), (1e-3, "ms")):
-        # 999.6 us is a millisecond to three figures.
-        if abs(value) >= scale * 0.9995:
-            return f"{figures(value / scale)} {unit}"
-    return f"{figures(value / 1e-6)} µs"
+    return UNKNOWN if value is None else units.in_units(value, LATENCIES)
 
 
 def duration(value: float | None) -> str:
