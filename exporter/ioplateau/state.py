@@ -170,7 +170,7 @@ class SourceState(NamedTuple):
     name: str  # "diskstats", "mountstats", ...
     up: bool
     why: str = ""  # of the last failure, while down
-    seconds: float = 0.0  # spent reading and understanding it
+    seconds: float = 0.0  # spent reading it
     rejects: int = 0
     last_reject: str = ""
 

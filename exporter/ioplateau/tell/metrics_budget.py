@@ -277,8 +277,8 @@ FLOWS: MetricTable[FlowSeconds, float] = MetricTable(
     (
         counter(
             "flow_throttled_seconds_total",
-            "Time in which the budget's limit held back this disk, mount or interface; 0 from the start for a "
-            "limit that was told.",
+            "Time in which the budget's limit held back this disk, mount, interface or control group; 0 from the "
+            "start for a limit that was told.",
             lambda seconds: seconds,
         ),
     ),

@@ -93,7 +93,7 @@ SOURCES: MetricTable[SourceState, SourceState] = MetricTable(
         ),
         counter(
             "source_seconds_total",
-            "Time spent reading and understanding the source.",
+            "Time spent reading the source, without parsing.",
             lambda s: s.seconds,
         ),
         counter(
