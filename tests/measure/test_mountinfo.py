@@ -103,7 +103,10 @@ def test_a_mount_that_is_bad_further_on_still_counts_as_one():
 
 @pytest.mark.parametrize(
     ("told", "port"),
-    [(b",port=20049", 20049), (b",port=2049", None), (b",port=0", None), (b",port=x", None)],
+    [
+        (b",port=20049", 20049),
+        *((b",port=" + other, None) for other in (b"2049", b"0", b"x", b"65536", b"9" * 5000)),
+    ],
 )
 def test_the_port_of_a_server_is_known_where_it_is_not_the_usual_one(told, port):
     line = b"30 1 0:40 / /m rw - nfs4 127.0.0.1:/ rw,vers=4.1,addr=127.0.0.1" + told + b"\n"

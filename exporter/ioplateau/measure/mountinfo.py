@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ioplateau.measure.escapes import decode
 from ioplateau.measure.reading import FormatError
-from ioplateau.measure.words import number, options
+from ioplateau.measure.words import count_of, number, options
 
 NFS_PORT = 2049
 
@@ -33,9 +33,9 @@ class MountEntry(NamedTuple):
     @property
     def server_port(self) -> int | None:
         """Of an NFS server, where `port=` tells another than the usual one; 0 there is none."""
-        port = self.super_options.get("port", "") if self.fstype in ("nfs", "nfs4") else ""
-        is_other = port.isascii() and port.isdecimal() and int(port) not in (0, NFS_PORT)
-        return int(port) if is_other else None
+        said = self.super_options.get("port", "") if self.fstype in ("nfs", "nfs4") else ""
+        port = count_of(said)
+        return None if port is None or port == NFS_PORT or not 0 < port < 2**16 else port
 
 
 class MountInfo(NamedTuple):
