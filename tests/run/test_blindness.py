@@ -47,11 +47,8 @@ def seen(machine, ticks=2):
     host = Host(procfs=machine.procfs, sysfs=machine.sysfs)
     sampler = Sampler(host, SystemClock(), settings=SamplerSettings(answer_seconds=0.2))
     engine = Engine()
-    try:
-        for _ in range(ticks):
-            state = engine.observe(sampler.take())
-    finally:
-        sampler.close()
+    for _ in range(ticks):
+        state = engine.observe(sampler.take())
     return state
 
 

@@ -108,7 +108,6 @@ def test_without_a_socket_we_can_use_nothing_is_sent_and_nothing_fails(environ):
     systemd = Systemd.from_environment({**environ, "WATCHDOG_USEC": "1000000"})
     systemd.ready()
     systemd.alive("ok")
-    systemd.close()
 
     assert systemd.watchdog_seconds == 1.0
 

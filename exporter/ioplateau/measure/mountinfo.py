@@ -21,7 +21,6 @@ class MountEntry(NamedTuple):
     """One line."""
 
     mount_id: int
-    parent_id: int
     device: tuple[int, int]  # major:minor of the superblock
     root: str
     mount_point: str
@@ -80,7 +79,6 @@ def _entry(line: bytes, seen: dict[str, int]) -> MountEntry:
     fstype, source, super_options = _after_tags(words)
     return MountEntry(
         number(words[0], "mount id"),
-        number(words[1], "parent id"),
         _device(words[2]),
         decode(words[3]),
         mount_point,

@@ -96,10 +96,6 @@ class Reader:
             patience /= 2  # several that hang at once must not make a tick late
         return gathered
 
-    def close(self) -> None:
-        """End the thread."""
-        self._thread.leave()
-
 
 class _Task:
     """Sources to read in order. Whoever reads writes only while not abandoned."""

@@ -137,9 +137,6 @@ class Sampler:
             failed=gathered.failed,
         )
 
-    def close(self) -> None:
-        self._reader.close()
-
     def _work(self, now: float) -> list[Source]:
         due = []
         for source in self._sources:

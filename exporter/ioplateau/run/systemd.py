@@ -65,11 +65,6 @@ class Systemd:
     def stopping(self) -> None:
         self._send("STOPPING=1")
 
-    def close(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
-
     def _send(self, words: str) -> bool:
         if self._address is None:
             return False
