@@ -517,10 +517,12 @@ def test_every_printed_episode_is_the_jsons(tables, told):
         if wanted["ended"] is not None:
             span = wanted["ended"] - wanted["began"]
             assert seconds(lasted) == pytest.approx(max(span, wanted["held_seconds"]), abs=0.51)
-        assert share == "-" or says(share, wanted["mean_share"])
-        assert waiting == "-" or says(waiting, wanted["requests_waiting"])
-        assert (limit == "-") == (wanted["limit"] is None)
-        assert limit == "-" or says(limit.partition(" (")[0], wanted["limit"])
+        for cell, figure in (
+            (share, wanted["mean_share"]),
+            (waiting, wanted["requests_waiting"]),
+            (limit.partition(" (")[0], wanted["limit"]),
+        ):
+            assert cell == "-" if figure is None else says(cell, figure)
 
 
 def seconds(words):
