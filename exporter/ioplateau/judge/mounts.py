@@ -452,7 +452,7 @@ class MountJudge(Restartable):
                 elsewhere = BudgetKey(Kind.NFS_CONNECTION, name)
             elif case.met:
                 met = Ruling.learned(case, Culprit.DISK)
-            elif is_short and watched.queue > NONE:
+            elif is_short and watched.active:
                 elsewhere = BudgetKey(Kind.NFS_SLOTS, name)
             elif watched.queue >= STRONG:
                 elsewhere = held
