@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import socket
 
 import pytest
 
@@ -150,12 +151,22 @@ def test_whether_it_can_be_written_is_found_out_without_touching_what_is_kept(tm
     )
 
 
+def listening(path):
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+
+
 @pytest.mark.parametrize(
-    "plant",
-    [lambda path: path.symlink_to("/dev/zero"), os.mkfifo, lambda path: sparse(path, 3 << 30)],
-    ids=["link to a device", "FIFO", "3 GB"],
+    ("plant", "ending"),
+    [
+        (lambda path: path.symlink_to("/dev/zero"), "corrupt"),
+        (os.mkfifo, "corrupt"),
+        (lambda path: sparse(path, 3 << 30), "corrupt"),
+        (listening, "unread"),
+    ],
+    ids=["link to a device", "FIFO", "3 GB", "what cannot be opened"],
 )
-def test_what_is_planted_in_its_place_is_set_aside_unread(tmp_path, taken, caplog, plant):
+def test_what_is_planted_in_its_place_is_set_aside_unread(tmp_path, taken, caplog, plant, ending):
     plant(tmp_path / "state.json")
     StateFile(tmp_path, AtOnce()).restore(take_into(taken), wall=1.0)
     StateFile(tmp_path, AtOnce()).write({"a": 1}, wall=1.0)
@@ -163,7 +174,7 @@ def test_what_is_planted_in_its_place_is_set_aside_unread(tmp_path, taken, caplo
     assert taken == []
     assert caplog.text.count("set aside") == 1
     assert json.loads((tmp_path / "state.json").read_text())["memory"] == {"a": 1}
-    assert os.path.lexists(tmp_path / "state.corrupt")
+    assert os.path.lexists(tmp_path / f"state.{ending}")
 
 
 def sparse(path, size):

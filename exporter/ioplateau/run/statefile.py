@@ -1,7 +1,7 @@
 """What must survive a restart, in one file of the state directory.
 
-A crash or a full disk leaves the last good one. A file that cannot be understood is set aside,
-never deleted. The disk is asked by the writer's thread only: whoever samples hands over what is to
+A crash or a full disk leaves the last good one. A file that cannot be read or understood is
+set aside, never deleted. The disk is asked by the writer's thread only: whoever samples hands over what is to
 be written, and goes on.
 """
 
@@ -200,8 +200,7 @@ def _looked_at(path: Path, wall: float) -> SavedState | None:
     except files.OddFileError as error:
         _set_aside(path, "corrupt", error.why)
     except OSError as error:
-        event(LOG, logging.WARNING, "state file cannot be read, starting without it",
-              file=path, why=error.strerror)  # fmt: skip
+        _set_aside(path, "unread", error.strerror or repr(error))
     except statetext.UNSOUND as error:
         _set_aside(path, "corrupt", f"{type(error).__name__}: {error}")
     return None
