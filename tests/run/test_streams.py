@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 IOPLATEAU = Path(sys.executable).with_name("ioplateau")
 WHAT_IF = f"{IOPLATEAU} limits --vm-size Standard_D8s_v3 --disk P30"
 
@@ -40,3 +42,26 @@ def test_output_that_cannot_be_written_is_no_second_error_at_the_end():
 
     assert done.returncode == 2
     assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("replay /nonexist --fail-on-throttle", 2),
+        ("doctor --config.file=/nonexist", 2),
+        ("serv", 2),
+        ("record - --seconds 0.2 --sampling.interval 0.1 --no-cloud", 0),
+    ],
+)
+def test_what_standard_error_does_not_take_changes_no_exit_code(command, code):
+    assert shell(f"{IOPLATEAU} {command} 2>/dev/full >/dev/null").returncode == code
+
+
+def test_a_reader_of_errors_that_has_seen_enough_changes_no_exit_code(tmp_path):
+    file = tmp_path / "wrong.toml"
+    file.write_text("".join(f"wrong{number} = 1\n" for number in range(2000)))
+    done = shell(
+        f"exec 3>&1; ({IOPLATEAU} serve --check --config.file={file} 2>&1 >/dev/null; echo $? >&3) | head -n 1"
+    )
+
+    assert done.stdout.splitlines()[-1] == "2"

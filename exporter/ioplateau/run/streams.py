@@ -8,6 +8,10 @@ import codecs
 import io
 import os
 import sys
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 LIKENESS = "ioplateau.likeness"
 
@@ -17,7 +21,8 @@ def secure() -> None:
     is meant for standard error would then be written into it. Call this first of all.
 
     Standard output becomes unwritable: a command whose output is lost must not end well. What its
-    character set has not is written in ASCII.
+    character set has not is written in ASCII. What standard error does not take (a full disk, a
+    closed pipe) is lost and no error: the exit code is for what a command came to.
     """
     for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
@@ -26,11 +31,32 @@ def secure() -> None:
             os.open(os.devnull, flags)  # takes the lowest free number, which is this one
     if sys.stdout is None:  # what Python found closed
         sys.stdout = os.fdopen(1, "w", closefd=False)
-    if sys.stderr is None:
-        sys.stderr = os.fdopen(2, "w", closefd=False)
+    if sys.stderr is sys.__stderr__:  # nobody has put another in its place
+        sys.stderr = _unfailing(sys.stderr)
     if isinstance(sys.stdout, io.TextIOWrapper):
         codecs.register_error(LIKENESS, _likeness)
         sys.stdout.reconfigure(errors=LIKENESS)
+
+
+def _unfailing(stream: TextIO | None) -> TextIO:
+    """A stream to standard error, of the character set of `stream`."""
+    return io.TextIOWrapper(
+        io.BufferedWriter(_Unfailing(2, "w", closefd=False)),
+        encoding=None if stream is None else stream.encoding,
+        errors="backslashreplace",
+        line_buffering=True,
+    )
+
+
+class _Unfailing(io.FileIO):
+    """A file that takes whatever is written."""
+
+    def write(self, content: ReadableBuffer) -> int:
+        size = memoryview(content).nbytes
+        try:
+            return super().write(content) or size  # None: a pipe that is full, and does not wait
+        except OSError:
+            return size
 
 
 def _likeness(error: UnicodeError) -> tuple[str, int]:
