@@ -456,6 +456,20 @@ def test_a_wrong_line_is_wrong_also_where_a_flag_overrides_it():
     ]
 
 
+@pytest.mark.parametrize(
+    ("flag", "variable", "words"),
+    [
+        ("--log.level=info", "IOPLATEAU_LOG_LEVEL", "loud"),
+        ("--sampling.interval=1", "IOPLATEAU_SAMPLING_INTERVAL", "99"),
+        ("--no-cloud", "IOPLATEAU_NO_CLOUD", "banana"),
+    ],
+)
+def test_a_wrong_variable_is_wrong_also_where_a_flag_overrides_it(flag, variable, words):
+    (problem,) = problems("", flag, **{variable: words})
+
+    assert problem.startswith(f"{variable}: found ")
+
+
 def test_a_long_value_is_shown_shortened():
     (problem,) = problems(f'log.level = "{"x" * 5000}"')
 
@@ -486,6 +500,14 @@ def test_the_file_is_named_by_flag_or_environment(tmp_path):
         load(options(), {"IOPLATEAU_CONFIG_FILE": str(file)}),
     ):
         assert (made.log.level, made.config_file) == ("debug", str(file))
+
+
+def test_of_two_files_that_are_named_only_the_one_in_force_is_read(tmp_path):
+    file = tmp_path / "io.toml"
+    file.write_text('[log]\nlevel = "debug"\n')
+    made = load(options(f"--config.file={file}"), {"IOPLATEAU_CONFIG_FILE": "/nonexistent"})
+
+    assert made.log.level == "debug"
 
 
 def test_a_message_begins_with_the_file(tmp_path):

@@ -75,15 +75,16 @@ def add_flags(parser: argparse.ArgumentParser, shown: Collection[str] = ()) -> N
 
 def given(
     flag: Flag, options: argparse.Namespace, environ: Mapping[str, str]
-) -> tuple[str, str] | None:
-    """What was said about `flag`, and where: ("127.0.0.1:1,[::1]:1", "--web.listen-address")."""
+) -> Iterator[tuple[str, str]]:
+    """What was said about `flag`, and where: ("127.0.0.1:1,[::1]:1", "--web.listen-address"). The
+    last one beats those before.
+    """
+    # An empty variable is how unit files and container specifications unset one.
+    if words := environ.get(flag.variable, ""):
+        yield words, flag.variable
     said = getattr(options, flag.place, None)
     if said is not None and said is not False:
-        words = ",".join(said) if isinstance(said, list) else str(said)
-        return words, f"--{flag.name}"
-    # An empty variable is how unit files and container specifications unset one.
-    words = environ.get(flag.variable, "")
-    return (words, flag.variable) if words else None
+        yield ",".join(said) if isinstance(said, list) else str(said), f"--{flag.name}"
 
 
 def overlay(
@@ -91,14 +92,11 @@ def overlay(
 ) -> Iterator[str]:
     """Put what flags and environment say over the file's values; a sentence for each error."""
     for flag in FLAGS:
-        found = given(flag, options, environ)
-        if found is None:
-            continue
-        words, where = found
-        try:
-            values[flag.section][flag.key] = _value(flag, words)
-        except ValueError as error:
-            yield f"{where}: {error}"
+        for words, where in given(flag, options, environ):
+            try:
+                values[flag.section][flag.key] = _value(flag, words)
+            except ValueError as error:
+                yield f"{where}: {error}"
 
 
 def _value(flag: Flag, words: str) -> Any:

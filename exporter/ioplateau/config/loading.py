@@ -1,7 +1,8 @@
 """File, environment and flags to one checked tree of settings, or everything wrong with them.
 
 A flag beats its environment variable, which beats the file, which beats the default. A value
-is checked also where it is overridden: a wrong line in the file is wrong.
+is checked also where it is overridden: a wrong line in the file is wrong. Of two files that are named
+the one that is beaten is not read.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ class ConfigurationError(Exception):
 
 def load(options: argparse.Namespace, environ: Mapping[str, str]) -> Settings:
     """The settings in force. Raises ConfigurationError."""
-    words = given(CONFIG_FILE, options, environ)
-    file = words[0] if words else None
+    named = [words for words, _ in given(CONFIG_FILE, options, environ)]
+    file = named[-1] if named else None
     tree: Mapping[str, Any] = {}
     broken: tuple[str, ...] = ()
     if file is not None:
