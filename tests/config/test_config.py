@@ -510,6 +510,13 @@ def test_of_two_files_that_are_named_only_the_one_in_force_is_read(tmp_path):
     assert made.log.level == "debug"
 
 
+@pytest.mark.parametrize("flags", [["--config.file="], []])
+def test_an_empty_name_is_no_file(flags):
+    environ = {"IOPLATEAU_CONFIG_FILE": "/nonexistent" if flags else ""}
+
+    assert load(options(*flags), environ) == Settings()
+
+
 def test_a_message_begins_with_the_file(tmp_path):
     file = tmp_path / "io.toml"
     file.write_text("a = 1\n")

@@ -44,7 +44,8 @@ class ConfigurationError(Exception):
 def load(options: argparse.Namespace, environ: Mapping[str, str]) -> Settings:
     """The settings in force. Raises ConfigurationError."""
     named = [words for words, _ in given(CONFIG_FILE, options, environ)]
-    file = named[-1] if named else None
+    # An empty flag is no file, whatever the variable names.
+    file = named[-1] or None if named else None
     tree: Mapping[str, Any] = {}
     broken: tuple[str, ...] = ()
     if file is not None:
