@@ -23,6 +23,8 @@ from ioplateau.measure import native
 from ioplateau.run import streams
 
 if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
     from ioplateau.config import Settings
     from ioplateau.limits.ownrows import OwnRows
     from ioplateau.limits.tables import Catalogue
@@ -42,8 +44,26 @@ _BUILDING = partial(argparse.HelpFormatter, width=80)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
     streams.secure()
-    words = sys.argv[1:] if arguments is None else arguments
-    options, unknown = parser(words).parse_known_args(words)
+    try:
+        return _flushed(_run(sys.argv[1:] if arguments is None else arguments))
+    except BrokenPipeError:  # `| head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CUT_OFF
+    except OSError as error:
+        print(f"ioplateau: {_sentence(error)}", file=sys.stderr)
+        with suppress(OSError):  # what could not be written is not tried again at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return WRONG
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run(words: Sequence[str]) -> int:
+    try:
+        options, unknown = parser(words).parse_known_args(words)
+    except SystemExit:
+        sys.stdout.flush()  # what --help and --version said
+        raise
     if unknown:
         _refuse(options.parser, unknown)
     from ioplateau import config  # which who asks for help does without
@@ -56,18 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(message, file=sys.stderr)
         return WRONG
     command: Callable[[argparse.Namespace, Settings], int] = options.run
-    try:
-        return _flushed(command(options, settings))
-    except BrokenPipeError:  # `| head` has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return CUT_OFF
-    except OSError as error:
-        print(f"ioplateau: {_sentence(error)}", file=sys.stderr)
-        with suppress(OSError):  # what could not be written is not tried again at the end
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return WRONG
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    return command(options, settings)
 
 
 def _refuse(command: argparse.ArgumentParser, unknown: Sequence[str]) -> NoReturn:
@@ -93,13 +102,20 @@ def _sentence(error: OSError) -> str:
     return f"{name}{error.strerror or error}"
 
 
+class _Parser(argparse.ArgumentParser):
+    """argparse passes over it when it cannot print; here that is an OSError, as for all other output."""
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        (file or sys.stderr).write(message)
+
+
 def parser(words: Collection[str] | None = None) -> argparse.ArgumentParser:
     """Of every command; tools/manual.py writes the man page from it.
 
     words: a command line to parse: commands that do not stand in it are only named; None: all
     with their flags.
     """
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="ioplateau",
         description="Says when a Linux VM's storage has plateaued at a limit, and which limit.",
         formatter_class=_BUILDING,
@@ -321,9 +337,7 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _add(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, command: Command
-) -> None:
+def _add(commands: argparse._SubParsersAction[_Parser], name: str, command: Command) -> None:
     from ioplateau import config
 
     page = manual.PAGES[name]

@@ -28,6 +28,17 @@ def test_without_standard_output_a_command_says_so_and_fails():
     assert "Bad file descriptor" in done.stderr
 
 
+@pytest.mark.parametrize("words", ["--version", "--help", "serve --help"])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    ("output", "told"), [("/dev/full", "No space left on device"), ("&-", "Bad file descriptor")]
+)
+def test_help_that_cannot_be_written_is_told_and_fails(words, unbuffered, output, told):
+    done = shell(f"PYTHONUNBUFFERED={unbuffered} {IOPLATEAU} {words} >{output}")
+
+    assert (done.returncode, done.stderr) == (2, f"ioplateau: {told}\n")
+
+
 def test_without_any_of_them_no_file_of_ours_gets_their_numbers():
     look = (
         "import os; from ioplateau.run import streams; streams.secure(); file = open('/etc/hosts')"
