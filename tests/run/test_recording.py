@@ -153,7 +153,10 @@ def test_members_kept_within_block_are_understood(tmp_path):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "empty"),
+        (b"", "empty, or cut off"),
+        (gzip.compress(b'{"header": 1}\n', mtime=0)[:10], "cut off within its first line"),
+        (b'{"header": 1', "cut off within its first line"),
+        (gzip.compress(b"\n", mtime=0), "no recording's header"),
         (b"plain text, not gzip", "ot a gzipped file"),
         (gzip.compress(b"not json\n", mtime=0), "no recording's header"),
         (gzip.compress(b'{"mono": 1}\n', mtime=0), "no 'header' key"),

@@ -112,7 +112,13 @@ def read(
     off, which ends where it ends. A damaged header costs what stood in it: the machine's shape is not known then.
     """
     lines = _lines(Path(path), left_out)
-    header = _header(path, next(lines, b""), left_out)
+    try:
+        first = next(lines)
+    except StopIteration:
+        raise RecordingError(
+            f"{path}: empty, or cut off within its first line, want a recording made by `ioplateau record`"
+        ) from None
+    header = _header(path, first, left_out)
     return header, _snapshots(lines, header.static, left_out)
 
 
@@ -120,8 +126,6 @@ def _header(path: Path | str, first: bytes | None, left_out: Callable[[str], Non
     if first is None:
         left_out("the header is damaged")
         return Header(1.0, Static())
-    if not first:
-        raise RecordingError(f"{path}: empty, want a recording made by `ioplateau record`")
     try:
         value = json_of(first)
         header = Header(
