@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ioplateau import __version__, manual
 from ioplateau.measure import native
@@ -103,7 +103,12 @@ def _sentence(error: OSError) -> str:
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse passes over it when it cannot print; here that is an OSError, as for all other output."""
+    """Takes flags as they are documented: of an abbreviated --minutes the package's command would not
+    know. Raises OSError where argparse passes over what it cannot print.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
         (file or sys.stderr).write(message)

@@ -185,6 +185,7 @@ def test_record_into_nowhere_is_a_sentence(tmp_path):
             ("limits", "--size", "D4s_v5"),
             "unrecognized arguments: --size D4s_v5; near it is --vm-size",
         ),
+        (("report", "--min", "3"), "unrecognized arguments: --min; near it is --minutes"),
         (("top", "--jsn"), "unrecognized arguments: --jsn; near it is --json"),
         (
             ("top", "--web.listen-adress=:1"),
