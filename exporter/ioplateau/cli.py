@@ -374,7 +374,7 @@ def _serve(options: argparse.Namespace, settings: Settings) -> int:
 
     def reload() -> ServeSettings:
         try:
-            fresh = config.load(options, os.environ)
+            fresh = config.load(options, os.environ, again=True)
         except ConfigurationError as error:
             raise ReloadError("\n".join(error.messages)) from error
         return _serve_settings(fresh, cataloguefiles.CatalogueFiles())

@@ -541,6 +541,20 @@ def test_a_configuration_may_come_through_a_pipe_and_be_empty():
     assert empty._replace(config_file=None) == load(options(), {})
 
 
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_pipe_is_not_read_again(tmp_path, is_named):
+    read, write = os.pipe()
+    os.close(write)
+    file = tmp_path / "pipe" if is_named else Path(f"/dev/fd/{read}")
+    if is_named:
+        os.mkfifo(file)
+    with pytest.raises(ConfigurationError) as caught:
+        load(options(f"--config.file={file}"), {}, again=True)
+    os.close(read)
+
+    assert caught.value.messages == (f"{file}: cannot be read: no regular file",)
+
+
 def test_a_directory_is_an_error(tmp_path):
     assert from_file(tmp_path) == (f"{tmp_path}: cannot be read: Is a directory",)
 

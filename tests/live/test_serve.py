@@ -1,6 +1,7 @@
 """The daemon as a process on this machine's real /proc: signals, systemd, scrapers, attackers."""
 
 import json
+import os
 import shutil
 import signal
 import socket
@@ -79,6 +80,25 @@ def test_a_bad_configuration_is_reported_and_the_old_one_stays(daemon, tmp_path)
     assert "limit[0].iops" in log
     assert "nonsense" in log
     assert 1e9 in daemon.scrape().values("ioplateau_budget_limit_operations_per_second")
+
+
+def test_a_fifo_in_the_place_of_a_configuration_holds_up_no_later_one(daemon, tmp_path):
+    file = tmp_path / "ioplateau.toml"
+    file.unlink()
+    os.mkfifo(file)
+    daemon.process.send_signal(signal.SIGHUP)
+    deadline = time.monotonic() + 20
+    while "no regular file" not in (log := daemon.log.read_text()):
+        assert time.monotonic() < deadline, log
+        time.sleep(0.2)
+    file.unlink()
+    file.write_text(LIMIT.format(disk="*", iops=777))
+    daemon.process.send_signal(signal.SIGHUP)
+    now = daemon.wait_until(
+        lambda found: 777 in found.values("ioplateau_budget_limit_operations_per_second"), 20
+    )
+
+    assert 1e9 not in now.values("ioplateau_budget_limit_operations_per_second")
 
 
 def test_a_bad_configuration_at_the_start_is_exit_code_2_with_every_error(tmp_path):

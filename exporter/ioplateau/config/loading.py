@@ -26,6 +26,7 @@ from ioplateau.config.table import TABLE
 from ioplateau.limits.budgets import Direction
 from ioplateau.limits.claims import ConfiguredLimit, DiskFact, VmFact, VolumeFact
 from ioplateau.logs import LogSettings
+from ioplateau.regular import open_regular
 from ioplateau.run.settings import PathSettings
 from ioplateau.web.settings import WebSettings
 
@@ -41,8 +42,10 @@ class ConfigurationError(Exception):
         self.messages = messages
 
 
-def load(options: argparse.Namespace, environ: Mapping[str, str]) -> Settings:
-    """The settings in force. Raises ConfigurationError."""
+def load(
+    options: argparse.Namespace, environ: Mapping[str, str], *, again: bool = False
+) -> Settings:
+    """The settings in force. again: as read_tree. Raises ConfigurationError."""
     named = [words for words, _ in given(CONFIG_FILE, options, environ)]
     # An empty flag is no file, whatever the variable names.
     file = named[-1] or None if named else None
@@ -50,7 +53,7 @@ def load(options: argparse.Namespace, environ: Mapping[str, str]) -> Settings:
     broken: tuple[str, ...] = ()
     if file is not None:
         try:
-            tree = read_tree(file)
+            tree = read_tree(file, again=again)
         except ValueError as error:
             broken = (f"{file}: {error}",)
     return settings_from(tree, options, environ, file=file, broken=broken)
@@ -77,12 +80,14 @@ def settings_from(
     return made
 
 
-def read_tree(file: str) -> dict[str, Any]:
-    """A TOML file as a tree. Raises ValueError with a sentence, with line and column."""
+def read_tree(file: str, *, again: bool = False) -> dict[str, Any]:
+    """A TOML file as a tree. again: it was read before, so a pipe, which has nothing more or is waited
+    for, is refused. Raises ValueError with a sentence, with line and column.
+    """
     import tomllib
 
     try:
-        with open(file, "rb") as stream:
+        with open_regular(file) if again else open(file, "rb") as stream:
             content = stream.read(MOST_BYTES + 1)
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror}") from error
