@@ -523,6 +523,7 @@ def _record(options: argparse.Namespace, settings: Settings) -> int:
     from ioplateau.run import record
     from ioplateau.run.machine import machine
     from ioplateau.run.pause import Pause
+    from ioplateau.tell import plain
 
     pause = Pause()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -551,7 +552,8 @@ def _record(options: argparse.Namespace, settings: Settings) -> int:
         _print_json({"file": str(options.file), "snapshots": found.written})
     else:
         more = f", {found.left_out} left out: the disk was too slow" if found.left_out else ""
-        print(f"{options.file}: {found.written} snapshots{more}", file=sys.stderr)
+        written = plain.counted(found.written, "snapshot")
+        print(f"{options.file}: {written}{more}", file=sys.stderr)
     return GOOD
 
 
@@ -616,13 +618,18 @@ def _report(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _write(path: Path, words: str) -> None:
-    """A file of these words, whole or not at all; a device or a FIFO is written to. Raises OSError."""
+    """A file of these words, whole or not at all; a device or a FIFO is written to. Raises OSError,
+    which names the file.
+    """
     from ioplateau.run import files
 
-    if path.exists() and not path.is_file():
-        path.write_text(words, encoding="utf-8")
-    else:
-        files.replace(path.resolve(), words.encode())  # where a link leads: it stays
+    try:
+        if path.exists() and not path.is_file():
+            path.write_text(words, encoding="utf-8")
+        else:
+            files.replace(path.resolve(), words.encode())  # where a link leads: it stays
+    except OSError as error:  # it is of a file beside it, or of none
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _one_source(options: argparse.Namespace) -> None:

@@ -265,6 +265,8 @@ def test_no_size_of_the_tables_looks_like_two_clouds():
 @pytest.mark.parametrize(
     ("size", "disk", "words"),
     [
+        ("Standard_D8s_v5", "1000xP30", "disk '1000xP30': want 1 to 999 of them"),
+        ("Standard_D8s_v5", "0xP30", "disk '0xP30': want 1 to 999 of them"),
         ("Standard_D8s_v5", "gp3", "gp3: 'gp3' is no tier and no SKU of the table"),
         ("Standard_D8s_v5", "Premium_LRS", "Premium_LRS without a size"),
         ("Standard_D8s_v5", "premium_lrs", "premium_lrs without a size"),

@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -160,6 +161,19 @@ def test_record_replaces_a_file_that_is_there_and_its_help_says_so(tmp_path):
     assert "a file that is there is replaced" in " ".join(run("record", "--help").stdout.split())
 
 
+def test_a_recording_of_one_snapshot_is_told_as_one(tmp_path):
+    file = tmp_path / "here.jsonl"
+    recording = subprocess.Popen(
+        [IOPLATEAU, "record", file, "--no-cloud", "--sampling.interval", "7"],
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while not file.exists() and recording.poll() is None:
+        time.sleep(0.05)
+    recording.terminate()
+
+    assert recording.communicate(timeout=60)[1] == f"{file}: 1 snapshot\n"
+
+
 def test_a_recording_ends_at_once_when_the_disk_is_full():
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
@@ -296,6 +310,14 @@ def test_a_report_is_written_where_a_link_leads_and_to_what_is_no_file(tmp_path)
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "made.txt").read_text() == into_device.stdout
     assert sorted(each.name for each in tmp_path.iterdir()) == ["link", "made.txt"]
+
+
+@pytest.mark.parametrize("file", ["/nonexistent/report.txt", "/dev/full"])
+def test_a_report_that_cannot_be_written_names_what_was_asked_for(file):
+    done = run("report", MACHINE, "-o", file)
+
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"ioplateau: {file}: No ")
 
 
 def test_an_output_that_is_full_is_told():

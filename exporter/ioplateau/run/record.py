@@ -23,7 +23,7 @@ from ioplateau.run.machine import Machine
 from ioplateau.run.provenance import LIMITS, Provenance, limits_in_force
 from ioplateau.run.recording import Writer, is_plain, is_standard
 from ioplateau.run.sampler import Sampler
-from ioplateau.tell import blindness
+from ioplateau.tell import blindness, plain
 
 LOG = logging.getLogger(__name__)
 
@@ -118,7 +118,8 @@ class RecordingThread:
             error, written = self._error, self._written
             left_out = self._left_out + len(self._waiting) + self._is_writing
         if error is not None:  # a full disk, at the latest: the error of a write has no name
-            why = f"{error.strerror or error}{f', after {written} snapshots' if written else ''}"
+            done = f", after {plain.counted(written, 'snapshot')}" if written else ""
+            why = f"{error.strerror or error}{done}"
             raise OSError(error.errno, why, str(self._path)) from error
         return Recorded(written, left_out)
 

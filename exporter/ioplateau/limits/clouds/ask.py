@@ -21,7 +21,8 @@ from ioplateau.limits.whatif import Question, WhatIfDisk
 
 CACHING = {"readonly": "ReadOnly", "readwrite": "ReadWrite", "none": "None"}
 NOBODY = Supposed("", Sold(Identity("")))
-_COUNTED = re.compile(r"(\d{1,3})[x*](?=\D)", re.IGNORECASE)
+_COUNTED = re.compile(r"(\d+)[x*](?=\D)", re.IGNORECASE)
+MOST_DIGITS = 3  # of a count: no VM takes so many disks
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]?)(i?b)?", re.IGNORECASE)
 LARGEST_REQUEST = 1 << 30
 
@@ -67,7 +68,8 @@ def request_bytes(text: str) -> int:
 
 def _disks(text: str, wrong: list[str]) -> list[DiskIdentity]:
     counted = _COUNTED.match(text)
-    count = int(counted[1]) if counted else 1
+    digits = counted[1] if counted else "1"
+    count = int(digits) if len(digits) <= MOST_DIGITS else 0
     what, *options = text[counted.end() if counted else 0 :].split(":")
     disk = DiskIdentity(role=DATA, sku=what)
     for option in options:
@@ -80,7 +82,7 @@ def _disks(text: str, wrong: list[str]) -> list[DiskIdentity]:
         else:
             disk = changed
     if count < 1:
-        wrong.append(f"disk {text!r}: want at least one")
+        wrong.append(f"disk {text!r}: want 1 to {10**MOST_DIGITS - 1} of them")
     return [disk] * count
 
 
