@@ -539,7 +539,7 @@ def _record(options: argparse.Namespace, settings: Settings) -> int:
             interval,
             ticks=None if seconds is None else max(round(seconds / interval), 1) + 1,
             wait=pause.sleep,
-            seen=record.RecordingEngine(watched).see,
+            seen=record.RecordingEngine(watched, partial(_warn, options.file)).see,
             made=record.provenance_of(watched),
         )
     except record.NothingError as error:
@@ -572,8 +572,19 @@ def _replay(options: argparse.Namespace, settings: Settings) -> int:
     if result.left_out:
         several = f"{result.left_out} damaged lines were left out, the first"
         what = f"{several if result.left_out > 1 else '1 damaged line was left out'}: {result.why}"
-        print(f"ioplateau: {options.file}: {plain.printable(what)}", file=sys.stderr)
+        _warn(options.file, what)
+    for sentence in result.unseen:
+        _warn(options.file, sentence)
+    if result.is_blind:
+        return WRONG
     return FOUND if options.fail_on_throttle and result.was_throttled else GOOD
+
+
+def _warn(path: Path, what: str) -> None:
+    """Say of a recording what is to be known of it."""
+    from ioplateau.tell import plain
+
+    print(f"ioplateau: {path}: {plain.printable(what)}", file=sys.stderr)
 
 
 def _report(options: argparse.Namespace, settings: Settings) -> int:
@@ -614,7 +625,7 @@ def _report(options: argparse.Namespace, settings: Settings) -> int:
         sys.stdout.write(words)
     else:
         _write(options.output, words)
-    return GOOD
+    return WRONG if samples.are_blind else GOOD
 
 
 def _write(path: Path, words: str) -> None:

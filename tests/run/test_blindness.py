@@ -159,6 +159,30 @@ def test_the_disks_come_first():
     ]
 
 
+DISKS, MOUNTS = {"disks": {"sda": states.disk("sda")}}, {"mounts": {"/a": states.nfs_mount("/a")}}
+
+
+@pytest.mark.parametrize(
+    ("lost", "seen", "is_blind"),
+    [
+        ({}, {}, False),  # nothing that could be read names a disk or a mount
+        ({"diskstats"}, {}, True),
+        ({"mountstats"}, {}, True),
+        ({"diskstats"}, DISKS, True),  # what is known of them is old
+        ({"diskstats"}, MOUNTS, False),  # a machine with NFS only
+        ({"mountstats"}, DISKS, False),
+        ({"diskstats", "mountstats"}, DISKS | MOUNTS, True),
+        ({"netdev", "sysfs", "mountinfo", "pressure"}, {}, False),
+    ],
+)
+def test_a_machine_is_blind_where_no_disk_and_no_mount_is_seen_and_one_of_the_two_cannot_be_read(
+    lost, seen, is_blind
+):
+    state = states.state(sources=down(**dict.fromkeys(lost, "a: b")), **seen)
+
+    assert blindness.is_blind(state) is is_blind
+
+
 @pytest.mark.parametrize(
     ("why", "told"),
     [

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+
+from machine_tree import MachineTree
 
 IOPLATEAU = Path(sys.executable).with_name("ioplateau")
 MACHINE = Path(__file__).parent.parent / "machines/disk_iops_p10/recording.jsonl.gz"
@@ -264,6 +267,41 @@ def test_doctor_says_which_directory_it_was_given_is_none(flag):
     assert done.returncode == 1
     assert f"-> there is no such directory: {flag} /nonexistent" in done.stdout
     assert "ProcSubset=all" not in done.stdout
+
+
+@pytest.fixture
+def without_disks(tmp_path):
+    """Flags for a machine of which diskstats cannot be read."""
+    tree = MachineTree(tmp_path)
+    (tree.procfs / "diskstats").unlink()
+    return ["--no-cloud", *tree.flags]
+
+
+def test_a_report_is_no_all_clear_of_disks_that_it_could_not_see(tmp_path, without_disks):
+    command = ("report", "--minutes", "0.02", *without_disks)
+    done, told = run(*command), json.loads(run(*command, "--format", "json").stdout)
+    (unseen,) = [each for each in told["unseen"] if each["source"] == "diskstats"]
+
+    assert done.returncode == 2
+    assert re.search(r"What was found\n-+\nCannot see the disks: .*no such file", done.stdout)
+    assert "Nothing was throttled" not in done.stdout
+    assert re.search("time with readings +none", done.stdout)
+    assert told["seconds_with_readings"] == 0
+    assert unseen["sentence"].startswith(f"cannot see the disks: {tmp_path}")
+    assert unseen["seconds"] == pytest.approx(told["ended"] - told["began"], abs=0.2)
+
+
+def test_that_a_recording_is_without_disks_is_told_as_it_is_made_and_as_it_is_judged(
+    tmp_path, without_disks
+):
+    file = tmp_path / "blind.jsonl"
+    recorded = run("record", file, "--seconds", "1", *without_disks)
+    replayed, reported = run("replay", file), run("report", file)
+    warning = f"ioplateau: {file}: cannot see the disks: {tmp_path}/proc/diskstats: no such file"
+
+    assert (recorded.returncode, replayed.returncode, reported.returncode) == (0, 2, 2)
+    assert recorded.stderr.count(warning) == replayed.stderr.count(warning) == 1
+    assert "Cannot see the disks" in reported.stdout
 
 
 @pytest.mark.parametrize("seconds", ["nan", "-1", "0", "soon", "inf"])

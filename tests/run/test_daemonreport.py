@@ -292,3 +292,24 @@ def test_the_daemon_here_is_asked_where_its_configuration_says_that_it_listens(a
 
 def iso(wall):
     return datetime.fromtimestamp(wall, UTC).isoformat()
+
+
+@pytest.mark.parametrize(("back_seconds", "is_told"), [(0, True), (5, False)])
+def test_what_the_daemon_cannot_see_now_is_told_of_a_span_up_to_now(daemon, back_seconds, is_told):
+    ask, now = daemon
+    blind = [
+        {"source": "netdev", "sentence": "cannot see the network interfaces: x", "is_vital": True},
+        {"source": "stat", "sentence": "cannot see the time of the CPUs: x", "is_vital": False},
+    ]
+
+    def ask_a_blind_one(path, **query):
+        answer = ask(path, **query)
+        return {**answer, "blind": blind} if path == "state" else answer
+
+    made = document.document(
+        *of_daemon(ask_a_blind_one, now - 60, now - back_seconds, now, lambda: now)
+    )
+    text = render.text(made)
+
+    assert ("Cannot see the network interfaces: x." in text) is is_told
+    assert "the CPUs: x" not in text

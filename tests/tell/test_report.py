@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import states
 from ioplateau.engine import EngineSettings
 from ioplateau.history import Episode
 from ioplateau.limits.budgets import (
@@ -24,10 +25,12 @@ from ioplateau.limits.budgets import (
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
 from ioplateau.run import report
+from ioplateau.run.replay import Replayed
 from ioplateau.run.report import ReportError, TimeSpan
 from ioplateau.run.settings import ServeSettings
+from ioplateau.state import SourceState
 from ioplateau.tell.report import document, figures, render
-from ioplateau.tell.report.samples import COLUMNS, LimitKey, LimitSamples, Samples
+from ioplateau.tell.report.samples import COLUMNS, Collector, LimitKey, LimitSamples, Samples
 
 MACHINES = Path(__file__).parents[1] / "machines"
 DISK = MACHINES / "disk_iops_p10" / "recording.jsonl.gz"
@@ -430,6 +433,41 @@ def test_who_did_it_is_said_to_be_unknown_where_the_recording_does_not_hold_it()
 
     for text in (render.text(made), render.markdown(made), render.html(made)):
         assert "nobody looked for who it was" in text
+
+
+def test_time_in_which_the_disks_could_not_be_read_is_told_and_no_reading():
+    seen = list(Replayed(DISK, NO_RULES.engine))[:60]
+    down = SourceState("diskstats", up=False, why="/proc/diskstats: Permission denied")
+    collector = Collector()
+    for number, state in enumerate(seen):
+        lost = {"diskstats": down} if 20 <= number < 40 else {}
+        collector.observe(state._replace(sources={**state.sources, **lost}, are_sources_well=False))
+    samples = collector.finish()
+    text = render.text(document.document(samples, document.ReportSource()))
+
+    assert sum(samples.seconds) == pytest.approx(39, abs=1)
+    assert not samples.are_blind
+    assert "Cannot see the disks: /proc/diskstats: permission denied (for 20 s)." in text
+    assert "Nothing was throttled" not in text
+
+
+def test_without_disks_and_network_the_nfs_mounts_are_told():
+    down = SourceState("netdev", up=False, why="/proc/net/dev: No such file")
+    collector = Collector()
+    for second in range(10):
+        collector.observe(
+            states.state(
+                mono=100.0 + second,
+                mounts={"/mnt/a": states.nfs_mount()},
+                sources={"diskstats": down._replace(name="diskstats"), "netdev": down},
+            )
+        )
+    samples = collector.finish()
+    text = render.text(document.document(samples, document.ReportSource()))
+
+    assert sum(samples.seconds) == pytest.approx(9)
+    assert "Cannot see the network interfaces: /proc/net/dev: no such file (for 9 s)." in text
+    assert "Nothing that could be seen was throttled, saturated or stalled." in text
 
 
 def test_latency_and_queue_of_a_group_are_not_known():

@@ -18,6 +18,7 @@ from ioplateau.run import daemonviews
 from ioplateau.run.daemonaddress import DaemonAddress
 from ioplateau.run.daemonviews import NoDaemonError
 from ioplateau.tell import apiview
+from ioplateau.tell.blindness import Unseen
 from ioplateau.tell.report.document import ReportSource
 from ioplateau.tell.report.samples import (
     COLUMNS,
@@ -64,6 +65,12 @@ def of_daemon(
             for each in answer["events"]
         )
         _take_lifting(samples, state["budgets"])
+        if ended >= asked_at:  # since when it cannot see is not told
+            samples.unseen = {
+                str(each["source"]): Unseen(str(each["sentence"]))
+                for each in state["blind"]
+                if each["is_vital"]
+            }
         return samples, ReportSource(
             str(state["host"]),
             str(state["version"]),

@@ -23,7 +23,9 @@ from ioplateau.run.machine import Machine
 from ioplateau.run.provenance import LIMITS, Provenance, limits_in_force
 from ioplateau.run.recording import Writer, is_plain, is_standard
 from ioplateau.run.sampler import Sampler
+from ioplateau.state import State
 from ioplateau.tell import blindness, plain
+from ioplateau.tell.blindness import Unseen
 
 LOG = logging.getLogger(__name__)
 
@@ -190,7 +192,12 @@ def _refuse_nothing(path: Path, snapshot: Snapshot) -> None:
 class RecordingEngine:
     """Understands what is recorded, so that what belongs to it is looked for as the daemon does."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, tell: Callable[[str], None] = lambda _: None) -> None:
+        """tell: called with a sentence for each source without which budgets are missing, once it
+        cannot be read.
+        """
+        self._tell = tell
+        self._unseen: dict[str, Unseen] = {}
         self._engine = machine.engine
         self._background = machine.background
         self._is_sound = True
@@ -202,10 +209,19 @@ class RecordingEngine:
         """
         before = self._limits
         try:
-            self._background(self._engine.observe(snapshot), snapshot)
+            state = self._engine.observe(snapshot)
+            self._tell_unseen(state)
+            self._background(state, snapshot)
             self._limits = limits_in_force(self._engine.budgets())
         except Exception as error:  # what we cannot understand is what we want to have recorded
             if self._is_sound:
                 event(LOG, logging.ERROR, "recorded, but not understood", why=repr(error))
             self._is_sound = False
         return {LIMITS: self._limits} if self._limits != before else {}
+
+    def _tell_unseen(self, state: State) -> None:
+        known = tuple(self._unseen)
+        blindness.note(self._unseen, state)
+        for source, unseen in self._unseen.items():
+            if source not in known:
+                self._tell(unseen.sentence)

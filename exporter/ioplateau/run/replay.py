@@ -14,7 +14,8 @@ from ioplateau.run.machine import engine
 from ioplateau.run.provenance import NOWHERE, Provenance
 from ioplateau.run.statetext import UNSOUND
 from ioplateau.state import State
-from ioplateau.tell import plain, verdicts
+from ioplateau.tell import blindness, plain, verdicts
+from ioplateau.tell.blindness import Unseen
 
 
 class ReplayResult(NamedTuple):
@@ -24,6 +25,8 @@ class ReplayResult(NamedTuple):
     was_throttled: bool
     left_out: int = 0  # lines that are damaged or no snapshots
     why: str = ""  # of the first of them
+    unseen: tuple[str, ...] = ()  # what could not be seen, a sentence each
+    is_blind: bool = False  # nothing of the storage could be read, in none of the snapshots
 
 
 class Replayed:
@@ -66,6 +69,8 @@ def replay(path: Path | str, settings: EngineSettings, form: str, out: TextIO) -
     """
     printer = _HeldPrinter(out) if form == "text" else None
     count, throttled, state = 0, False, None
+    unseen: dict[str, Unseen] = {}
+    is_blind = True
     odd = _LeftOut()
     replayed = Replayed(path, settings, odd)
     for state in replayed:
@@ -74,6 +79,8 @@ def replay(path: Path | str, settings: EngineSettings, form: str, out: TextIO) -
             printer.begin(NOWHERE if count else replayed.header.provenance, state)
         count += 1
         throttled = throttled or state.is_throttled
+        blindness.note(unseen, state)
+        is_blind = is_blind and blindness.is_blind(state)
         if form == "json":
             print(verdicts.line(state), file=out)
         elif printer is not None:
@@ -87,7 +94,8 @@ def replay(path: Path | str, settings: EngineSettings, form: str, out: TextIO) -
         printer.end(state, count)
         for notice in (*replayed.notes, *(state.notices if state is not None else ())):
             print(f"note: {plain.printable(notice)}", file=out)
-    return ReplayResult(count, throttled, odd.count, odd.first)
+    sentences = tuple(each.sentence for each in unseen.values())
+    return ReplayResult(count, throttled, odd.count, odd.first, sentences, is_blind and bool(count))
 
 
 class _LeftOut:

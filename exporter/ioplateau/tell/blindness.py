@@ -25,6 +25,8 @@ SIGHTS = {
 }
 # Without these, budgets are unknown or missing; the others are evidence that can be done without.
 VITAL = frozenset({"diskstats", "mountstats", "netdev", "sysfs", "mountinfo"})
+# Of these, one that says something makes a reading of the storage.
+STORAGE = frozenset({"diskstats", "mountstats"})
 SOURCES = {"disk": "diskstats", "nfs": "mountstats", "nic": "netdev", "cgroup": "cgroups"}
 
 
@@ -37,6 +39,13 @@ class Blindness(NamedTuple):
     sentence: str
 
 
+class Unseen(NamedTuple):
+    """What could not be seen over a while. seconds: of that while; None: not known."""
+
+    sentence: str
+    seconds: float | None = None
+
+
 def blind(state: State) -> tuple[Blindness, ...]:
     """Every source that cannot be read now, the vital ones first."""
     found = [_of(source) for source in state.sources.values() if not source.up]
@@ -46,6 +55,27 @@ def blind(state: State) -> tuple[Blindness, ...]:
 def vital(state: State) -> tuple[str, ...]:
     """Sentences for what a headline and readiness must not be silent about."""
     return tuple(each.sentence for each in blind(state) if each.is_vital)
+
+
+def is_blind(state: State) -> bool:
+    """Whether no disk and no NFS mount is seen, and some of them because they cannot be read."""
+    if state.are_sources_well:
+        return False
+    down = {each.name for each in state.sources.values() if not each.up} & STORAGE
+    has_disks = bool(state.disks) and "diskstats" not in down
+    has_mounts = bool(state.mounts) and "mountstats" not in down
+    return bool(down) and not (has_disks or has_mounts)
+
+
+def note(unseen: dict[str, Unseen], state: State, elapsed_seconds: float = 0.0) -> None:
+    """Add to what could not be seen, by source, the vital ones that cannot be read now."""
+    if state.are_sources_well:
+        return
+    for each in blind(state):
+        if each.is_vital:
+            before = unseen.get(each.source)
+            seconds = (before and before.seconds) or 0.0
+            unseen[each.source] = Unseen(each.sentence, seconds + elapsed_seconds)
 
 
 def sentence(source: str, why: str) -> str:

@@ -10,6 +10,7 @@ from ioplateau.history import Episode
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind
 from ioplateau.state import has_moved
 from ioplateau.tell import plain
+from ioplateau.tell.blindness import Unseen
 from ioplateau.tell.report import figures
 from ioplateau.tell.report.figures import Spread, Tenths
 from ioplateau.tell.report.samples import Samples
@@ -124,9 +125,12 @@ def _sentence(words: str) -> str:
 
 
 def _found(samples: Samples, source: ReportSource) -> Iterable[Paragraph | ReportTable]:
+    for each in samples.unseen.values():
+        yield Paragraph(_unseen(each))
     if not samples.episodes:
         if len(samples):
-            yield Paragraph("Nothing was throttled, saturated or stalled.")
+            what = "Nothing that could be seen" if samples.unseen else "Nothing"
+            yield Paragraph(f"{what} was throttled, saturated or stalled.")
         return
     count = plain.counted(len(samples.episodes), "episode")
     if source.began is not None and source.ended is not None:
@@ -140,6 +144,12 @@ def _found(samples: Samples, source: ReportSource) -> Iterable[Paragraph | Repor
         yield Paragraph(
             "Where nobody is named who drew most, nobody looked for who it was, or it could not be seen."
         )
+
+
+def _unseen(found: Unseen) -> str:
+    """Like "Cannot see the disks: /proc/diskstats: no such file or directory (for 2 s)."."""
+    span = f" (for {plain.duration(found.seconds)})" if found.seconds else ""
+    return f"{found.sentence[0].upper()}{found.sentence[1:]}{span}."
 
 
 def _events(samples: Samples) -> Iterable[ReportTable]:

@@ -138,6 +138,7 @@ def as_json(samples: Samples, source: ReportSource) -> dict[str, Any]:
     return {
         **source._asdict(),
         "seconds_with_readings": sum(samples.seconds),
+        "unseen": [{"source": source, **each._asdict()} for source, each in samples.unseen.items()],
         "episodes": [each._asdict() for each in samples.episodes],
         "events": [each._asdict() for each in samples.events],
         "lifting": [

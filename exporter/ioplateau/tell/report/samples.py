@@ -13,7 +13,8 @@ from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, K
 from ioplateau.limits.stacks import ABOVE_DISKS, ABOVE_KINDS
 from ioplateau.measure.procstat import CpuTicks
 from ioplateau.state import GAP_INTERVALS, State
-from ioplateau.tell import lifting
+from ioplateau.tell import blindness, lifting
+from ioplateau.tell.blindness import Unseen
 
 # Of a FlowTick, what is kept of each second.
 COLUMNS = (
@@ -67,9 +68,15 @@ class Samples:
     # Budget.lane, of the VM over its disks.
     lanes: dict[BudgetKey, str] = field(default_factory=dict)
     stacked: set[FlowKey] = field(default_factory=set)  # their requests reach other disks
+    unseen: dict[str, Unseen] = field(default_factory=dict)  # by source
 
     def __len__(self) -> int:
         return len(self.at)
+
+    @property
+    def are_blind(self) -> bool:
+        """Whether there are none because nothing could be read."""
+        return not self.at and not blindness.STORAGE.isdisjoint(self.unseen)
 
 
 class Collector:
@@ -89,7 +96,9 @@ class Collector:
         self._lift(state)
         self.last = state
         elapsed = 0.0 if last is None else state.mono - last.mono
-        if not 0 < elapsed <= GAP_INTERVALS * state.interval_seconds:
+        is_known = 0 < elapsed <= GAP_INTERVALS * state.interval_seconds
+        blindness.note(samples.unseen, state, elapsed if is_known else 0.0)
+        if not is_known or blindness.is_blind(state):
             self._cpu = state.machine.cpu
             return  # a first reading, or a gap: nothing is known of what lies before it
         samples.at.append(state.wall)
