@@ -11,7 +11,7 @@ import pytest
 import states
 from at_once import AtOnce
 from ioplateau.engine import EngineSettings
-from ioplateau.history import History
+from ioplateau.history import History, What
 from ioplateau.judge.flows import FlowTick
 from ioplateau.limits.budgets import BudgetKey, FlowKey, Kind
 from ioplateau.limits.claims import ConfiguredLimit
@@ -148,6 +148,74 @@ def test_a_control_group_has_its_requirements_as_in_the_report_of_a_recording():
     assert told[0]["latency"]["p50"] is None
     assert "control group /batch, writes" in text
     assert "cgroup /batch" not in text
+
+
+SDA = FlowKey("disk", "sda")
+WORKING = FlowTick(1.0, 0.0, 200.0, 0.0, 8e5, 0.0, 0.001, 1.0, None)
+MINUTE = 1_700_000_040.0  # a full one
+
+
+def asking_one_that_saw(history, ticks):
+    """Asks a daemon that saw one disk. ticks: UNIX seconds, each with what the disk did."""
+    disk = states.budget(Kind.DISK, "sda", states.limit())
+    found = states.by_key(disk._replace(budget=disk.budget._replace(members=(SDA,))))
+    for wall, tick in ticks:
+        state = states.state(mono=wall - MINUTE + 1e6, wall=wall, budgets=found, flows={SDA: tick})
+        history.observe(state)
+    api = Api(history, lambda: state, MINUTE, lambda: state.wall)
+
+    def ask(path, **query):
+        return getattr(api, path)({name: str(value) for name, value in query.items()})
+
+    return ask
+
+
+def every_second(began, ended, tick=WORKING):
+    return [(began + number + 0.2, tick) for number in range(int(ended - began))]
+
+
+@pytest.mark.parametrize("back_seconds", [600, 86_400, 2 * 86_400, 7 * 86_400])
+@pytest.mark.parametrize("seconds", [30, 95])  # in its first minute, and in its second
+def test_of_a_daemon_that_has_just_started_the_time_that_it_watched_is_told(back_seconds, seconds):
+    history, began = History(), MINUTE - 11
+    now = began + seconds
+    history.note(What.STARTED, "started", began)
+    ask = asking_one_that_saw(history, every_second(began, now))
+    samples, source = of_daemon(ask, now - back_seconds, now, now, lambda: now)
+
+    assert sum(samples.seconds) == pytest.approx(seconds, abs=2)
+    assert (source.began, source.ended) == pytest.approx((began, now), abs=1.5)
+
+
+@pytest.mark.parametrize("is_cut_off", [False, True])
+@pytest.mark.parametrize(("back_seconds", "step_seconds"), [(86_400, 10), (2 * 86_400, 60)])
+def test_time_in_which_no_daemon_ran_is_not_told_as_watched(back_seconds, step_seconds, is_cut_off):
+    history, stopped, started, now = History(), MINUTE + 304.2, MINUTE + 307.2, MINUTE + 600
+    history.note(What.STARTED, "started", MINUTE)
+    if not is_cut_off:
+        history.note(What.STOPPED, "stopped", stopped)
+    history.note(What.STARTED, "started", started)
+    ticks = [*every_second(MINUTE, stopped), *every_second(started, now)]
+    samples, source = of_daemon(
+        asking_one_that_saw(history, ticks), now - back_seconds, now, now, lambda: now
+    )
+    # Of one that was cut off nobody knows when: the step up to the next start is not counted.
+    lost = started - MINUTE - 300 if is_cut_off else started - stopped
+
+    assert source.step_seconds == step_seconds
+    assert sum(samples.seconds) == pytest.approx(600 - lost, abs=1.5)
+
+
+def test_time_in_which_nothing_is_known_of_any_budget_has_no_readings():
+    now = MINUTE + 90
+    ticks = [
+        *every_second(MINUTE, MINUTE + 30),
+        *every_second(MINUTE + 30, MINUTE + 60, None),  # its source could not be read
+        *every_second(MINUTE + 60, now),
+    ]
+    samples, _ = of_daemon(asking_one_that_saw(History(), ticks), now - 90, now, now, lambda: now)
+
+    assert sum(samples.seconds) == pytest.approx(60, abs=2)
 
 
 def test_only_the_span_is_told(daemon):

@@ -265,6 +265,30 @@ def test_a_span_without_readings_says_so():
     assert "Requirements" not in render.text(made)
 
 
+def test_above_an_episode_it_is_not_said_that_there_is_nothing_to_report():
+    episodes = report.of_recording(DISK, SETTINGS, TimeSpan())[0].episodes
+    made = document.document(Samples(episodes=episodes), document.ReportSource())
+
+    assert "1 episode" in render.text(made)
+    assert "nothing to report" not in render.text(made)
+
+
+def test_a_line_goes_on_where_readings_become_finer():
+    at, seconds = (
+        array("d", [0.0, 60.0, 120.0, 121.0, 200.0]),
+        array("d", [60.0, 60.0, 1.0, 1.0, 1.0]),
+    )
+    column = array("d", [1.0] * 5)
+    flow = dict.fromkeys(COLUMNS, column)
+    samples = Samples(at, seconds, {FlowKey("disk", "sda"): flow}, cpu=column, memory=column)
+    made = document.document(samples, document.ReportSource())
+    plots = [
+        block for part in made.sections for block in part.blocks if isinstance(block, document.Plot)
+    ]
+
+    assert [at for at, value in plots[0].lines[0][1] if value is None] == [200.0]
+
+
 def test_a_gap_is_told_and_no_line_is_drawn_across_it():
     suspended = MACHINES / "vm_suspended" / "recording.jsonl.gz"
     samples, source = report.of_recording(suspended, NO_RULES, TimeSpan())

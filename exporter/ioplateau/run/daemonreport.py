@@ -6,9 +6,9 @@ Each question is small, so that the daemon's ticks never wait for one.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil, nan
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
 from ioplateau.history import Event, What
@@ -29,10 +29,15 @@ from ioplateau.tell.report.samples import (
 )
 
 ANSWER_SECONDS = 20.0
+# A step of several seconds is told once it is over, by a daemon whose clock may be late.
+EDGE_SECONDS = 20.0
+# Of a series: where one of them is known, the daemon had a reading.
+READINGS = ("rate", "share", "queue_length")
 # Kinds of budgets that are one flow each, with what the flow is called.
 FLOWS = {Kind.DISK: "disk", Kind.STRIPE: "disk", Kind.VOLUME: "nfs", Kind.CGROUP: "cgroup"}
 
 Ask = Callable[..., Any]
+Columns: TypeAlias = dict[str, dict[int, float]]  # of a series: by name, by second what is known
 
 
 def asking(daemon: DaemonAddress) -> Ask:
@@ -55,15 +60,15 @@ def of_daemon(
     state = ask("state")
     answer = ask("episodes", since=began, until=ended)
     try:
-        making = _Making(ask, began, ended, asked_at, now)
-        samples = making.samples(state["budgets"], state["disks"])
-        samples.episodes = apiview.episodes_of(answer)
-        samples.events = tuple(
+        events = tuple(
             apiview.checked(
                 Event(each["at"], What(each["what"]), each["sentence"], each["subject"])
             )
             for each in answer["events"]
         )
+        making = _Making(ask, began, ended, asked_at, now)
+        samples = making.samples(state["budgets"], state["disks"], events)
+        samples.episodes, samples.events = apiview.episodes_of(answer), events
         _take_lifting(samples, state["budgets"])
         if ended >= asked_at:  # since when it cannot see is not told
             samples.unseen = {
@@ -92,8 +97,12 @@ class _Making:
         self._ask = ask
         self._began, self._ended, self._now = began, ended, now
         # Asked for more, as for what the asking takes, the daemon would answer in longer steps.
-        reach = [size.keep_seconds for size in SPANS if size.keep_seconds >= asked_at - began]
-        self._most_seconds = min(reach, default=SPANS[-1].keep_seconds)
+        reach = [size for size in SPANS if size.keep_seconds >= asked_at - began]
+        size = min(reach, default=SPANS[-1])
+        self._most_seconds, step = size.keep_seconds, size.step_seconds
+        late = asked_at - EDGE_SECONDS
+        # What comes from here on is asked for by the second.
+        self._edge = min(ended, late - late % step if step > 1 else ended)
         self.step_seconds: float | None = None  # the longest; None: nothing was told
         self._steps: dict[int, int] = {}  # second -> length of the sample that begins then
         self._flows: dict[FlowKey, dict[str, dict[int, float]]] = {}
@@ -101,7 +110,9 @@ class _Making:
         self._stacked: set[FlowKey] = set()
         self._lanes: dict[BudgetKey, str] = {}
 
-    def samples(self, budgets: list[dict[str, Any]], disks: list[dict[str, Any]]) -> Samples:
+    def samples(
+        self, budgets: list[dict[str, Any]], disks: list[dict[str, Any]], events: Sequence[Event]
+    ) -> Samples:
         # Daemons before this one do not tell of the kind.
         kinds = {disk["device"]: disk.get("kind") or "" for disk in disks}
         for budget in budgets:
@@ -114,24 +125,37 @@ class _Making:
                 self._stacked.add(FlowKey(FLOWS[kind], name))
             for limit in budget["limits"]:
                 self._limit(kind, name, limit)
-        return self._made()
+        return self._made([each for each in events if each.what in (What.STARTED, What.STOPPED)])
 
-    def _series(self, kind: Kind, name: str, dimension: str, direction: str) -> Mapping[str, Any]:
-        found: dict[str, Any] = self._ask(
-            "series",
-            kind=kind,
-            name=name,
-            dimension=dimension,
-            direction=direction,
-            # Counted back from where the daemon is when it answers, to the whole second.
-            seconds=min(ceil(self._now() - self._began + ANSWER_SECONDS) + 1, self._most_seconds),
-        )
+    def _series(self, kind: Kind, name: str, dimension: str, direction: str) -> Columns:
+        columns: Columns = {column: {} for column in (*READINGS, "limit", "await_seconds")}
+        for began, ended, most_seconds in (
+            (self._began, self._edge, self._most_seconds),
+            (self._edge, self._ended, SPANS[0].keep_seconds),
+        ):
+            if began < ended:
+                found = self._ask(
+                    "series",
+                    kind=kind,
+                    name=name,
+                    dimension=dimension,
+                    direction=direction,
+                    # Counted back from where the daemon is when it answers, to the whole second.
+                    seconds=min(ceil(self._now() - began + ANSWER_SECONDS) + 1, most_seconds),
+                )
+                self._take(found, began, ended, columns)
+        return columns
+
+    def _take(self, found: Mapping[str, Any], began: float, ended: float, columns: Columns) -> None:
+        """Add what an answer knows of a span."""
         step = int(found["step_seconds"])
-        for at in found["at"]:
-            if self._began <= at < self._ended:
-                self._steps[at] = step
-                self.step_seconds = max(self.step_seconds or 0.0, float(step))
-        return found
+        for name, column in columns.items():
+            known = _known(found["at"], found[name])
+            column.update({at: value for at, value in known.items() if began <= at < ended})
+            if name in READINGS:
+                self._steps.update(dict.fromkeys(column.keys() - self._steps.keys(), step))
+        if any(began <= at < ended for at in found["at"]):
+            self.step_seconds = max(self.step_seconds or 0.0, float(step))
 
     def _flow(self, kind: Kind, name: str) -> None:
         columns: dict[str, dict[int, float]] = {column: {} for column in COLUMNS}
@@ -141,12 +165,10 @@ class _Making:
                 (Dimension.THROUGHPUT, "bytes"),
             ):
                 found = self._series(kind, name, dimension, direction)
-                into = columns[f"{direction}_{word}_per_second"]
-                into.update(_known(found["at"], found["rate"]))
+                columns[f"{direction}_{word}_per_second"].update(found["rate"])
                 # Kept of all requests together, whatever their direction.
-                waits = _known(found["at"], found["await_seconds"])
-                columns[f"{direction}_await_seconds"].update(waits)
-                columns["queue_length"].update(_known(found["at"], found["queue_length"]))
+                columns[f"{direction}_await_seconds"].update(found["await_seconds"])
+                columns["queue_length"].update(found["queue_length"])
         if any(any(column.values()) for column in columns.values()):
             self._flows[FlowKey(FLOWS[kind], name)] = columns
 
@@ -156,17 +178,19 @@ class _Making:
         limit = Limit(
             dimension, direction, answer["limit"], Origin(answer["origin"]), answer["source"]
         )
-        values = _known(found["at"], found["limit"])
-        shares = _known(found["at"], found["share"])
-        if shares:
+        if found["share"]:
             key = LimitKey(BudgetKey(kind, name), dimension, direction)
-            self._limits[key] = limit, values, shares
+            self._limits[key] = limit, found["limit"], found["share"]
 
-    def _made(self) -> Samples:
+    def _made(self, runs: Sequence[Event]) -> Samples:
         seconds = sorted(self._steps)
         # The last one may not be over yet.
-        lengths = (min(float(self._steps[at]), self._ended - at) for at in seconds)
-        samples = Samples(array("d", seconds), array("d", lengths))
+        spans = [
+            _watched(at, min(float(at + self._steps[at]), self._ended), runs) for at in seconds
+        ]
+        samples = Samples(
+            array("d", (begin for begin, _ in spans)), array("d", (length for _, length in spans))
+        )
         samples.stacked, samples.lanes = self._stacked, self._lanes
         unknown = array("d", [nan]) * len(seconds)
         samples.cpu, samples.memory = unknown, unknown
@@ -182,6 +206,21 @@ class _Making:
                 array("d", (shares.get(at, nan) for at in seconds)),
             )
         return samples
+
+
+def _watched(begin: float, end: float, runs: Sequence[Event]) -> tuple[float, float]:
+    """(begin, seconds) of what a daemon watched of a span. runs: its starts and stops, the oldest first; of
+    one that was cut off what lies before the next start is not counted.
+    """
+    seconds, first, since = 0.0, begin, begin
+    for event in runs:
+        if begin < event.at < end:
+            if event.what is What.STOPPED:
+                seconds += max(event.at - since, 0.0)
+            elif not seconds:
+                first = event.at
+            since = event.at if event.what is What.STARTED else end
+    return first, seconds + end - since
 
 
 def _known(at: list[int], values: list[float | None]) -> dict[int, float]:

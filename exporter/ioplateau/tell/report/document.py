@@ -104,7 +104,7 @@ def _looked_at(samples: Samples, source: ReportSource) -> Iterable[Paragraph | R
     yield ReportTable(
         ("", ""), tuple((name, value) for name, value in facts if value), is_numbers=False
     )
-    if not len(samples):
+    if not len(samples) and not samples.episodes:
         yield Paragraph("Nothing was measured in this time: there is nothing to report of it.")
     for why in source.damaged:
         yield Paragraph(f"Damaged: {why}")
@@ -333,8 +333,9 @@ def _thinned(samples: Samples, column: Sequence[float]) -> Points:
     points: list[tuple[float, float | None]] = []
     for start in range(0, len(column), stride):
         known = [value for value in column[start : start + stride] if not isnan(value)]
-        # By the sample before: the last one may not be over yet.
-        if points and samples.at[start] - points[-1][0] > 3 * stride * samples.seconds[start - 1]:
+        # The longer of both: the last one may not be over yet, and the newest are of a second each.
+        length = max(samples.seconds[max(start - stride, 0)], samples.seconds[start])
+        if points and samples.at[start] - points[-1][0] > 3 * stride * length:
             points.append((samples.at[start], None))  # a gap is no line
         points.append((samples.at[start], max(known) if known else None))
     return tuple(points)
