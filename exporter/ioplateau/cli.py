@@ -525,6 +525,7 @@ def _record(options: argparse.Namespace, settings: Settings) -> int:
     from ioplateau.run.pause import Pause
     from ioplateau.tell import plain
 
+    _log_warnings(settings)
     pause = Pause()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: pause.end())
@@ -595,6 +596,7 @@ def _report(options: argparse.Namespace, settings: Settings) -> int:
     from ioplateau.run.recording import RecordingError
     from ioplateau.tell.report import document, render
 
+    _log_warnings(settings)
     wanted = _serve_settings(settings)
     try:
         _one_source(options)
@@ -684,6 +686,14 @@ def _doctor(options: argparse.Namespace, settings: Settings) -> int:
     else:
         print(doctor.render(findings), end="")
     return FOUND if any(finding.is_vital and not finding.is_good for finding in findings) else GOOD
+
+
+def _log_warnings(settings: Settings) -> None:
+    """Log as the daemon does, but nothing that goes well: who gave a command waits for its answer."""
+    from ioplateau import logs
+
+    level = max(settings.log.level, "warning", key=logs.LEVELS.__getitem__)
+    logs.setup(settings.log._replace(level=level))
 
 
 def _serve_settings(settings: Settings, catalogue: Catalogue | None = None) -> ServeSettings:

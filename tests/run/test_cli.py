@@ -291,6 +291,28 @@ def test_a_report_is_no_all_clear_of_disks_that_it_could_not_see(tmp_path, witho
     assert unseen["seconds"] == pytest.approx(told["ended"] - told["began"], abs=0.2)
 
 
+def test_a_report_that_looks_live_logs_which_source_failed_and_why(without_disks):
+    done = run("report", "--minutes", "0.02", *without_disks)
+
+    assert 'level=warning msg="source failed" source=diskstats why="cannot see' in done.stderr
+    assert "level=info" not in done.stderr
+
+
+@pytest.mark.parametrize("command", [("report", "--minutes", "0.02"), ("record", "-")])
+def test_what_is_logged_while_one_looks_keeps_its_fields(tmp_path, command):
+    script = (
+        "import logging, sys; from ioplateau import cli, logs; cli.main(sys.argv[1:]); "
+        "logs.event(logging.getLogger('ioplateau.run'), logging.ERROR, 'odd', why='that')"
+    )
+    words = [*command, "--no-cloud", *MachineTree(tmp_path).flags]
+    words += ["--seconds", "0.2"] if "record" in command else []
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words], capture_output=True, timeout=60, check=True
+    )
+
+    assert b"level=error msg=odd why=that" in done.stderr
+
+
 def test_that_a_recording_is_without_disks_is_told_as_it_is_made_and_as_it_is_judged(
     tmp_path, without_disks
 ):
