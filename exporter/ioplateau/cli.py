@@ -406,11 +406,11 @@ def _top(options: argparse.Namespace, settings: Settings) -> int:
         )
         return WRONG
     if options.json:
-        top.print_json(_serve_settings(settings), options.count, sys.stdout)
-        return GOOD
+        sees = top.print_json(_serve_settings(settings), options.count, sys.stdout)
+        return GOOD if sees else WRONG
     is_plain = options.batch or not (sys.stdin.isatty() and sys.stdout.isatty())
     try:
-        top.top(
+        sees = top.top(
             _serve_settings(settings),
             title,
             batch=is_plain,
@@ -422,7 +422,7 @@ def _top(options: argparse.Namespace, settings: Settings) -> int:
     except (top.TerminalError, NoDaemonError, AddressError) as error:
         print(f"ioplateau top: {error}", file=sys.stderr)
         return WRONG
-    return GOOD
+    return GOOD if sees else WRONG
 
 
 def _limits(options: argparse.Namespace, settings: Settings) -> int:
@@ -454,7 +454,7 @@ def _limits(options: argparse.Namespace, settings: Settings) -> int:
             + _edition_words(settings, own),
             end="",
         )
-    return GOOD
+    return WRONG if found.is_blind else GOOD
 
 
 def _edition_words(settings: Settings, own: OwnRows) -> str:

@@ -291,6 +291,31 @@ def test_a_report_is_no_all_clear_of_disks_that_it_could_not_see(tmp_path, witho
     assert unseen["seconds"] == pytest.approx(told["ended"] - told["began"], abs=0.2)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("limits",),
+        ("limits", "--json"),
+        ("top", "-b", "-n", "1", "--no-daemon"),
+        ("top", "--json", "-n", "1"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("lost", "code"), [(("diskstats", "self/mountstats"), 2), (("net/dev",), 0)]
+)
+def test_a_command_that_could_read_nothing_of_the_storage_says_so_to_a_script(
+    tmp_path, command, lost, code
+):
+    tree = MachineTree(tmp_path)
+    tree.scsi_disk("sdc", lun=0, gib=64)
+    for name in lost:
+        (tree.procfs / name).unlink()
+    done = run(*command, "--no-cloud", *tree.flags)
+
+    assert (done.returncode, done.stderr) == (code, "")
+    assert "cannot see" in done.stdout.lower()
+
+
 def test_a_report_that_looks_live_logs_which_source_failed_and_why(without_disks):
     done = run("report", "--minutes", "0.02", *without_disks)
 

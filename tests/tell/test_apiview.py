@@ -30,8 +30,15 @@ def full():
     )
 
 
-def test_a_state_that_was_told_is_the_same_view():
-    assert apiview.view_of(answer(full())) == view.of(full())
+def blind():
+    down = states.SourceState("diskstats", up=False, why="/proc/diskstats: No such file")
+    return full()._replace(sources={"diskstats": down}, mounts={})
+
+
+@pytest.mark.parametrize(("state", "is_blind"), [(full(), False), (blind(), True)])
+def test_a_state_that_was_told_is_the_same_view(state, is_blind):
+    assert apiview.view_of(answer(state)) == view.of(state)
+    assert view.of(state).is_blind is is_blind
 
 
 @pytest.mark.parametrize(

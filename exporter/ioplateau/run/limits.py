@@ -15,6 +15,7 @@ class Found(NamedTuple):
     budgets: tuple[Budget, ...]
     notices: tuple[str, ...]
     unseen: tuple[str, ...] = ()  # what cannot be seen, a sentence each
+    is_blind: bool = False  # no disk and no mount is seen, since they cannot be read
 
 
 def look(machine: Machine) -> Found:
@@ -25,4 +26,9 @@ def look(machine: Machine) -> Found:
     if unread:
         notices = (*notices, f"what an earlier run learned cannot be read: {unread}")
     state, _ = machine.tick()
-    return Found(machine.engine.budgets(), (*notices, *state.notices), blindness.vital(state))
+    return Found(
+        machine.engine.budgets(),
+        (*notices, *state.notices),
+        blindness.vital(state),
+        blindness.is_blind(state),
+    )

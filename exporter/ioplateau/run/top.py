@@ -42,8 +42,9 @@ def top(
     out: TextIO,
     daemon: DaemonAddress | None,
     alone: bool,
-) -> None:
-    """Show this machine until interrupted, "q" is pressed, or `count` screens were shown.
+) -> bool:
+    """Show this machine until interrupted, "q" is pressed, or `count` screens were shown. False:
+    on the last one that was printed no disk and no mount could be read.
 
     daemon: one to ask; None: the one of this machine, if it answers. alone: ask none.
     Raises TerminalError, NoDaemonError, and OSError if the text cannot be written.
@@ -52,9 +53,9 @@ def top(
     source = _source(settings, daemon, alone=alone)
     with source:
         if batch:
-            _print(source, title, count, out)
-        else:
-            _live(source, title, count)
+            return _print(source, title, count, out)
+        _live(source, title, count)
+        return True
 
 
 def _source(settings: ServeSettings, daemon: DaemonAddress | None, *, alone: bool) -> ViewSource:
@@ -78,14 +79,19 @@ def _sampling(settings: ServeSettings) -> LocalViews:
     return LocalViews(settings)
 
 
-def print_json(settings: ServeSettings, count: int | None, out: TextIO) -> None:
-    """What /api/v1/state tells, of this machine, a line a tick; `count` lines or until interrupted."""
+def print_json(settings: ServeSettings, count: int | None, out: TextIO) -> bool:
+    """What /api/v1/state tells, of this machine, a line a tick; `count` lines or until interrupted.
+    False: as of `top`.
+    """
     _silence_log()
+    is_blind = False
     with _sampling(settings) as source:
-        for _ in islice(source, count):
+        for view in islice(source, count):
             assert source.state is not None  # of which the view was made
             told = api.state(source.state, about())
             print(json.dumps(told, allow_nan=False), file=out, flush=True)
+            is_blind = view.is_blind
+    return not is_blind
 
 
 def _silence_log() -> None:
@@ -95,7 +101,8 @@ def _silence_log() -> None:
     log.propagate = False
 
 
-def _print(source: ViewSource, title: str, count: int | None, out: TextIO) -> None:
+def _print(source: ViewSource, title: str, count: int | None, out: TextIO) -> bool:
+    is_blind = False
     ascii_only = not charset.is_utf8()
     for view in islice(source, count):
         width = shutil.get_terminal_size((120, 50)).columns
@@ -103,6 +110,8 @@ def _print(source: ViewSource, title: str, count: int | None, out: TextIO) -> No
         for line in screen.lines(view, title=named, width=width, ascii_only=ascii_only):
             print(line.text, file=out)
         print(file=out, flush=True)
+        is_blind = view.is_blind
+    return not is_blind
 
 
 def _live(source: ViewSource, title: str, count: int | None) -> None:

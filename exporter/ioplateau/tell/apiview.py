@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ioplateau.history import Episode
 from ioplateau.limits.budgets import Dimension, Direction, Kind, Origin, Word
-from ioplateau.tell import view
+from ioplateau.tell import blindness, view
 from ioplateau.tell.summary import Severity
 from ioplateau.tell.view import BudgetView, DiskView, LimitView, MountView, View
 
@@ -51,6 +51,11 @@ def view_of(answer: Mapping[str, Any], before: Mapping[str, Any] | None = None) 
             mount_count=len(answer["mounts"]),
             notes=tuple(
                 map(str, (*(each["sentence"] for each in answer["blind"]), *answer["notices"]))
+            ),
+            is_blind=blindness.is_nothing(
+                [each["source"] for each in answer["blind"]],
+                disks=len(answer["disks"]),
+                mounts=len(answer["mounts"]),
             ),
         )
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from ioplateau.limits.budgets import Word
@@ -61,10 +62,15 @@ def is_blind(state: State) -> bool:
     """Whether no disk and no NFS mount is seen, and some of them because they cannot be read."""
     if state.are_sources_well:
         return False
-    down = {each.name for each in state.sources.values() if not each.up} & STORAGE
-    has_disks = bool(state.disks) and "diskstats" not in down
-    has_mounts = bool(state.mounts) and "mountstats" not in down
-    return bool(down) and not (has_disks or has_mounts)
+    down = [each.name for each in state.sources.values() if not each.up]
+    return is_nothing(down, disks=len(state.disks), mounts=len(state.mounts))
+
+
+def is_nothing(down: Collection[str], *, disks: int, mounts: int) -> bool:
+    """The same of sources that cannot be read, and how many disks and mounts are known of."""
+    has_disks = disks > 0 and "diskstats" not in down
+    has_mounts = mounts > 0 and "mountstats" not in down
+    return not (STORAGE.isdisjoint(down) or has_disks or has_mounts)
 
 
 def note(unseen: dict[str, Unseen], state: State, elapsed_seconds: float = 0.0) -> None:

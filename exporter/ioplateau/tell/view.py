@@ -194,6 +194,7 @@ class View(NamedTuple):
     disk_count: int = 0  # all of them, also the idle
     mount_count: int = 0
     notes: tuple[str, ...] = ()
+    is_blind: bool = False  # no disk and no mount is seen, since they cannot be read
     episodes: tuple[Episode, ...] = ()  # the newest first, where somebody remembers them
 
 
@@ -233,6 +234,7 @@ def of(state: State | None, before: State | None = None, lifts: Lifts = lifting.
             *(each.sentence for each in blindness.blind(state)),
             *state.notices,
         ),
+        is_blind=blindness.is_blind(state),
     )
 
 
