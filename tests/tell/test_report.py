@@ -231,6 +231,7 @@ def test_names_of_strangers_are_text_in_every_form():
     [
         ("1 fortnight", None, None, "want one like 30min, 24h or 7d"),
         ("0h", None, None, "no length of time"),
+        ("1M", None, None, "'1M' is no length of time"),
         (None, "yesterday", None, "'yesterday' is no time"),
         ("1h", "2026-01-01", None, "say the same"),
         (None, "2026-01-02", "2026-01-01", "is not after the beginning"),
@@ -240,6 +241,14 @@ def test_names_of_strangers_are_text_in_every_form():
 def test_a_span_that_makes_no_sense_is_refused_in_a_sentence(since, began, ended, why):
     with pytest.raises(ReportError, match=why):
         report.span(since, began, ended, now=1.79e9)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90 S", 90), ("2m", 120), ("2Min", 120), ("1.5H", 5400), ("1D", 86_400), ("1W", 604_800)],
+)
+def test_a_unit_may_be_in_capitals_where_it_means_the_same(text, seconds):
+    assert report.length(text) == seconds
 
 
 def test_a_span_is_in_utc_unless_it_says_otherwise():

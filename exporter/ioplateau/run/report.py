@@ -25,7 +25,8 @@ from ioplateau.tell.report.samples import Collector, Samples
 
 MOST_DAMAGED = 5  # lines that are told one by one
 DEFAULT_SECONDS = 86_400.0  # what somebody asks for who says nothing
-_LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d|w)")
+# "M" is a month to many, and there are no months here; no other letter is two units.
+_LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*((?i:s|min|h|d|w)|m)")
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604_800.0}
 
 
@@ -47,8 +48,8 @@ class TimeSpan(NamedTuple):
 
 def length(text: str) -> float:
     """Seconds of "90s", "30min", "24h", "7d". Raises ReportError."""
-    found = _LENGTH.fullmatch(text.strip().lower())
-    seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
+    found = _LENGTH.fullmatch(text.strip())
+    seconds = float(found[1]) * _UNITS[found[2].lower()] if found else 0.0
     if not seconds:
         raise ReportError(f"{text!r} is no length of time, want one like 30min, 24h or 7d")
     return seconds
