@@ -5,7 +5,7 @@ import re
 import pytest
 
 from boards_and_rules import ROOT
-from rule_stories import alert, expect, growing, play, series, value
+from rule_stories import alert, expect, growing, losing, play, series, value
 
 CLIENTS = 100
 VOLUME = {"server": "10.0.0.4", "export": "/vol1", "volume": "10.0.0.4:/vol1"}
@@ -269,6 +269,29 @@ def test_two_vms_of_one_name_with_two_volumes_at_one_place_are_left_out_and_end_
             "ioplateau:volume_limit_bytes:max",
             (recorded("ioplateau:volume_limit_bytes:max", direction="total"), LIMIT_BYTES),
         ),
+    ]
+
+    assert play(tmp_path, story, values=values) == ""
+
+
+@pytest.mark.parametrize("server", ["10.0.0.5", "127.0.0.1"])
+def test_a_volume_that_is_mounted_from_another_server_leaves_the_first_at_once(tmp_path, server):
+    info = [one for one in client(0, 0.1) if "mount_info" in one["series"]]
+    story = [
+        *losing(info, range(80, 240)),
+        *losing(
+            [one | {"series": one["series"].replace("10.0.0.4", server)} for one in info],
+            {*range(80), 81},
+        ),
+    ]
+    after = [("10.0.0.5:/vol1", 1)] if server == "10.0.0.5" else []
+    values = [
+        value(
+            f"{scrape * 15}s",
+            "group by (volume) (ioplateau:nfs_mount_volume:info)",
+            *((f'{{volume="{volume}"}}', one) for volume, one in told),
+        )
+        for scrape, told in ((79, [("10.0.0.4:/vol1", 1)]), (80, after), (81, after), (82, after))
     ]
 
     assert play(tmp_path, story, values=values) == ""

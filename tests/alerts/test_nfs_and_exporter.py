@@ -3,7 +3,7 @@
 import pytest
 
 from boards_and_rules import ALERTS
-from rule_stories import VM, alert, expect, growing, play, series, value
+from rule_stories import VM, alert, expect, growing, losing, play, series, value
 
 MOUNT = {"mount": "/mnt/a", "server": "10.0.0.4", "export": "/vol1"}
 OF_VOLUME = {"server": "10.0.0.4", "export": "/vol1", "volume": "10.0.0.4:/vol1"}
@@ -139,6 +139,61 @@ def test_two_vms_of_one_name_silence_nobody_and_each_hears_of_its_own_volume(
     values = [value("20m", f"({rule.expr}) > bool 0", *expected)]
 
     assert play(tmp_path, story, values=values) == ""
+
+
+REMOUNTED_AT = 80  # the scrape that first tells of the new server; the next is lost
+
+
+@pytest.mark.parametrize(("name", "severity", "budget"), NFS_ALERTS)
+def test_a_mount_of_another_server_counts_at_once_though_the_next_scrape_is_lost(
+    tmp_path, name, severity, budget
+):
+    (rule,) = (one for one in ALERTS if (one.name, one.severity) == (name, severity))
+    seconds = {key: budget[key] for key in budget if key != "verdict"}
+    story = [
+        *remounted({"nconnect": "1"}, {"nconnect": "1", "server": "10.0.0.5"}),
+        series("ioplateau_budget_verdict", "1x200", **STALLED),
+        series(SECONDS, growing(0.9, 50), **seconds),
+        series("ioplateau_budget_demand_ratio", "2x200", **seconds),
+    ]
+    values = [
+        value(
+            f"{scrape * 15}s",
+            f"group by (server, volume) (({rule.expr}) > bool 0)",
+            (labelled({"server": server, "volume": f"{server}:/vol1"}), 1),
+        )
+        for scrape, server in (
+            (REMOUNTED_AT - 1, "10.0.0.4"),
+            (REMOUNTED_AT, "10.0.0.5"),
+            (REMOUNTED_AT + 1, "10.0.0.5"),
+            (REMOUNTED_AT + 2, "10.0.0.5"),
+        )
+    ]
+
+    assert play(tmp_path, losing(story, {REMOUNTED_AT + 1}), values=values) == ""
+
+
+def test_a_mount_with_more_connections_than_before_is_silent_at_once(tmp_path):
+    story = [
+        *remounted({"nconnect": "1"}, {"nconnect": "4"}),
+        series(SECONDS, growing(0.9, 50), **CONNECTION),
+    ]
+    said = [expect(f"{REMOUNTED_AT * 15}s", "IoplateauNfsWithoutNconnect")]
+    before = [expect(f"{REMOUNTED_AT * 15 - 15}s", "IoplateauNfsWithoutNconnect")]
+
+    assert play(tmp_path, story, said) == ""
+    assert "without nconnect" in play(tmp_path, story, before)
+
+
+def remounted(before, after):
+    """A mount whose description changes from one scrape to the next."""
+    return [
+        series("ioplateau_nfs_mount_info", values, **MOUNT | more)
+        for values, more in (
+            (f"1x{REMOUNTED_AT - 1} stale", before),
+            (f"_x{REMOUNTED_AT} 1x100", after),
+        )
+    ]
 
 
 def labelled(labels):

@@ -83,14 +83,22 @@ def test_rates_are_of_counters_and_counters_are_never_read_bare(rule):
 
 
 def test_a_mount_is_matched_by_the_labels_that_prometheus_gave_and_by_its_name():
-    left_out = {
-        label
-        for alert in ALERTS
-        for labels in re.findall(r"max without \(([^)]*)\) \(ioplateau_nfs_mount_info", alert.expr)
-        for label in labels.split(", ")
+    readers = [rule for rule in RULES if "ioplateau_nfs_mount_info" in rule.expr]
+    newest = {
+        labels
+        for rule in readers
+        for labels in re.findall(r"topk without \(([^)]*)\) \(1, max_over_time\(", rule.expr)
     }
+    left_out = {
+        labels for rule in readers for labels in re.findall(r"group without \(([^)]*)\)", rule.expr)
+    }
+    described = set(ours.LABELS["ioplateau_nfs_mount_info"])
 
-    assert left_out == set(ours.LABELS["ioplateau_nfs_mount_info"]) - {"mount", "server", "export"}
+    assert len(readers) == 6
+    assert [set(labels.split(", ")) for labels in newest] == [described - {"mount"}]
+    assert [set(labels.split(", ")) for labels in left_out] == [
+        described - {"mount", "server", "export"}
+    ]
     assert not any("on (instance, name)" in alert.expr for alert in ALERTS)
 
 

@@ -6,8 +6,9 @@ play(tmp_path, [series("up", "1x40", job="ioplateau")], [expect("10m", "Ioplatea
 from __future__ import annotations
 
 import json
+import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from boards_and_rules import RULE_TEXTS, rules_in
 
 RUNBOOKS = "https://github.com/ioplateau/ioplateau/blob/main/docs/runbooks"
 INTERVAL_SECONDS = 15
+NUMBER = r"[\d.]+(?:e[+-]?\d+)?"
 NAMES = {file: [rule.name for rule in rules_in(text)] for file, text in RULE_TEXTS.items()}
 VM = {"instance": "vm1:10049", "job": "ioplateau"}
 
@@ -30,6 +32,35 @@ def growing(share: float, minutes: float, then_minutes: float = 0) -> str:
     count, step = round(minutes * 60 / INTERVAL_SECONDS), share * INTERVAL_SECONDS
     rest = round(then_minutes * 60 / INTERVAL_SECONDS)
     return f"0+{step:g}x{count}" + (f" {count * step:g}+0x{rest}" if rest else "")
+
+
+def scrapes(values: str) -> list[str]:
+    """What each scrape gets, of promtool's shorthand: "0+2x2 stale" is 0, 2, 4 and stale."""
+    got: list[str] = []
+    for word in values.split():
+        found = re.fullmatch(rf"({NUMBER}|_)([+-]{NUMBER})?x(\d+)", word)
+        if not found:
+            got.append(word)
+        elif found[1] == "_":
+            got += ["_"] * int(found[3])
+        else:
+            first, step = float(found[1]), float(found[2] or 0)
+            got += [str(first + step * number) for number in range(int(found[3]) + 1)]
+    return got
+
+
+def losing(inputs: Sequence[Mapping[str, str]], lost: Container[int]) -> list[dict[str, str]]:
+    """The same, but for scrapes that fail: Prometheus writes a stale marker for every series."""
+    return [
+        {
+            "series": one["series"],
+            "values": " ".join(
+                "stale" if number in lost else value
+                for number, value in enumerate(scrapes(one["values"]))
+            ),
+        }
+        for one in inputs
+    ]
 
 
 def alert(
