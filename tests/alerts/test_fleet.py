@@ -517,6 +517,45 @@ def test_a_full_volume_of_which_much_more_is_asked_is_critical(tmp_path):
     assert play(tmp_path, modest, [expect("18m", NAME, at_limit("100%"))]) == ""
 
 
+MOUNTED_AT = 40  # the tenth minute
+
+
+def late(inputs):
+    """The same, from the tenth minute on."""
+    return [one | {"values": f"_x{MOUNTED_AT} {one['values']}"} for one in inputs]
+
+
+def test_a_volume_that_is_full_from_its_first_sample_is_held_against_the_whole_window(tmp_path):
+    story = late([*client(0, 0.98), demanding(1.8)])
+    early = [expect("12m30s", NAME)]
+    warned = play(tmp_path, story, [expect("17m", NAME)])
+    paged = play(tmp_path, story, [expect("20m", NAME)])
+
+    assert play(tmp_path, story, early) == ""
+    assert 'severity="warning"' in warned
+    assert 'severity="critical"' not in warned
+    assert 'severity="critical"' in paged
+
+
+def test_a_mount_of_a_minute_is_silent_after_it_too(tmp_path):
+    story = losing(late([*client(0, 0.98), demanding(1.8)]), range(MOUNTED_AT + 6, 300))
+    minutes = [expect(f"{minute}m", NAME) for minute in range(10, 18)]
+
+    assert play(tmp_path, story, minutes) == ""
+
+
+def test_a_volume_that_is_full_all_the_time_is_told_so_at_every_interval_of_evaluation(tmp_path):
+    said = play(
+        tmp_path,
+        [*client(0, 0.98), demanding(1.8)],
+        [expect("20m", NAME)],
+        evaluated_each_seconds=60,
+    )
+
+    assert "were at the limit for 100% of the last 5 minutes" in said
+    assert "were at the limit for 100% of the last 15 minutes" in said
+
+
 ONE = "IoplateauVolumeHoldsOneClient"
 
 

@@ -94,6 +94,7 @@ def play(
     inputs: Sequence[Mapping[str, str]],
     alerts: Sequence[Mapping[str, Any]] = (),
     values: Sequence[Mapping[str, Any]] = (),
+    evaluated_each_seconds: int = INTERVAL_SECONDS,
 ) -> str:
     """What promtool complains of; "" if everything came as expected.
 
@@ -105,7 +106,7 @@ def play(
         "rule_files": [
             str(path) for path, rules in NAMES.items() if any(name in asked for name in rules)
         ],
-        "evaluation_interval": f"{INTERVAL_SECONDS}s",
+        "evaluation_interval": f"{evaluated_each_seconds}s",
         "tests": [
             {
                 "interval": f"{INTERVAL_SECONDS}s",
