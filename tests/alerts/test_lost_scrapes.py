@@ -81,9 +81,7 @@ def at(scrape):
     return f"{scrape * 15}s"
 
 
-EACH_FILE = pytest.mark.parametrize(
-    "file", [file for file in RULE_TEXTS if "exporter" not in file.name], ids=lambda file: file.name
-)
+EACH_FILE = pytest.mark.parametrize("file", RULE_TEXTS, ids=lambda file: file.name)
 
 
 @EACH_FILE

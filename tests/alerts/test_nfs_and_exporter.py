@@ -327,6 +327,18 @@ def test_quiet_disks_and_known_limits_are_silent(tmp_path):
     assert play(tmp_path, story, [expect("80m", "IoplateauLimitsUnknown")]) == ""
 
 
+def test_a_disk_that_was_resized_just_now_is_one_disk(tmp_path):
+    grown = {"kind": "disk", "name": "sda", "origin": ""}
+    story = [
+        series("ioplateau_budget_info", "1x318 stale", **grown, size="1"),
+        series("ioplateau_budget_info", "_x319 1x300", **grown, size="2"),
+        series("ioplateau_disk_operations_total", "0+750x700", device="sda", operation="read"),
+    ]
+    told = play(tmp_path, story, [expect("80m", "IoplateauLimitsUnknown")])
+
+    assert 'summary="1 busy disks' in told
+
+
 def test_a_limit_that_becomes_known_resolves(tmp_path):
     story = [
         series("ioplateau_budget_info", "1x400 _x300", kind="disk", name="sda", origin=""),

@@ -110,6 +110,25 @@ def test_templates_ask_for_metrics_that_exist(alert):
     assert asked <= METRICS | recorded
 
 
+# A bare metric is gone at the first scrape that is lost, and `for` begins anew.
+BARE = {
+    "IoplateauExporterDown": {"up"},
+    "IoplateauBurstCreditLow": {  # beside the last ones of 5 minutes
+        "ioplateau_budget_burst_exhaustion_seconds",
+        "ioplateau_budget_burst_credit_ratio",
+    },
+}
+
+
+@EACH_ALERT
+def test_an_alert_reads_no_bare_metric_that_a_lost_scrape_takes_away(alert):
+    read = re.findall(r"\b(up|ioplateau_\w+)\b(\{[^}]*\})?(\[)?", alert.expr)
+    bare = {name for name, _, in_range in read if not in_range}
+    timed = set(re.findall(r"timestamp\((\w+)\)\[", alert.expr))
+
+    assert bare - timed == BARE.get(alert.name, set())
+
+
 @EACH_ALERT
 def test_an_alert_waits_so_that_one_scrape_changes_nothing(alert):
     assert alert.wait in {"1m", "3m", "5m", "1h"}
