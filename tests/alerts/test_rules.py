@@ -82,6 +82,12 @@ def test_rates_are_of_counters_and_counters_are_never_read_bare(rule):
     assert ours.names_in(rule.expr) & COUNTERS == rated
 
 
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_label_is_copied_whole_a_mount_point_with_a_newline_too(rule):
+    # The dot of Prometheus 2 matches no newline.
+    assert set(re.findall(r'"\$1", "\w+", "(.+?)"\)', rule.expr)) <= {"(?s:(.+))"}
+
+
 def test_a_mount_is_matched_by_the_labels_that_prometheus_gave_and_by_its_name():
     readers = [rule for rule in RULES if "ioplateau_nfs_mount_info" in rule.expr]
     newest = {

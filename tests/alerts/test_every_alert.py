@@ -1,7 +1,6 @@
-"""A scrape that is lost ends no alert, and one that is lost now and then keeps none from firing.
+"""A world in which every alert fires: also while scrapes are lost, and where a mount point has a newline.
 
-A world in which all of a VM's alerts fire, and its volumes' too, each of which has this one client: nobody else
-tells what a lost scrape of it does not.
+Its volumes have this one client: nobody else tells what a lost scrape of it does not.
 """
 
 import pytest
@@ -67,8 +66,8 @@ def world():
         counter("ticks", 0.8),
         gauge("sampling_interval_seconds", 1),
         gauge("source_up", 0, source="mountstats"),
-        gauge("budget_info", 1, kind="disk", name="sda", origin=""),
-        counter("disk_operations", 50, device="sda", operation="read"),
+        gauge("budget_info", 1, kind="volume", name="/mnt/half", origin=""),
+        counter("nfs_operations", 50, mount="/mnt/half", operation="READ"),
     ]
 
 
@@ -81,6 +80,15 @@ def at(scrape):
     return f"{scrape * 15}s"
 
 
+def asked(rules):
+    """The selector of these alerts, and: which of them fire? All."""
+    names = "|".join(sorted({rule.name for rule in rules}))
+    every = {f'{{alertname="{rule.name}", severity="{rule.severity}"}}' for rule in rules}
+    told = f'ALERTS{{alertname=~"{names}"}}'
+    firing = f'group by (alertname, severity) ({told} and ALERTS{{alertstate="firing"}})'
+    return told, (firing, *((labels, 1) for labels in sorted(every)))
+
+
 EACH_FILE = pytest.mark.parametrize("file", RULE_TEXTS, ids=lambda file: file.name)
 
 
@@ -89,22 +97,23 @@ EACH_FILE = pytest.mark.parametrize("file", RULE_TEXTS, ids=lambda file: file.na
     "lost", [{LOST_AT}, range(3, MINUTES * 4, 4)], ids=["one scrape", "each fourth scrape"]
 )
 def test_every_alert_fires_while_scrapes_are_lost(tmp_path, file, lost):
-    rules = alerts_of(file)
-    names = "|".join(sorted({rule.name for rule in rules}))
-    every = {f'{{alertname="{rule.name}", severity="{rule.severity}"}}' for rule in rules}
-    told = f'ALERTS{{alertname=~"{names}"}}'
+    told, firing = asked(alerts_of(file))
     values = [
         question
         for number in range(LOST_AT - 4, LOST_AT + 8)
         for question in (
-            value(
-                at(number),
-                f'group by (alertname, severity) ({told} and ALERTS{{alertstate="firing"}})',
-                *((labels, 1) for labels in sorted(every)),
-            ),
+            value(at(number), *firing),
             value(at(number), f"{told} unless ALERTS offset 15s"),
             value(at(number), f"{told} offset 15s unless ALERTS"),
         )
     ]
 
     assert play(tmp_path, losing(world(), lost), values=values) == ""
+
+
+@EACH_FILE
+def test_every_alert_fires_at_a_mount_point_with_a_newline(tmp_path, file):
+    story = [one | {"series": one["series"].replace("/mnt/", r"/mnt/a\nb/")} for one in world()]
+    _, firing = asked(alerts_of(file))
+
+    assert play(tmp_path, story, values=[value(at(LOST_AT), *firing)]) == ""
