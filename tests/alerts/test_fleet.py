@@ -115,6 +115,14 @@ def test_a_hundred_clients_together_at_the_limit_are_one_alert(tmp_path):
     assert play(tmp_path, fleet(0.98), expected) == ""
 
 
+def test_what_is_said_of_a_volume_with_one_client_speaks_of_one(tmp_path):
+    said = play(tmp_path, [*client(0, 0.98), demanding(1.8)], [expect("18m", NAME)])
+
+    told = "1 client of 10.0.0.4:/vol1 drew up to 196 MB/s of 200 MB/s, and was at the limit for"
+    assert said.count(told) == 2  # warning, critical
+    assert 'of 200 MB/s"' in said
+
+
 def test_a_hundred_clients_together_a_little_below_are_silent(tmp_path):
     assert play(tmp_path, fleet(0.94), [expect("9m", NAME), expect("18m", NAME)]) == ""
 
@@ -547,7 +555,7 @@ def test_a_mount_of_a_minute_is_silent_after_it_too(tmp_path):
 def test_a_volume_that_is_full_all_the_time_is_told_so_at_every_interval_of_evaluation(tmp_path):
     said = play(
         tmp_path,
-        [*client(0, 0.98), demanding(1.8)],
+        [*client(0, 0.49), *client(1, 0.49), demanding(1.8)],
         [expect("20m", NAME)],
         evaluated_each_seconds=60,
     )
@@ -596,6 +604,7 @@ def test_a_volume_with_one_client_only_is_told_too(tmp_path):
     done = play(tmp_path, story, [expect("14m", ONE)])
 
     assert "vm007:10049 was held back" in done
+    assert "while all clients together stay below" in done
 
 
 def test_a_client_held_at_the_base_of_a_burst_is_not_rationed(tmp_path):
