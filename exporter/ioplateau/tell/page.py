@@ -50,7 +50,8 @@ def page(
         el("noscript", el("meta", http_equiv="refresh", content=str(RELOAD_SECONDS))),
     )
     version = f"ioplateau {around.version}".strip()
-    links = (join(el("a", words, href=path), " ") for path, words in around.links)
+    # Relative, as all links here: a proxy may show the page below a path of its own.
+    links = (join(el("a", words, href=path.removeprefix("/")), " ") for path, words in around.links)
     body = el(
         "body",
         _main(seen, around, past, episodes),
