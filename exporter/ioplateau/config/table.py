@@ -38,8 +38,8 @@ def _address_check() -> Check:
 
 
 def _page_check() -> Check:
-    # A link to //x leads to a host of that name.
-    page = text("", r"/(?!/)[A-Za-z0-9._~/-]+")
+    # A link to //x leads to a host of that name; of /a/../b clients ask for /b.
+    page = text("", r"/(?!/)(?!(.*/)?[.]{1,2}(/|$))[A-Za-z0-9._~/-]+")
 
     def accept(value: Any) -> str:
         if isinstance(value, str) and value.startswith(OWN_PATHS):
