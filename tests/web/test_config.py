@@ -127,6 +127,8 @@ def test_a_key_written_in_the_wrong_place_is_shown_the_right_one():
         ("basic_auth_users: {alice: $2y$18$" + "a" * 53 + "}", "takes too long"),
         ("basic_auth_users: [alice]", "want names and bcrypt hashes"),
         ("auth_excluded_paths: [/x]", "no basic_auth_users"),
+        (f'auth_excluded_paths: [/x]\nbasic_auth_users: {{"a:b": {HASH}}}', "neither colons"),
+        ("auth_excluded_paths: [/x]\nbasic_auth_users: {}", "no basic_auth_users"),
         ("rate_limit: {interval: 1s}", "lets nobody in"),
         ("rate_limit: {burst: 5}", "limits nothing"),
         ("rate_limit: {interval: soon, burst: 5}", "want a duration"),

@@ -77,7 +77,8 @@ def parse(text: bytes) -> WebConfig:
         )
     if rate.get("burst") and "interval" not in rate:
         problems.append("rate_limit: a burst without an interval limits nothing, want interval too")
-    if found.get("auth_excluded_paths") and not found.get("basic_auth_users"):
+    # As the file has them: of users that are wrong it is said already.
+    if found.get("auth_excluded_paths") and not tree.get("basic_auth_users"):
         problems.append("auth_excluded_paths: there are no basic_auth_users to be excepted from")
     if problems:
         raise ProblemsError(problems)
