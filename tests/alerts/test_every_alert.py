@@ -94,7 +94,9 @@ EACH_FILE = pytest.mark.parametrize("file", RULE_TEXTS, ids=lambda file: file.na
 
 @EACH_FILE
 @pytest.mark.parametrize(
-    "lost", [{LOST_AT}, range(3, MINUTES * 4, 4)], ids=["one scrape", "each fourth scrape"]
+    "lost",
+    [{LOST_AT}, range(3, MINUTES * 4, 4), {*range(1, MINUTES * 4, 2), LOST_AT}],
+    ids=["one scrape", "each fourth scrape", "each second scrape and one more"],
 )
 def test_every_alert_fires_while_scrapes_are_lost(tmp_path, file, lost):
     told, firing = asked(alerts_of(file))
