@@ -161,3 +161,18 @@ def test_a_rate_that_is_flat_either_way_says_nothing():
 
     assert not writes.look([1400.0, 1403.0] * 8, 1.0)
     assert writes.are_counted
+
+
+@pytest.mark.parametrize("counts_empty", [True, False])
+def test_a_limit_of_writes_tells_whether_it_counts_them_whatever_is_read_beside_it(counts_empty):
+    limit = Limit(Dimension.IOPS, Direction.WRITE, LIMIT, Origin.CONFIGURED, "c.toml limit[0]")
+    database, draw, said = Database(limit), random.Random(11), []
+    database.below()
+    for _ in range(60):
+        empty = draw.uniform(0.05, 0.35) * LIMIT
+        data = LIMIT * draw.gauss(1, 0.002) - (empty if counts_empty else 0.0)
+        # As much is read as makes the sum of all but those move little, now and then.
+        reads = max(10.0, 0.3 * LIMIT - data + draw.uniform(0.9, 1.1) * LIMIT * 0.9)
+        said.append(database.see(reads, data, empty, DEPTH / LIMIT).word)
+
+    assert said[10:].count(Word.THROTTLED) >= 48

@@ -62,6 +62,65 @@ def test_what_a_limit_held_back_is_no_sign_that_its_requests_take_as_long_by_the
     assert after.limit == pytest.approx(rate, rel=0.01)
 
 
+@pytest.mark.parametrize("direction", [Direction.TOTAL, Direction.READ])
+@pytest.mark.parametrize(
+    ("is_limit", "words"),
+    [(True, {Word.THROTTLED}), (False, {Word.HEALTHY, Word.APP_LIMITED, Word.LATENCY_BOUND})],
+)
+def test_one_worker_never_seen_free_is_held_at_a_told_limit_if_its_rate_moves_less_than_its_times(
+    direction, is_limit, words
+):
+    """Its times move as the machine lets it run late: at a limit the rate stays, a device's goes with them."""
+    draw, judge, said = random.Random(3), Judge(), []
+    limit = Limit(Dimension.IOPS, direction, 300.0, Origin.CONFIGURED, "c.toml limit[0]")
+    budgets = {SDA: Budget(SDA, (DISK,), (limit,))}
+    for second in range(40):
+        share = draw.uniform(0.94, 1.0)  # of the time one is outstanding
+        rate = draw.gauss(300.0, 0.3) if is_limit else share / 0.00323
+        said.append(
+            judge.observe(100.0 + second, 1.0, budgets, {DISK: tick(rate, share / rate)})[SDA].word
+        )
+
+    assert set(said[12:]) <= words
+
+
+@pytest.mark.parametrize(("outstanding", "is_held"), [((0, 1), False), ((14, 18), True)])
+def test_a_flat_rate_is_no_limits_where_looks_find_hardly_anything_outstanding(
+    outstanding, is_held
+):
+    """An application hands over 1,400 a second in parts, which queue and are done before the next part comes."""
+    draw, judge, held = random.Random(5), Judge(), []
+    budgets = {SDA: Budget(SDA, (DISK,))}
+    for second in range(100):
+        rate, wait, seen = draw.gauss(1400.0, 10.0), draw.uniform(0.009, 0.015), (0, 20)
+        if second < 10:
+            rate, wait, seen = 240.0, 0.004, (0, 1)
+        elif second % 3 == 0:
+            seen = outstanding
+        flow = tick(rate, wait)._replace(in_flight=draw.randint(*seen), busy_ratio=0.98)
+        if is_held:
+            flow = flow._replace(in_flight=draw.randint(14, 18) if second >= 10 else 1)
+        held.append(judge.observe(100.0 + second, 1.0, budgets, {DISK: flow})[SDA].word)
+
+    assert (held[40:].count(Word.THROTTLED) > 50) is is_held
+    assert is_held or held[40:].count(Word.THROTTLED) < 6
+
+
+def test_reads_from_a_controllers_cache_say_nothing_of_what_writes_take():
+    """Read quickly first, then write at a limit with four at a time: what a write takes alone nobody saw."""
+    judge = Judge()
+    quick = FlowTick(1.0, 50.0, 0.0, 50 * 4096, 0.0, 0.0002, None, 0.01, 0, 0.01)
+    slow = [
+        FlowTick(1.0, 0.0, rate, 0.0, rate * 4096, None, 4 / rate, 4.0, 4, 1.0)
+        for rate in (480.0, 520.0) * 10
+    ]
+    before = judged(judge, *[quick] * 8)
+    after = judged(judge, *slow, at=108.0)
+
+    assert before.word is Word.HEALTHY
+    assert after.word is Word.THROTTLED
+
+
 def throttled_of_disks(seconds):
     """Disks from sda on that draw on a VM, no limit known: their keys, and who is throttled second by
     second. seconds: of each, what every disk did.

@@ -212,6 +212,24 @@ def test_one_at_a_time_at_what_is_sold_keeps_a_pace_that_no_device_keeps(
 
 
 @pytest.mark.parametrize(
+    ("spread", "times_move", "is_held"),
+    [
+        (0.001, 0.02, True),  # a worker that is late now and then: the limit makes up for it
+        (0.004, 0.3, True),  # bytes at a limit, of requests of many sizes
+        (0.02, 0.02, False),  # a device: its rate moves as its times do
+        (0.008, 0.02, False),  # it ripples as devices do
+    ],
+)
+def test_one_at_a_time_whose_times_move_while_its_rate_does_not_is_held_by_a_limit(
+    spread, times_move, is_held
+):
+    level, latency = Level(501.0, spread, 12), Level(1 / 501, times_move, 12)
+    single = Signs(Queue.NONE, level, latency, is_paced=True)
+
+    assert after(*[(501.0, single)] * 9).on is is_held
+
+
+@pytest.mark.parametrize(
     ("rate", "waiting", "was_free", "is_held"),
     [
         (500.0, 16.0, False, True),

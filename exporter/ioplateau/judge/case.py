@@ -238,9 +238,11 @@ class Case:
     def _signs(self, queue: Queue, limit: Limit, *, elsewhere: bool) -> Signs:
         drawn = self.drawn
         level = latency = None
-        is_paced = queue < STRONG and drawn.is_paced
+        is_paced = queue < STRONG and drawn.near and drawn.is_paced
         # How flat a part of a sum is says nothing of the sum.
-        if limit.direction is Direction.TOTAL and not self.is_shared_now:
+        if not self.is_shared_now and (
+            limit.direction is Direction.TOTAL or self._is_all(limit.dimension, limit.direction)
+        ):
             if elsewhere or queue is WEAK or is_paced:
                 level, latency = drawn.level_of(limit.dimension), drawn.flat_latency()
             elif drawn.excess >= number.OVERWHELMING_EXCESS:
@@ -270,6 +272,13 @@ class Case:
             hidden, doubtful, number.STEP if of_server else 0.0, drawn.busy, drawn.busy_most,
             queue > NONE and self.plateau.free.is_usual(drawn), is_paced, drawn.was_alone, stands,
         )  # fmt: skip
+
+    def _is_all(self, dimension: Dimension, direction: Direction) -> bool:
+        """Whether next to nothing is done but in this direction."""
+        rate, total = (
+            rate_of(self.drawn, dimension, each) for each in (direction, Direction.TOTAL)
+        )
+        return rate >= (1 - number.STANDING) * total
 
     def rate_of(self, dimension: Dimension, direction: Direction) -> float:
         """Operations or bytes per second, as this budget counts them."""

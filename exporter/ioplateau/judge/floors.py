@@ -121,10 +121,10 @@ class Floors:
         least, pace = number.LEVEL_LEAST, number.BYTES_PER_SECOND
         is_seen, bound = False, inf
         for other, (floor, _, blocks, other_size, alone) in self._classes.items():
-            if alone >= least:
-                is_seen = True
             # The host's cache, or one of the disk's controller, answers the other direction, and not this one.
             is_apart = (other & 1) != write and (is_cached or floor < number.COUNTED_SECONDS / 2)
+            if alone >= least and not is_apart:
+                is_seen = True
             if blocks < least or other == name or is_apart:
                 continue
             longest = floor + (size - other_size) / pace if size > other_size else floor

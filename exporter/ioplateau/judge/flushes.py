@@ -6,11 +6,12 @@ flush may also come with a write that has data, so it is only known how many the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import log
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.window import Recent, level, regime
+from ioplateau.judge.window import Level, Recent, level, regime
 
 
 def empty_writes(tick: FlowTick) -> float:
@@ -31,30 +32,50 @@ class EmptyWrites(Recent):
     rate is flat without them.
     """
 
-    __slots__ = ("are_counted",)
+    __slots__ = ("_reads", "are_counted")
 
     def __init__(self, blocks: int, *, are_counted: bool = True) -> None:
         """blocks: how many the flow keeps by now, in which there were none."""
         super().__init__()
         self.values = [0.0] * blocks
+        self._reads = [0.0] * blocks
         self.are_counted = are_counted
+
+    def note(self, empty: float, reads: float) -> None:
+        """One block: empty writes and reads, per second."""
+        self.add(empty)
+        self._reads.append(reads)
+        del self._reads[: -len(self.values)]
+
+    def forget(self) -> None:
+        super().forget()
+        self._reads.clear()
 
     def look(self, operations: list[float], dt: float) -> bool:
         """Decide while requests wait, by the newest blocks. operations: of the flow in those, per second, as it
         counts them so far; changed in place if that was wrong. Returns whether it was.
 
         A limit holds only what it counts, so that of the two sums one is flat and the other moves as flushes come:
-        log-odds by likelihoods of normal values, each with the spread that it shows.
+        log-odds by likelihoods of normal values, each with the spread that it shows. It may hold writes alone, beside
+        reads that move: of both sums what is flatter, with reads or without, is held against the other.
         """
         sign = -1.0 if self.are_counted else 1.0
         others = [rate + sign * empty for rate, empty in zip(operations, self.values, strict=True)]
-        other = level(regime(others))
+        other = self._flatter(others)
         if other.count < number.LEVEL_LEAST or other.spread > number.OFF_LEVEL:
             return False
-        spread = level(operations[-other.count :]).spread
+        spread = self._flatter(operations, other.count).spread
         least = max(number.SAMPLING_SECONDS / dt, other.spread)
         if spread <= least or (other.count - 1) * log(spread / least) <= number.ASKED:
             return False
         self.are_counted = not self.are_counted
         operations[:] = others
         return True
+
+    def _flatter(self, operations: Sequence[float], blocks: int | None = None) -> Level:
+        """Of these, with reads and without, what stands stiller. blocks: the newest so many, not only those of one level."""
+        sums = [operations]
+        if any(self._reads):
+            sums.append([rate - read for rate, read in zip(operations, self._reads, strict=True)])
+        levels = [level(regime(each) if blocks is None else each[-blocks:]) for each in sums]
+        return min(levels, key=lambda each: (each.count < number.LEVEL_LEAST, each.spread))

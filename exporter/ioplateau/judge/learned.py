@@ -142,7 +142,7 @@ class Plateau:
         rate = drawn_rate(drawn, self.dimension)
         share = rate / self.value if allowed and self.value else 0.0
         gusts = drawn.excess >= number.STEEP and number.AFAR < share < 1 + number.STEP
-        if self.on and self.value and self.is_elsewhere(self.dimension, self.value):
+        if self.on and self.value and self._is_disproved(self.dimension, self.value):
             return -inf
         if self.on and share and self._standing.follows(drawn, self.dimension, self.value):
             return weight  # a late look blurs two blocks, and not their sum
@@ -163,6 +163,10 @@ class Plateau:
     def is_elsewhere(self, dimension: Dimension, value: float) -> bool:
         """Whether requests waited at other levels for longer than at this one: then it is none."""
         return self._standing.is_elsewhere(dimension, value)
+
+    def _is_disproved(self, dimension: Dimension, value: float) -> bool:
+        """Whether requests waited at other levels for longer, or the rate stayed where a look found hardly any."""
+        return self.is_elsewhere(dimension, value) or self._visits.is_parted(dimension, value)
 
     def against(self, dimension: Dimension, value: float) -> Mapping[str, float]:
         """What speaks against a limit of this value, whoever says it, as evidence for a sentence:
@@ -300,8 +304,6 @@ class Plateau:
         beside = _beside_told(drawn, told, dimension, value)
         if not value or found < self._asked(drawn, dt, doubts + beside, dimension, value):
             return None
-        if self._visits.is_parted(dimension, value):
-            return None
         if self._is_no_limit(drawn, dt, dimension, value):
             return None
         return Evidence(gain, dimension, value)
@@ -350,8 +352,9 @@ class Plateau:
 
     def _is_no_limit(self, drawn: Drawn, dt: float, dimension: Dimension, value: float) -> bool:
         """Whether the application made this level by itself, or its requests take as long at others."""
-        is_own = self._is_own(drawn, dt, dimension, value)
-        return is_own or self._waits.as_long(drawn) is not None
+        if self._visits.is_parted(dimension, value) or self._is_own(drawn, dt, dimension, value):
+            return True
+        return self._waits.as_long(drawn) is not None
 
     def _is_own(self, drawn: Drawn, dt: float, dimension: Dimension, value: float) -> bool:
         """Whether this level may be the application's own, on a device that became slow."""

@@ -48,7 +48,7 @@ class Signs(NamedTuple):
     a host's cache draws on this limit too. doubtful: what may count on it or not. extra: share of
     the limit that may come on top, from a server's own cache. busy: share of the block in which
     something was outstanding, of several disks at least; busy_most: at most. was_free: as much was
-    done for long while nobody waited. is_paced: one at a time is always outstanding, at a steady pace.
+    done for long while nobody waited. is_paced: one at a time is always outstanding.
     was_alone: requests were seen one at a time, so that it is known when nobody waits. stands: requests
     were counted at both looks, beyond what is in service: a limit that binds lets as much pass as it allows then.
     """
@@ -413,10 +413,12 @@ def _locked(rate: float, value: float, signs: Signs, dt: float) -> float:
     ):
         return 0.0
     if signs.is_paced:
-        # One at a time that is always outstanding goes at its device's pace: no device keeps one like that,
-        # at just what is sold. The times it takes average out as the root of time.
-        spread = max(level.spread, latency.spread) * sqrt(dt)
-        return 1.0 if spread <= number.STANDING else 0.0
+        # One at a time that is always outstanding goes at its device's pace: no device keeps one like that, at
+        # just what is sold, nor one whose times move while the rate does not: a limit makes up for them. They
+        # average out as the root of time.
+        is_made_up = level.spread <= number.SHARE_WAITING * latency.spread
+        spread = level.spread if is_made_up else latency.spread
+        return 1.0 if spread * sqrt(dt) <= number.STANDING else 0.0
     if is_sold or (latency.count > number.LEVEL_LEAST and latency.spread <= number.RIPPLE):
         return 1.0
     is_flat = rate >= sold and level.spread <= number.STANDING

@@ -454,8 +454,9 @@ class WatchedFlow(Levels):
             self.empty_writes = EmptyWrites(len(values) - 1)
         if self.empty_writes is not None:
             are_counted = self.empty_writes.are_counted
-            self.empty_writes.add(
-                self.doubtful_operations if are_counted else self.empty_operations
+            self.empty_writes.note(
+                self.doubtful_operations if are_counted else self.empty_operations,
+                self.read_operations_per_second if operations else 0.0,
             )
 
     def _decide_on_empty_writes(self, dt: float) -> None:
@@ -648,8 +649,8 @@ class WatchedFlow(Levels):
 
     @property
     def is_paced(self) -> bool:
-        """Whether rate and latency both stand still with one request at a time that is always outstanding."""
-        return 1 - number.LITTLE <= self.outstanding < 2.0 and self._stands
+        """Whether one request at a time is always outstanding."""
+        return 1 - number.LITTLE <= self.outstanding < 2.0 and self.busy >= 1 - number.LITTLE
 
     @property
     def _stands(self) -> bool:
