@@ -84,7 +84,9 @@ def test_one_worker_never_seen_free_is_held_at_a_told_limit_if_its_rate_moves_le
     assert set(said[12:]) <= words
 
 
-@pytest.mark.parametrize(("outstanding", "is_held"), [((0, 1), False), ((14, 18), True)])
+@pytest.mark.parametrize(
+    ("outstanding", "is_held"), [((0, 1), False), ((1, 2), False), ((14, 18), True)]
+)
 def test_a_flat_rate_is_no_limits_where_looks_find_hardly_anything_outstanding(
     outstanding, is_held
 ):

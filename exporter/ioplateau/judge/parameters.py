@@ -94,6 +94,7 @@ OVERWHELMING_WAITING, OVERWHELMING_EXCESS = 8.0, 3.0
 # - share of a request's time that its bytes may need at a told limit, if that time is to be a floor;
 # - the least part of a block for which a disk is busy if requests wait all of it: where Linux 5.7 to 6.9 lose
 #   busy time, they do at arrivals and not at completions, of which there are as many;
+# - of what is in service on average, the most that a look may find outstanding where no queue stands;
 # - of what is outstanding at the looks, the least that must be so between them on a disk that counts as busy all
 #   the time. Measured on Linux 6.18: 64 at the looks, 24 between, and it called the disk 100 % busy.
 # Physics: Little's law.

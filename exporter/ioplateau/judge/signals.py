@@ -206,7 +206,7 @@ class WatchedFlow(Levels):
         self.stands = False  # something was outstanding all the time, as far as it can be seen
         self.own = False
         self.is_late = False  # all that was answered had waited for the end of a stall
-        self.emptied = False  # hardly anything was outstanding as this block began, and several before and since
+        self.emptied = False  # hardly anything was outstanding as this block began, but several before and since
         self.risen = 0.0  # latency over this flow's own history, a share
         self.queue = NONE
         self.queue_share = self.queue_load = self.rtt_load = self.rtt_excess = 0.0
@@ -262,7 +262,10 @@ class WatchedFlow(Levels):
         alone = self._is_alone(tick)
         base = self._hold_against_floors(tick, at, dt, alone)
         held, in_flight = self.outstanding, tick.in_flight
-        self.emptied = before <= 1 and was_several and held >= 2.0 and in_flight is not None
+        few = max(
+            1.0, number.SHARE_WAITING * base
+        )  # half of those in service: of a queue there are more
+        self.emptied = before <= few and was_several and held >= 2.0 and in_flight is not None
         self.came = self.left
         self.left = (
             max(0.0, self.in_flight - number.IN_SERVICE * base)
