@@ -27,7 +27,7 @@ def place(tmp_path):
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
 def test_a_link_planted_for_the_new_file_is_not_written_through(place, secret, link):
-    link(secret, place.with_suffix(".new"))
+    link(secret, place.with_name(f".{place.name}.new"))
     files.replace(place, b"ours")
 
     assert secret.read_bytes() == SECRET
@@ -46,7 +46,7 @@ def test_a_link_under_the_name_itself_is_replaced_not_followed(place, secret):
 
 def test_a_rehearsal_leaves_nothing_and_follows_nothing(place, secret):
     place.write_bytes(b"kept")
-    place.with_suffix(".new").symlink_to(secret)
+    place.with_name(f".{place.name}.new").symlink_to(secret)
     files.try_write(place, 4096)
 
     assert secret.read_bytes() == SECRET
@@ -113,3 +113,11 @@ def test_a_regular_file_is_made_anew_and_who_shares_it_keeps_it(place, secret):
 
     assert secret.read_bytes() == SECRET
     assert place.read_bytes() == b"ours"
+
+
+def test_a_file_of_another_name_is_left_as_it_is(place):
+    other = place.with_suffix(".new")
+    other.write_bytes(b"somebody's")
+    files.replace(place, b"ours")
+
+    assert other.read_bytes() == b"somebody's"

@@ -13,7 +13,6 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-# Beside the file, so that renaming is possible; the name stands in deploy/ and the docs.
 NEW = ".new"
 
 
@@ -81,7 +80,8 @@ def try_write(path: Path, size_bytes: int) -> None:
 
 
 def _written_beside(path: Path, content: bytes) -> Path:
-    fresh = path.with_suffix(NEW)
+    # Beside the file, so that renaming is possible, by a name that nobody else gives: of out.html not out.new.
+    fresh = path.with_name(f".{path.name}{NEW}")
     # What a crash left, or what somebody put there: the name goes, what a link names stays.
     fresh.unlink(missing_ok=True)
     try:
