@@ -85,23 +85,27 @@ def test_one_worker_never_seen_free_is_held_at_a_told_limit_if_its_rate_moves_le
 
 
 @pytest.mark.parametrize(
-    ("outstanding", "is_held"), [((0, 1), False), ((1, 2), False), ((14, 18), True)]
+    ("outstanding", "times", "is_held"),
+    [
+        ((0, 1), (0.009, 0.015), False),
+        ((1, 2), (0.009, 0.015), False),
+        ((14, 18), (0.009, 0.015), True),
+        ((0, 1), (0.025, 0.040), True),  # commits of a database: a log that one writes, for all
+    ],
 )
 def test_a_flat_rate_is_no_limits_where_looks_find_hardly_anything_outstanding(
-    outstanding, is_held
+    outstanding, times, is_held
 ):
     """An application hands over 1,400 a second in parts, which queue and are done before the next part comes."""
     draw, judge, held = random.Random(5), Judge(), []
     budgets = {SDA: Budget(SDA, (DISK,))}
     for second in range(100):
-        rate, wait, seen = draw.gauss(1400.0, 10.0), draw.uniform(0.009, 0.015), (0, 20)
+        rate, wait, seen = draw.gauss(1400.0, 10.0), draw.uniform(*times), outstanding
         if second < 10:
             rate, wait, seen = 240.0, 0.004, (0, 1)
-        elif second % 3 == 0:
-            seen = outstanding
+        elif second % 3:
+            seen = (14, 20)
         flow = tick(rate, wait)._replace(in_flight=draw.randint(*seen), busy_ratio=0.98)
-        if is_held:
-            flow = flow._replace(in_flight=draw.randint(14, 18) if second >= 10 else 1)
         held.append(judge.observe(100.0 + second, 1.0, budgets, {DISK: flow})[SDA].word)
 
     assert (held[40:].count(Word.THROTTLED) > 50) is is_held

@@ -142,7 +142,7 @@ class Plateau:
         rate = drawn_rate(drawn, self.dimension)
         share = rate / self.value if allowed and self.value else 0.0
         gusts = drawn.excess >= number.STEEP and number.AFAR < share < 1 + number.STEP
-        if self.on and self.value and self._is_disproved(self.dimension, self.value):
+        if self.on and self.value and self._is_disproved(drawn, self.dimension, self.value):
             return -inf
         if self.on and share and self._standing.follows(drawn, self.dimension, self.value):
             return weight  # a late look blurs two blocks, and not their sum
@@ -164,9 +164,19 @@ class Plateau:
         """Whether requests waited at other levels for longer than at this one: then it is none."""
         return self._standing.is_elsewhere(dimension, value)
 
-    def _is_disproved(self, dimension: Dimension, value: float) -> bool:
-        """Whether requests waited at other levels for longer, or the rate stayed where a look found hardly any."""
-        return self.is_elsewhere(dimension, value) or self._visits.is_parted(dimension, value)
+    def _is_disproved(self, drawn: Drawn, dimension: Dimension, value: float) -> bool:
+        """Whether requests waited at other levels for longer, or come in parts at this one."""
+        return self.is_elsewhere(dimension, value) or self._comes_in_parts(drawn, dimension, value)
+
+    def _comes_in_parts(self, drawn: Drawn, dimension: Dimension, value: float) -> bool:
+        """Whether the rate stays where looks find hardly anything outstanding, and requests do not take so long on
+        average as only a limit makes them: so does a device that is not full, with what an application hands over.
+        """
+        times = drawn.recent_latency.values
+        floor = times[-1] / (1 + drawn.excess)
+        return self._visits.is_parted(dimension, value) and sum(times) < (
+            (1 + number.STEEP) * floor * len(times)
+        )
 
     def against(self, dimension: Dimension, value: float) -> Mapping[str, float]:
         """What speaks against a limit of this value, whoever says it, as evidence for a sentence:
@@ -269,6 +279,8 @@ class Plateau:
                 owed and _is_steady(drawn, held, dt)
             ):
                 return None
+        if self._comes_in_parts(drawn, dimension, held.mean):
+            return None
         if self._is_no_limit(drawn, dt, dimension, held.mean):
             return None
         if self.free.exceeds(dimension, held.mean):
@@ -303,6 +315,8 @@ class Plateau:
             doubts += 1
         beside = _beside_told(drawn, told, dimension, value)
         if not value or found < self._asked(drawn, dt, doubts + beside, dimension, value):
+            return None
+        if self._visits.is_parted(dimension, value):
             return None
         if self._is_no_limit(drawn, dt, dimension, value):
             return None
@@ -352,9 +366,8 @@ class Plateau:
 
     def _is_no_limit(self, drawn: Drawn, dt: float, dimension: Dimension, value: float) -> bool:
         """Whether the application made this level by itself, or its requests take as long at others."""
-        if self._visits.is_parted(dimension, value) or self._is_own(drawn, dt, dimension, value):
-            return True
-        return self._waits.as_long(drawn) is not None
+        is_own = self._is_own(drawn, dt, dimension, value)
+        return is_own or self._waits.as_long(drawn) is not None
 
     def _is_own(self, drawn: Drawn, dt: float, dimension: Dimension, value: float) -> bool:
         """Whether this level may be the application's own, on a device that became slow."""
