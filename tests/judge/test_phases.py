@@ -99,15 +99,9 @@ def test_a_standing_queue_that_goes_slower_than_the_limit_is_a_slower_devices():
 
 @pytest.mark.parametrize(
     ("rate", "ripple", "is_held"),
-    [
-        (425.0, 0.004, False),
-        (425.0, 0.2, True),
-        (450.0, 0.004, True),  # told 10 % wrong
-        (530.0, 0.004, False),
-        (530.0, 0.2, True),
-    ],
+    [(425.0, 0.004, False), (425.0, 0.2, True), (450.0, 0.004, True)],  # the last: told 10 % wrong
 )
-def test_a_rate_that_stands_still_off_a_limit_comes_in_no_gusts(rate, ripple, is_held):
+def test_a_rate_that_stands_still_below_a_limit_comes_in_no_gusts(rate, ripple, is_held):
     """The second near it was chance: something else holds what waits where it stands now."""
     below = OVERWHELMING._replace(level=Level(rate, ripple, 3))
 

@@ -115,7 +115,7 @@ SHARE_WAITING = 0.5
 # - share of a client's calls that may be another mount's, and its calls on the wire still be this one's;
 # - share of the longer of two waits by which the shorter may be less and both still be one queue's;
 # - seconds of evidence lost in a second off the limit, while everything still waits long (STEEP), the rate does
-#   not stand still above it or more than a STEP below, and no more was done in sum than it and its bucket allow:
+#   not stand still more than a STEP below, and no more was done in sum than the limit and its bucket allow:
 #   buffered writes come in gusts. Where a disk's queue was counted at both looks it is half of one, as a
 #   limit lets pass all it allows then. Otherwise a second off the limit loses one second, and a second near
 #   it in which nobody waits, or few do below what is sold, half of one;

@@ -193,8 +193,7 @@ class Claim:
             return -inf  # another limit explains what waits, or nothing is outstanding any more
         # Where only a guess says that requests wait, one or two are no queue.
         is_steep = signs.excess >= number.STEEP and (signs.was_alone or signs.waiting >= 2.0)
-        stands_off = self._stands_below(signs) or self._is_exceeded(self.value, signs)
-        if self.on and is_steep and self._is_gust() and not stands_off:
+        if self.on and is_steep and self._is_gust() and not self._stands_below(signs):
             return -0.5 if signs.stands else -number.LEAST_PART
         return -1.0
 
