@@ -172,11 +172,11 @@ class Plateau:
         """Whether the rate stays where looks find hardly anything outstanding, and requests do not take so long on
         average as only a limit makes them: so does a device that is not full, with what an application hands over.
         """
+        if not self._visits.is_parted(dimension, value):
+            return False
         times = drawn.recent_latency.values
         floor = times[-1] / (1 + drawn.excess)
-        return self._visits.is_parted(dimension, value) and sum(times) < (
-            (1 + number.STEEP) * floor * len(times)
-        )
+        return sum(times) < (1 + number.STEEP) * floor * len(times)
 
     def against(self, dimension: Dimension, value: float) -> Mapping[str, float]:
         """What speaks against a limit of this value, whoever says it, as evidence for a sentence:
