@@ -206,7 +206,7 @@ def test_one_at_a_time_at_what_is_sold_keeps_a_pace_that_no_device_keeps(
     mean, spread, seconds, is_held
 ):
     level, latency = Level(mean, spread, 12), Level(1 / mean, spread, 12)
-    single = Signs(Queue.NONE, level, latency, is_paced=True)
+    single = Signs(Queue.NONE, level, latency, is_single=True)
 
     assert after(*[(mean, single)] * 9, seconds=seconds).on is is_held
 
@@ -224,7 +224,7 @@ def test_one_at_a_time_whose_times_move_while_its_rate_does_not_is_held_by_a_lim
     spread, times_move, is_held
 ):
     level, latency = Level(501.0, spread, 12), Level(1 / 501, times_move, 12)
-    single = Signs(Queue.NONE, level, latency, is_paced=True)
+    single = Signs(Queue.NONE, level, latency, is_single=True)
 
     assert after(*[(501.0, single)] * 9).on is is_held
 

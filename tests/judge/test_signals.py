@@ -214,11 +214,11 @@ def test_two_long_blocks_alike_have_both_stood(seconds):
     assert two.queue is Queue.STRONG
 
 
-@pytest.mark.parametrize(("rate", "is_paced"), [(490.0, True), (400.0, False), (1100.0, False)])
-def test_one_at_a_time_is_paced_only_if_it_is_outstanding_all_the_time(rate, is_paced):
+@pytest.mark.parametrize(("rate", "is_single"), [(490.0, True), (400.0, False), (1100.0, False)])
+def test_there_is_one_at_a_time_only_if_it_is_outstanding_all_the_time(rate, is_single):
     watched = seen(*[reading(rate, 0.002)] * 12)
 
-    assert watched.is_paced is is_paced
+    assert watched.is_single is is_single
     assert watched.queue < Queue.STRONG
 
 

@@ -238,12 +238,12 @@ class Case:
     def _signs(self, queue: Queue, limit: Limit, *, elsewhere: bool) -> Signs:
         drawn = self.drawn
         level = latency = None
-        is_paced = queue < STRONG and drawn.near and drawn.is_paced
+        is_single = queue < STRONG and drawn.near and drawn.is_single
         # How flat a part of a sum is says nothing of the sum.
         if not self.is_shared_now and (
             limit.direction is Direction.TOTAL or self._is_all(limit.dimension, limit.direction)
         ):
-            if elsewhere or queue is WEAK or is_paced:
+            if elsewhere or queue is WEAK or is_single:
                 level, latency = drawn.level_of(limit.dimension), drawn.flat_latency()
             elif drawn.excess >= number.OVERWHELMING_EXCESS:
                 level = drawn.level_of(limit.dimension)
@@ -270,7 +270,7 @@ class Case:
         return Signs(
             queue, level, latency, *waits, elsewhere,
             hidden, doubtful, number.STEP if of_server else 0.0, drawn.busy, drawn.busy_most,
-            queue > NONE and self.plateau.free.is_usual(drawn), is_paced, drawn.was_alone, stands,
+            queue > NONE and self.plateau.free.is_usual(drawn), is_single, drawn.was_alone, stands,
         )  # fmt: skip
 
     def _is_all(self, dimension: Dimension, direction: Direction) -> bool:

@@ -48,7 +48,7 @@ class Signs(NamedTuple):
     a host's cache draws on this limit too. doubtful: what may count on it or not. extra: share of
     the limit that may come on top, from a server's own cache. busy: share of the block in which
     something was outstanding, of several disks at least; busy_most: at most. was_free: as much was
-    done for long while nobody waited. is_paced: one at a time is always outstanding.
+    done for long while nobody waited. is_single: one at a time is always outstanding.
     was_alone: requests were seen one at a time, so that it is known when nobody waits. stands: requests
     were counted at both looks, beyond what is in service: a limit that binds lets as much pass as it allows then.
     """
@@ -67,7 +67,7 @@ class Signs(NamedTuple):
     busy: float = 1.0
     busy_most: float = 1.0
     was_free: bool = False
-    is_paced: bool = False
+    is_single: bool = False
     was_alone: bool = True
     stands: bool = False
 
@@ -186,7 +186,7 @@ class Claim:
         if is_near:
             if is_held:  # what was behind it until now must stand at it for two seconds
                 return min(weight, 1.0) if not self.on and self._is_behind() else weight
-            if not weight and (signs.queue is WEAK or signs.is_paced):
+            if not weight and (signs.queue is WEAK or signs.is_single):
                 return _locked(rate, self.value, signs, dt)
             return -0.5  # near the limit, and nobody waits for it
         if signs.elsewhere or (not is_held and signs.left < 1.0):
@@ -412,7 +412,7 @@ def _locked(rate: float, value: float, signs: Signs, dt: float) -> float:
         or level.spread > number.RIPPLE
     ):
         return 0.0
-    if signs.is_paced:
+    if signs.is_single:
         # One at a time that is always outstanding goes at its device's pace: no device keeps one like that, at
         # just what is sold, nor one whose times move while the rate does not: a limit makes up for them. They
         # average out as the root of time.

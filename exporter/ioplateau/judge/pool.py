@@ -34,7 +34,7 @@ class Pool(Levels):
     """The sum of its members, block by block; reads like a WatchedFlow."""
 
     asleep = False
-    is_paced = was_idle = emptied = False  # that is asked of one flow only
+    is_single = was_idle = emptied = False  # that is asked of one flow only
     __slots__ = (
         "_groups",
         "_last",

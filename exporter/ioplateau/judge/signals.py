@@ -648,21 +648,18 @@ class WatchedFlow(Levels):
         """Whether rate and latency both stand still with several requests outstanding: so do a
         bounded number of requests behind a limit, and few devices.
         """
-        return self.outstanding >= 2.0 and self._stands
-
-    @property
-    def is_paced(self) -> bool:
-        """Whether one request at a time is always outstanding."""
-        return 1 - number.LITTLE <= self.outstanding < 2.0 and self.busy >= 1 - number.LITTLE
-
-    @property
-    def _stands(self) -> bool:
         return (
-            self.busy >= 1 - number.LITTLE
+            self.outstanding >= 2.0
+            and self.busy >= 1 - number.LITTLE
             and self.standing_seconds >= number.SETTLED_SECONDS
             and self.rate_steps < number.STANDING
             and self.latency_steps < number.STANDING
         )
+
+    @property
+    def is_single(self) -> bool:
+        """Whether one request at a time is always outstanding."""
+        return 1 - number.LITTLE <= self.outstanding < 2.0 and self.busy >= 1 - number.LITTLE
 
     def memory(self) -> SavedFlow:
         """What must survive a restart."""
