@@ -50,7 +50,7 @@ class Service(http.server.BaseHTTPRequestHandler):
         with (self.place / "asked").open("a") as file:
             file.write(f"{time.monotonic():.3f} {method} {self.path} {status}\n")
         if self._said("phase") == "slow":
-            time.sleep(3)
+            time.sleep(7)  # longer than the daemon waits
         self.send_response(status)
         self.send_header("Content-Type", "application/json; charset=utf-8")
         if status == 429:
