@@ -54,9 +54,12 @@ class Disks(Follower):
         # Whether some disk is new, or its counters have just begun: it may be another one than
         # what is known of the machine tells.
         self.is_strange = self._has_unknown = False
-        # Of each device without a size: operations as that was seen. Of those that have done nothing since, left out.
-        self._sizeless: Mapping[str, int] = {}
-        self._empty: Mapping[str, int] = {}
+        self._sizeless: Mapping[
+            str, int
+        ] = {}  # of each device without a size: operations as that was seen
+        self._empty: frozenset[str] = (
+            frozenset()
+        )  # of those, what has done nothing since, and is left out
         self._known: dict[str, BlockDevice] = {}  # as they were told last
         # What sysfs says, paths of multipath and all.
         self._described: Mapping[str, BlockDevice] = {}
@@ -76,8 +79,8 @@ class Disks(Follower):
             self.is_strange = any(flow.is_shown for flow in self._flows)
             return Outcome({flow.key: None for flow in self._flows})
         has_medium = any(
-            name in table.disks and _moved(table.disks[name]) != moved
-            for name, moved in self._empty.items()
+            name in table.disks and not self._is_empty(name, table.disks[name])
+            for name in self._empty
         )
         if has_medium:
             self._seen = ()  # the names are the same
@@ -124,13 +127,10 @@ class Disks(Follower):
             self.devices = multipath.described(self._described)
         self._heads = multipath.paths(dict.fromkeys((*seen, *self._described)), self._described)
         self._seen, self._static, self._taken = seen, static, settings
-        without_size = [
-            name
+        self._sizeless = {
+            name: self._sizeless.get(name, _moved(table.disks[name]))
             for name in seen
             if (device := self.devices.get(name)) is not None and device.size_bytes == 0
-        ]
-        self._sizeless = {
-            name: self._sizeless.get(name, _moved(table.disks[name])) for name in without_size
         }
         whole = tuple(name for name in seen if self._is_whole(name, table.disks[name], static))
         self.hidden = frozenset(name for name in whole if settings.is_hidden(name))
@@ -140,11 +140,7 @@ class Disks(Follower):
             for name in whole
             if name not in self.hidden or is_remote_disk(name, self.devices.get(name))
         )
-        self._empty = {
-            name: moved
-            for name, moved in self._sizeless.items()
-            if moved == _moved(table.disks[name])
-        }
+        self._empty = frozenset(name for name in seen if self._is_empty(name, table.disks[name]))
         swapped = [name for name in names if self._is_swapped(name)]
         if swapped:
             # Out for a tick, so that nothing that was learned of the old one is held against

@@ -329,7 +329,7 @@ class MountJudge(Restartable):
                     if waits_for_slots(watched, client, load, is_full=is_full)
                 ]
             )
-            case.drawn = self._speaker(waiting or case.budget.members)
+            case.drawn = self._watched_flows[self._busiest(waiting or case.budget.members)]
             gain = 1.0 if waiting else -1.0
             case.belief.weigh(gain, dt)
             says = Hypotheses()
@@ -469,17 +469,18 @@ class MountJudge(Restartable):
     ) -> None:
         for key, case in self._connections.items():
             flows = tight.get(key.name)
-            case.drawn = self._speaker(flows or case.budget.members)
+            busiest = self._busiest(flows or case.budget.members)
+            case.drawn = self._watched_flows[busiest]
             if flows:
-                volume = self._volumes[BudgetKey(Kind.VOLUME, flows[0].name)]
+                volume = self._volumes[BudgetKey(Kind.VOLUME, busiest.name)]
                 says = Hypotheses(met=Ruling.learned(volume, Culprit.DISK))
                 verdicts[key] = conclude(case, at, dt, says, tuple(flows))
             else:
                 verdicts[key] = case.lasting or quiet(case, at, dt)
 
-    def _speaker(self, flows: Collection[FlowKey]) -> WatchedFlow:
+    def _busiest(self, flows: Collection[FlowKey]) -> FlowKey:
         """Of a client's mounts the one that does most: the figures of a verdict on the client are its."""
-        return max([self._watched_flows[flow] for flow in flows], key=lambda each: each.operations)
+        return max(flows, key=lambda flow: self._watched_flows[flow].operations)
 
     def cases(self) -> Iterable[Case]:
         parts = (self._volumes, self._slots, self._connections, self._networks)

@@ -262,9 +262,8 @@ class WatchedFlow(Levels):
         alone = self._is_alone(tick)
         base = self._hold_against_floors(tick, at, dt, alone)
         held, in_flight = self.outstanding, tick.in_flight
-        few = max(
-            1.0, number.SHARE_WAITING * base
-        )  # half of those in service: of a queue there are more
+        # Half of those in service: where a queue stands there are more.
+        few = max(1.0, number.SHARE_WAITING * base)
         self.emptied = before <= few and was_several and held >= 2.0 and in_flight is not None
         self.came = self.left
         self.left = (
