@@ -38,18 +38,18 @@ class EmptyWrites(Recent):
         """blocks: how many the flow keeps by now, in which there were none."""
         super().__init__()
         self.values = [0.0] * blocks
-        self._reads = [0.0] * blocks
+        self._reads = Recent()
+        self._reads.values = [0.0] * blocks
         self.are_counted = are_counted
 
     def note(self, empty: float, reads: float) -> None:
         """One block: empty writes and reads, per second."""
         self.add(empty)
-        self._reads.append(reads)
-        del self._reads[: -len(self.values)]
+        self._reads.add(reads)
 
     def forget(self) -> None:
         super().forget()
-        self._reads.clear()
+        self._reads.forget()
 
     def look(self, operations: list[float], dt: float) -> bool:
         """Decide while requests wait, by the newest blocks. operations: of the flow in those, per second, as it
@@ -74,8 +74,14 @@ class EmptyWrites(Recent):
 
     def _flatter(self, operations: Sequence[float], blocks: int | None = None) -> Level:
         """Of these, with reads and without, what stands stiller. blocks: the newest so many, not only those of one level."""
-        sums = [operations]
-        if any(self._reads):
-            sums.append([rate - read for rate, read in zip(operations, self._reads, strict=True)])
-        levels = [level(regime(each) if blocks is None else each[-blocks:]) for each in sums]
-        return min(levels, key=lambda each: (each.count < number.LEVEL_LEAST, each.spread))
+        whole = level(regime(operations) if blocks is None else operations[-blocks:])
+        reads = self._reads.values
+        if not any(reads):
+            return whole
+        writes = [rate - read for rate, read in zip(operations, reads, strict=True)]
+        alone = level(regime(writes) if blocks is None else writes[-blocks:])
+        return min(whole, alone, key=_unrest)
+
+
+def _unrest(held: Level) -> tuple[bool, float]:
+    return held.count < number.LEVEL_LEAST, held.spread
