@@ -99,7 +99,9 @@ def test_record_onto_a_disk_that_fills_up_ends_with_a_sentence_and_keeps_what_it
 
     assert recorded.returncode == 2
     assert sentence, recorded.stderr
-    assert re.search(r"^(\d+) snapshots over", replayed.stdout, re.MULTILINE)[1] == sentence[1]
+    kept = int(re.search(r"^(\d+) snapshots over", replayed.stdout, re.MULTILINE)[1])
+    # The one whose write failed may be there in full: the disk can refuse just the last bytes.
+    assert kept - int(sentence[1]) in (0, 1)
 
 
 def test_an_older_version_sets_a_newer_state_file_aside_and_says_so_once(tmp_path):
