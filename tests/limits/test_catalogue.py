@@ -171,6 +171,26 @@ def test_no_operation_has_less_than_4_kb_or_more_than_256_kib(file, lanes, opera
     assert odd == []
 
 
+@pytest.mark.parametrize(
+    ("operations", "data"),
+    [
+        ("temp_iops", "temp_read_mbps"),
+        ("temp_iops", "temp_write_mbps"),
+        ("local_nvme_read_iops", "local_nvme_read_mbps"),
+        ("local_nvme_write_iops", "local_nvme_write_mbps"),
+    ],
+)
+def test_no_operation_of_a_local_disk_has_less_than_3_or_more_than_140_kib(operations, data):
+    odd = [
+        (row["name"], row[operations], row[data])
+        for row in rows("azure_vm_sizes.csv")
+        if row[operations] and row[data]
+        if not 3 <= million(row[data]) / float(row[operations]) / 1024 <= 140
+    ]
+
+    assert odd == []
+
+
 def test_the_exact_bytes_of_an_azure_size_are_its_megabytes_or_mebibytes():
     odd = [
         row["name"]
