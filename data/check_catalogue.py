@@ -2,7 +2,8 @@
 
 Tells which figures are older than a year, of which no document's date is known, and which
 families are documented (data/limits/families.csv) without a figure here. Exits with 1 where a
-row has no source at all, which is an error; age is none.
+row has no source at all, or not each figure that its document prints for every size of the
+family, which are errors; age is none.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ import build_catalogue
 from build_catalogue import SOURCES, rows
 
 from ioplateau.limits.clouds import registry
-from ioplateau.limits.forms import day
+from ioplateau.limits.forms import Row, day
 
 OLD = timedelta(days=365)
 
 
-def main(today: date) -> int:
-    """Print the report; 1 if a row has no source."""
+def main(today: date, sources: Path = SOURCES) -> int:
+    """Print the report; 1 if a row has no source, or not what its document prints of it."""
     aged: Counter[tuple[str, str, str]] = Counter()
     undated: Counter[tuple[str, str]] = Counter()
     sourceless: list[str] = []
     total = 0
-    for file, key, entry in entries(SOURCES):
+    for file, key, entry in entries(sources):
         total += 1
         # "as Standard_D2ds_v6: document": the size it is copied from is of no interest here.
         source = re.sub(r"^(as \w\S*: )+", "", str(entry.get("source", "")))
@@ -44,7 +45,7 @@ def main(today: date) -> int:
             undated[file, source] += 1
         elif date.fromisoformat(said) < today - OLD:
             aged[file, said, source] += 1
-    missing = list(missing_families(SOURCES))
+    missing = list(missing_families(sources))
     print(f"{total} rows, held against {today}")
     print(f"\nolder than a year: {aged.total()} rows")
     for (file, said, source), count in sorted(aged.items()):
@@ -55,9 +56,11 @@ def main(today: date) -> int:
     print(f"\ndocumented families without a figure: {len(missing)}")
     for words in missing:
         print(f"  {words}")
-    for words in sourceless:
-        print(f"no source: {words}", file=sys.stderr)
-    return 1 if sourceless else 0
+    wrong = [f"no source: {words}" for words in sourceless]
+    wrong += [f"not as documented: {words}" for words in holes(sources)]
+    for words in wrong:
+        print(words, file=sys.stderr)
+    return 1 if wrong else 0
 
 
 def entries(sources: Path) -> Iterator[tuple[str, str, dict[str, object]]]:
@@ -68,15 +71,32 @@ def entries(sources: Path) -> Iterator[tuple[str, str, dict[str, object]]]:
 
 
 def missing_families(sources: Path) -> Iterator[str]:
-    """A line for each documented family of which no row states the figure."""
+    """A line for each figure of a documented family that no row states."""
+    for family, members in families(sources):
+        for figure in family["figure"].split():
+            if not any(row[figure] for row in members):
+                note = f" ({family['note']})" if family["note"] else ""
+                of = f"{family['family']} of {family['file']}, {figure}"
+                yield f"{of}: {family['document']}{note}"
+
+
+def holes(sources: Path) -> Iterator[str]:
+    """A line for each family and column of `every` that a row has empty; rows named in `but` may."""
+    for family, members in families(sources):
+        for column in family["every"].split():
+            names = [next(iter(row.values())) for row in members if not row[column]]
+            empty = [name for name in names if not fnmatchcase(name, family["but"])]
+            if empty or not members:
+                of = f"{family['family']} of {family['file']}, {column}"
+                yield f"{of}: {', '.join(empty) or 'no row'}: {family['document']}"
+
+
+def families(sources: Path) -> Iterator[tuple[Row, list[Row]]]:
+    """Each row of families.csv with the rows of its file that are of the family."""
     tables = {form.file: rows(sources / form.file) for form in registry.forms().values()}
     for family in rows(sources / "families.csv"):
-        column, pattern, figure = family["column"], family["family"], family["figure"]
-        if not any(
-            fnmatchcase(row[column], pattern) and row[figure] for row in tables[family["file"]]
-        ):
-            note = f" ({family['note']})" if family["note"] else ""
-            yield f"{pattern} of {family['file']}: {family['document']}{note}"
+        column, pattern = family["column"], family["family"]
+        yield family, [row for row in tables[family["file"]] if fnmatchcase(row[column], pattern)]
 
 
 if __name__ == "__main__":

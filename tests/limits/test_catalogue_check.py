@@ -2,6 +2,8 @@
 
 import importlib.util
 import os
+import re
+import shutil
 import subprocess
 import sys
 from datetime import date
@@ -34,6 +36,32 @@ def test_every_row_has_a_source_and_the_report_says_what_is_old(check, capsys):
     assert "DCadsv6 of azure_vm_sizes.csv" in told
 
 
+# A burst, an Ultra lane and a network that were missing beside documented ones, and a whole column.
+@pytest.mark.parametrize(
+    ("pattern", "column"),
+    [
+        ("Standard_D8as_v4,", "burst_uncached_iops"),
+        ("Standard_M64bs_v3,", "uncached_ultra_iops"),
+        ("Standard_E16s_v5,", "network_bandwidth_mbps"),
+        (r"Standard_L\d+as_v3,", "local_nvme_read_mbps"),
+    ],
+)
+def test_a_size_without_a_figure_that_its_page_prints_is_an_error(
+    check, tmp_path, capsys, pattern, column
+):
+    shutil.copytree(DATA / "limits", tmp_path, dirs_exist_ok=True)
+    table = tmp_path / "azure_vm_sizes.csv"
+    head, *lines = table.read_text("utf-8").splitlines()
+    at = head.split(",").index(column)
+    for number, line in enumerate(lines):
+        if re.match(pattern, line):
+            lines[number] = ",".join(["" if i == at else x for i, x in enumerate(line.split(","))])
+    table.write_text("\n".join([head, *lines]), "utf-8")
+
+    assert check.main(date(2026, 11, 22), tmp_path) == 1
+    assert f"of azure_vm_sizes.csv, {column}: {pattern[:10]}" in capsys.readouterr().err
+
+
 def test_nothing_was_old_before_it_was_written(check, capsys):
     check.main(date(2016, 1, 1))
 
@@ -61,7 +89,8 @@ def test_every_family_names_a_file_its_columns_and_a_document(check):
     columns = {file: check.rows(DATA / "limits" / file)[0].keys() for file in registry.forms()}
 
     for family in families:
-        assert {family["column"], family["figure"]} <= columns[family["file"]]
+        named = {family["column"], *family["figure"].split(), *family["every"].split()}
+        assert named <= columns[family["file"]]
         assert family["document"]
         assert family["document_date"]
     assert len({(f["file"], f["family"]) for f in families}) == len(families)
