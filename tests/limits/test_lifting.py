@@ -223,6 +223,119 @@ def test_a_gp3_is_offered_no_more_throughput_than_its_operations_allow(gib, step
     assert step_of in step(lifted(situation, Kind.DISK, "sdb"), "provisioned").action
 
 
+def v2(gib):
+    return DiskIdentity(sku="PremiumV2_LRS", size_gib=gib, iops=3000, bytes_per_second=125 * MB)
+
+
+def hyperdisk(kind, gib, mibps=None):
+    data = None if mibps is None else mibps * MIB
+    return DiskIdentity(sku=f"hyperdisk-{kind}", size_gib=gib, iops=3000, bytes_per_second=data)
+
+
+@pytest.mark.parametrize(
+    ("cloud", "vm_size", "disk", "action", "gives"),
+    [
+        # The most of its size: 500 IOPS for each GiB, 0.25 MB/s for each of them.
+        (
+            "azure",
+            "Standard_E96bds_v5",
+            v2(10),
+            "PremiumV2_LRS sdb provisioned with 5,000 IOPS and 1,250 MB/s",
+            5000,
+        ),
+        # No more than the VM does with credit: 20,000 IOPS and 1,200 MB/s; without: 12,800.
+        (
+            "azure",
+            "Standard_D8s_v5",
+            v2(1024),
+            "PremiumV2_LRS sdb provisioned with 20,000 IOPS and 1,200 MB/s",
+            12_800,
+        ),
+        (
+            "azure",
+            "Standard_D192s_v6",
+            DiskIdentity(sku="UltraSSD_LRS", size_gib=16, iops=500, bytes_per_second=90 * MB),
+            "UltraSSD_LRS sdb provisioned with 16,000 IOPS and 4,000 MB/s",
+            16_000,
+        ),
+        (
+            "aws",
+            "m5.large",
+            DiskIdentity(sku="gp3", size_gib=500),
+            "gp3 sdb provisioned with 18,750 IOPS and 566 MiB/s",
+            3600,
+        ),
+        (
+            "aws",
+            "m5.24xlarge",
+            DiskIdentity(sku="io1", size_gib=100, iops=1000),
+            "io1 sdb provisioned with 5,000 IOPS",
+            5000,
+        ),
+        (
+            "aws",
+            "m5.24xlarge",
+            DiskIdentity(sku="io2", size_gib=50, iops=1000),
+            "io2 sdb provisioned with 50,000 IOPS",
+            50_000,
+        ),
+        (
+            "aws",
+            "m5.24xlarge",
+            DiskIdentity(sku="gp2", size_gib=100),
+            "gp3 in place of gp2 for sdb, provisioned with 50,000 IOPS and 2,000 MiB/s",
+            50_000,
+        ),
+        (
+            "aws",
+            "m5.24xlarge",
+            DiskIdentity(sku="gp2", size_gib=1000),
+            "gp2 of 2,000 GiB in place of 1,000 for sdb",
+            6000,
+        ),
+        (
+            "gcp",
+            "n4-standard-8",
+            hyperdisk("balanced", 16, 140),
+            "hyperdisk-balanced sdb provisioned with 8,000 IOPS and 2,000 MiB/s",
+            8000,
+        ),
+        (
+            "gcp",
+            "n4-standard-8",
+            hyperdisk("extreme", 100),
+            "hyperdisk-extreme sdb provisioned with 120,000 IOPS",
+            120_000,
+        ),
+    ],
+)
+def test_a_disk_is_offered_the_most_that_its_size_and_the_vm_take(
+    cloud, vm_size, disk, action, gives
+):
+    found = lifted(machine(cloud, vm_size, [disk]), Kind.DISK, "sdb")
+
+    assert {each.action: each.gives for each in found}[action] == gives
+
+
+@pytest.mark.parametrize(
+    ("cloud", "vm_size", "disk"),
+    [
+        ("azure", "Standard_E96bds_v5", v2(6)),  # at the most of its size
+        ("azure", "Standard_E96bds_v5", v2(None)),
+        ("aws", "m5.24xlarge", DiskIdentity(sku="io2", iops=1000)),
+        ("aws", "m5.large", DiskIdentity(sku="io2", size_gib=500, iops=20_000)),  # the instance's
+        ("aws", "m5.24xlarge", DiskIdentity(sku="gp2", size_gib=9000)),  # as gp3 alone
+        ("gcp", "n4-standard-8", DiskIdentity(sku="pd-extreme", size_gib=500, iops=9000)),
+    ],
+)
+def test_a_disk_that_has_the_most_or_of_which_nobody_tells_it_is_offered_no_more_of_its_type(
+    cloud, vm_size, disk
+):
+    found = lifted(machine(cloud, vm_size, [disk]), Kind.DISK, "sdb")
+
+    assert not [each for each in found if each.action.startswith(disk.sku)]
+
+
 @pytest.mark.parametrize(
     ("vm_size", "larger"),
     [

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ioplateau.limits.budgets import ALL_DISKS, Budget, BudgetKey, Dimension, Kind
-from ioplateau.limits.clouds.identity import Identity, Sold
+from ioplateau.limits.budgets import ALL_DISKS, Budget, BudgetKey, Dimension, Kind, Limit
+from ioplateau.limits.ceilings import Ceiling
+from ioplateau.limits.clouds.identity import DiskIdentity, Identity, Sold
 from ioplateau.limits.tables import EMPTY_CATALOGUE, Catalogue
 from ioplateau.limits.topology import NOTHING_SOLD, Rules
-from ioplateau.limits.units import rate
+from ioplateau.limits.units import MB, MIB, rate
 from ioplateau.measure.nothing import NO_ENTRIES
 
 NAMES: Mapping[Kind, str] = {
@@ -63,6 +64,40 @@ class Choice(NamedTuple):
     action: str
     identity: Identity
     is_cached: bool = False  # it helps reads that the host's cache answers
+
+
+MEGA: Mapping[str, int] = {"MB/s": MB, "MiB/s": MIB}
+
+
+def with_disk(identity: Identity, name: str, disk: DiskIdentity) -> Identity:
+    """The machine with another disk under this name."""
+    return identity._replace(disks={**identity.disks, name: disk})
+
+
+def provisioned(
+    what: str, identity: Identity, name: str, most: Ceiling, unit: str, lane: Iterable[Limit]
+) -> Choice:
+    """The disk `name` set to `most`, which its type and size take, but to no more than its lane of the
+    VM does with credit. A dimension without a figure in `most` is not provisioned. unit: of MEGA.
+    """
+    disk, limits = identity.disks[name], tuple(lane)
+    iops = _set_to(most.iops, disk.iops, limits, Dimension.IOPS)
+    data = _set_to(most.bytes_per_second, disk.bytes_per_second, limits, Dimension.THROUGHPUT)
+    figures = [] if iops is None else [f"{iops:,.0f} IOPS"]
+    figures += [] if data is None else [f"{data / MEGA[unit]:,.0f} {unit}"]
+    changed = disk._replace(iops=iops, bytes_per_second=data, configured="")
+    words = f"{what} provisioned with {' and '.join(figures)}"
+    return Choice(words, with_disk(identity, name, changed))
+
+
+def _set_to(
+    most: float | None, now: float | None, lane: tuple[Limit, ...], dimension: Dimension
+) -> float | None:
+    alike = [limit for limit in lane if limit.dimension is dimension]
+    rates = [limit.value if limit.burst is None else limit.burst.rate for limit in alike]
+    if most is None or not rates:
+        return most
+    return max(now or 0.0, min(most, max(rates)))
 
 
 class NfsUse(NamedTuple):

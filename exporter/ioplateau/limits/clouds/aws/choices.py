@@ -1,8 +1,12 @@
-"""What AWS has on offer to lift a limit: more provisioned for gp3, larger instances of a family.
+"""What AWS has on offer to lift a limit: more provisioned for gp3, io1 and io2, gp3 in place of gp2, a
+larger volume where the size decides, larger instances of a family.
 
-gp3: general-purpose.html of the EBS user guide; its ceilings are the table's.
+Volumes: general-purpose.html, provisioned-iops.html and hdd-vols.html of the EBS user guide; their
+ceilings are the table's. All of it is done while the volume is in use (ebs-modify-volume.html).
 
 https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html
+https://docs.aws.amazon.com/ebs/latest/userguide/provisioned-iops.html
+https://docs.aws.amazon.com/ebs/latest/userguide/ebs-modify-volume.html
 """
 
 from __future__ import annotations
@@ -11,12 +15,22 @@ from collections.abc import Iterable, Sequence
 
 from ioplateau.limits.budgets import Kind
 from ioplateau.limits.ceilings import gives_more
-from ioplateau.limits.clouds.aws.sold import provisionable
-from ioplateau.limits.clouds.aws.tables import Instance, instance, instances, volume_type
+from ioplateau.limits.clouds.aws.sold import (
+    PROVISIONED,
+    lane_limits,
+    provisionable,
+    volume_ceiling,
+)
+from ioplateau.limits.clouds.aws.tables import (
+    Instance,
+    VolumeType,
+    instance,
+    instances,
+    volume_type,
+)
 from ioplateau.limits.clouds.identity import Identity
-from ioplateau.limits.lifting.step import Choice
+from ioplateau.limits.lifting.step import Choice, provisioned, with_disk
 from ioplateau.limits.tables import Catalogue
-from ioplateau.limits.units import MIB
 
 MOST_SIZES = 2
 
@@ -34,15 +48,41 @@ def choices(
 
 def _of_volume(identity: Identity, name: str, catalogue: Catalogue) -> Iterable[Choice]:
     disk = identity.disks[name]
-    kind = volume_type(catalogue, disk.sku) if disk.sku == "gp3" else None
+    kind = volume_type(catalogue, disk.sku) if disk.sku else None
     if kind is None:
         return
-    iops, data, *_ = provisionable(kind, disk.size_gib)
-    if iops is None or data is None:
+    if kind.name in ("gp3", *PROVISIONED):
+        yield from _provisioned(f"{kind.name} {name}", identity, name, kind, catalogue)
+    gp3 = volume_type(catalogue, "gp3") if kind.name == "gp2" else None
+    if gp3 is not None:
+        changed = with_disk(identity, name, disk._replace(sku="gp3"))
+        yield from _provisioned(f"gp3 in place of gp2 for {name},", changed, name, gp3, catalogue)
+    yield from _larger_volume(identity, name, kind)
+
+
+def _provisioned(
+    what: str, identity: Identity, name: str, kind: VolumeType, catalogue: Catalogue
+) -> Iterable[Choice]:
+    """Set to the most of its size; the throughput of io1 and io2 follows their operations."""
+    size, on = identity.disks[name].size_gib, instance(catalogue, identity.vm_size)
+    most = provisionable(kind, size)
+    if kind.name in PROVISIONED:
+        most = most._replace(bytes_per_second=None)
+    if most.iops is None or (size is None and kind.name in PROVISIONED):
         return
-    words = f"gp3 {name} provisioned with {iops:,.0f} IOPS and {data / MIB:,.0f} MiB/s"
-    most = disk._replace(iops=iops, bytes_per_second=data, configured="")
-    yield Choice(words, identity._replace(disks={**identity.disks, name: most}))
+    lane = () if on is None else lane_limits(on).get(Kind.VM_UNCACHED, ())
+    yield provisioned(what, identity, name, most, "MiB/s", lane)
+
+
+def _larger_volume(identity: Identity, name: str, kind: VolumeType) -> Iterable[Choice]:
+    """Twice the size of a volume whose size decides what it does."""
+    disk, most = identity.disks[name], kind.number("max_size_gib")
+    if disk.size_gib is None or most is None or disk.size_gib * 2 > most:
+        return
+    now, larger = (volume_ceiling(kind.name, gib) for gib in (disk.size_gib, disk.size_gib * 2))
+    if now and gives_more(larger, now):
+        words = f"{kind.name} of {disk.size_gib * 2:,.0f} GiB in place of {disk.size_gib:,.0f} for {name}"
+        yield Choice(words, with_disk(identity, name, disk._replace(size_gib=disk.size_gib * 2)))
 
 
 def _larger(identity: Identity, catalogue: Catalogue) -> Iterable[Choice]:

@@ -1,9 +1,12 @@
-"""What Azure has on offer to lift a limit: larger tiers, bursting, host caching, larger VM sizes.
+"""What Azure has on offer to lift a limit: larger tiers, bursting, host caching, more provisioned for
+Premium SSD v2 and Ultra disks, larger VM sizes.
 
-Tiers and on-demand bursting: disks-change-performance.md, disk-bursting.md.
+Tiers and on-demand bursting: disks-change-performance.md, disk-bursting.md; what is provisioned:
+disks-types.md.
 
 https://learn.microsoft.com/azure/virtual-machines/disks-change-performance
 https://learn.microsoft.com/azure/virtual-machines/disk-bursting
+https://learn.microsoft.com/azure/virtual-machines/disks-types
 """
 
 from __future__ import annotations
@@ -14,9 +17,10 @@ from collections.abc import Iterable, Sequence
 from ioplateau.limits.budgets import Kind
 from ioplateau.limits.ceilings import Ceiling, gives_more
 from ioplateau.limits.clouds.azure import managed
+from ioplateau.limits.clouds.azure.sold import lane_limits, lane_of
 from ioplateau.limits.clouds.azure.tables import DiskTier, VmSize, disk_tiers, vm_size, vm_sizes
-from ioplateau.limits.clouds.identity import DiskIdentity, Identity
-from ioplateau.limits.lifting.step import Choice
+from ioplateau.limits.clouds.identity import Identity
+from ioplateau.limits.lifting.step import Choice, provisioned, with_disk
 from ioplateau.limits.tables import Catalogue
 
 MOST_SMALL_GIB = 4096.0
@@ -40,23 +44,39 @@ def choices(
 def _of_disk(identity: Identity, name: str, catalogue: Catalogue) -> Iterable[Choice]:
     disk = identity.disks[name]
     tier = managed.find_tier(disk, catalogue)
-    if tier is None or managed.is_uncacheable(disk.sku):
+    if tier is None:
+        return
+    if managed.is_uncacheable(disk.sku):
+        yield from _provisioned(identity, name, tier, catalogue)
         return
     for larger in _larger_tiers(tier, catalogue):
         size = f"{larger.size_gib:,.0f} GiB" if larger.size_gib else "larger"
         either = ", or as performance tier" if _is_reachable(tier, larger) else ""
         what = f"{larger.tier} ({size}{either}) in place of {tier.tier} for {name}"
         changed = disk._replace(tier=larger.tier, iops=None, bytes_per_second=None)
-        yield Choice(what, _with(identity, name, changed))
+        yield Choice(what, with_disk(identity, name, changed))
     if managed.may_burst_on_demand(disk, tier) and not disk.on_demand_burst:
         words = f"on-demand bursting of {name} (billed)"
-        bursting = _with(identity, name, disk._replace(on_demand_burst=True))
+        bursting = with_disk(identity, name, disk._replace(on_demand_burst=True))
         yield Choice(words, bursting)
     is_cached = disk.caching.lower() not in ("", "none")
     if not is_cached and not managed.has_no_cache(disk, tier):
         words = f"host caching ReadOnly for {name}, for reads that the cache holds"
-        cached = _with(identity, name, disk._replace(caching="ReadOnly"))
+        cached = with_disk(identity, name, disk._replace(caching="ReadOnly"))
         yield Choice(words, cached, is_cached=True)
+
+
+def _provisioned(
+    identity: Identity, name: str, tier: DiskTier, catalogue: Catalogue
+) -> Iterable[Choice]:
+    """An Ultra or Premium SSD v2 disk set to the most of its size, as far as its lane goes."""
+    disk, size = identity.disks[name], vm_size(catalogue, identity.vm_size, identity.controller)
+    most = managed.provisionable(tier, disk.size_gib or 0.0)
+    if disk.size_gib is None or not most:
+        return
+    lanes = {} if size is None else lane_limits(size)
+    lane = lanes.get(lane_of(disk.sku, has_ultra_lane=Kind.VM_ULTRA in lanes), ())
+    yield provisioned(f"{tier.sku} {name}", identity, name, most, "MB/s", lane)
 
 
 def _is_reachable(tier: DiskTier, larger: DiskTier) -> bool:
@@ -104,7 +124,3 @@ def _family(size: re.Match[str]) -> tuple[str, str, str]:
 
 def _lane(size: VmSize, kind: Kind) -> Ceiling:
     return {Kind.VM_CACHED: size.cached, Kind.VM_ULTRA: size.ultra}.get(kind, size.uncached)
-
-
-def _with(identity: Identity, name: str, disk: DiskIdentity) -> Identity:
-    return identity._replace(disks={**identity.disks, name: disk})

@@ -136,7 +136,7 @@ def draws_of(
     if disk.is_ephemeral:
         # On the host's cache or temporary storage: no remote disk behind it.
         return Draws((Kind.VM_CACHED,), (Kind.VM_CACHED,))
-    far = (_lane(disk.sku, has_ultra_lane=has_ultra_lane), Kind.DISK)
+    far = (lane_of(disk.sku, has_ultra_lane=has_ultra_lane), Kind.DISK)
     caching = "none" if has_no_cache(disk, tier) else disk.caching.lower()
     through = (Kind.VM_CACHED, *far)
     if caching == "readonly":
@@ -146,7 +146,8 @@ def draws_of(
     return Draws(far, far)
 
 
-def _lane(sku: str, *, has_ultra_lane: bool) -> Kind:
+def lane_of(sku: str, *, has_ultra_lane: bool) -> Kind:
+    """Which of the VM's lanes a disk of this SKU without a host cache draws on."""
     return Kind.VM_ULTRA if has_ultra_lane and is_uncacheable(sku) else Kind.VM_UNCACHED
 
 

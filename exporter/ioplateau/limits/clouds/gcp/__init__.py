@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ioplateau.limits.budgets import Kind
 from ioplateau.limits.claims import VolumeFact
 from ioplateau.limits.clouds.identity import Identity, Sold
 from ioplateau.limits.clouds.protocol import Cloud, LargerVolume, Supposed, VolumeLimits
@@ -14,6 +15,7 @@ from ioplateau.measure.sysblock import BlockDevice
 
 if TYPE_CHECKING:
     from ioplateau.limits.forms import Form
+    from ioplateau.limits.lifting.step import Choice
     from ioplateau.limits.volumes.ceiling import SoldVolume, VolumeOrder
     from ioplateau.measure.metadata import Document
 
@@ -91,6 +93,13 @@ class Gcp(Cloud):
         from ioplateau.limits.clouds.gcp.orders import ORDERS
 
         return ORDERS[order.service](order, catalogue)
+
+    def choices(
+        self, identity: Identity, disks: Sequence[str], kind: Kind, catalogue: Catalogue
+    ) -> Iterable[Choice]:
+        from ioplateau.limits.clouds.gcp import choices
+
+        return choices.choices(identity, disks, kind, catalogue)
 
 
 CLOUD: Cloud = Gcp()

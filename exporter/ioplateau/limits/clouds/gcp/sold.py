@@ -183,17 +183,16 @@ def _provisioned(bare: SoldDisk, kind: DiskType, what: str) -> tuple[SoldDisk, t
 
 def _excess(disk: DiskIdentity, kind: DiskType, what: str) -> Iterable[str]:
     """A note for each provisioned figure that no disk of this type and size can have."""
-    most = kind.number("max_iops")
-    per_gib = kind.number("max_iops_per_gib")
-    if most is not None and per_gib is not None and disk.size_gib is not None:
-        most = min(most, per_gib * disk.size_gib)
-    mibps, per_iops = kind.number("max_mibps"), kind.number("max_mibps_per_iops")
-    of_iops = ""
-    if mibps is not None and per_iops is not None and disk.iops is not None:
-        mibps, of_iops = min(mibps, per_iops * disk.iops), f" with {disk.iops:,.0f} IOPS"
+    most = provisionable(kind, disk.size_gib, disk.iops)
+    couples = disk.iops is not None and kind.number("max_mibps_per_iops") is not None
     pairs = (
-        ("IOPS", disk.iops, most, ""),
-        ("bytes per second", disk.bytes_per_second, mebibytes(mibps), of_iops),
+        ("IOPS", disk.iops, most.iops, ""),
+        (
+            "bytes per second",
+            disk.bytes_per_second,
+            most.bytes_per_second,
+            f" with {disk.iops:,.0f} IOPS" if couples else "",
+        ),
     )
     for unit, figure, ceiling, of in pairs:
         if figure is not None and ceiling is not None and figure > ceiling:
@@ -201,6 +200,20 @@ def _excess(disk: DiskIdentity, kind: DiskType, what: str) -> Iterable[str]:
                 f"{what}: {figure:,.0f} {unit} is more than {kind.name}{of} can be set to "
                 f"({ceiling:,.0f}): believed"
             )
+
+
+def provisionable(kind: DiskType, gib: float | None, iops: float | None = None) -> Ceiling:
+    """The most that a disk of this type and size can be set to. Throughput goes with the operations
+    provisioned; without `iops`, with the most of them.
+    """
+    most, per_gib = kind.number("max_iops"), kind.number("max_iops_per_gib")
+    if most is not None and per_gib is not None and gib is not None:
+        most = min(most, per_gib * gib)
+    mibps, per_iops = kind.number("max_mibps"), kind.number("max_mibps_per_iops")
+    provisioned = most if iops is None else iops
+    if mibps is not None and per_iops is not None and provisioned is not None:
+        mibps = min(mibps, per_iops * provisioned)
+    return Ceiling(most, mebibytes(mibps))
 
 
 def _local(bare: SoldDisk, kind: DiskType, what: str) -> tuple[SoldDisk, tuple[str, ...]]:
