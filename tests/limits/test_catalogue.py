@@ -41,7 +41,7 @@ def million(text):
         ("azure_vm_sizes", "azure_vm_sizes.csv", 1670),
         ("azure_vm_sizes_nvme_controller", "azure_vm_sizes_nvme_controller.csv", 18),
         ("azure_disks", "azure_disks.csv", 104),
-        ("aws_instances", "aws_instance_ebs.csv", 1399),
+        ("aws_instances", "aws_instance_ebs.csv", 1425),
         ("file_services", "file_services.csv", 317),
         ("aws_volumes", "aws_ebs_volumes.csv", 10),
         ("gcp_disks", "gcp_disks.csv", 11),
@@ -148,6 +148,30 @@ def test_forty_random_instances_are_as_in_the_source_table():
         assert instance.base.iops == (number(row["baseline_iops"]) or number(row["max_iops"]))
         assert instance.baseline_known == bool(row["baseline_mbit_s"])
         assert (instance.source, instance.date) == (row["source"], row["source_date"])
+
+
+def test_an_instance_whose_figures_are_another_ones_has_these():
+    by_name = {row["instance_type"]: row for row in rows("aws_instance_ebs.csv")}
+    figures = (
+        "baseline_mbit_s",
+        "max_mbit_s",
+        "baseline_iops",
+        "max_iops",
+        "network_baseline_mbit_s",
+    )
+    taken = [row for row in by_name.values() if row["source"].startswith("as ")]
+
+    assert len(taken) == 22
+    for row in taken:
+        other = by_name[row["source"].split()[1].rstrip(":")]
+        assert [row[each] for each in figures] == [other[each] for each in figures]
+
+
+def test_of_a_type_of_which_only_the_maximum_is_documented_it_is_told_as_that():
+    small = aws.instance(CATALOGUE, "t8i.small")
+
+    assert (small.base.bytes_per_second, small.base.iops) == (625e6, None)
+    assert not small.baseline_known
 
 
 @pytest.mark.parametrize(
