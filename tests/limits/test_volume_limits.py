@@ -22,6 +22,16 @@ def sold(**said):
     return {(limit.dimension, limit.direction): limit for limit in limits}
 
 
+@pytest.mark.parametrize("said", [{"service_level": "Premium"}, {"bytes_per_second": 90 * MIB}])
+def test_a_large_netapp_volume_below_the_least_quota_is_told_so(said):
+    fact = VolumeFact(mount="/m", source="c", quota_gib=10_240, large=True, **said)
+
+    limits, reasons = discover.volume_limits(fact, CATALOGUE)
+
+    assert len(limits) == 1
+    assert reasons == ("c: 10 TiB is less than a large volume can have (50 TiB): believed",)
+
+
 def test_filestore_limits_reads_and_writes_apart():
     found = sold(service="filestore", service_level="zonal", quota_gib=2048)
 

@@ -324,6 +324,15 @@ def test_more_than_a_netapp_volume_can_be_assigned_is_believed_and_said():
     assert "can be assigned (4,500): believed" in question.notices[0]
 
 
+@pytest.mark.parametrize(
+    "words", ["netapp:Premium:10TiB:large", "netapp:Ultra:1TiB:large:mibps=90"]
+)
+def test_a_large_netapp_volume_of_less_than_any_can_have_is_believed_and_said(words):
+    notices = ask(CATALOGUE, words, "", None).notices
+
+    assert any("less than a large volume can have (50 TiB): believed" in each for each in notices)
+
+
 # understanding-billing.md, 2025-06-04.
 @pytest.mark.parametrize(
     ("gib", "iops", "burst", "mibps"),

@@ -488,6 +488,23 @@ def test_of_a_lane_for_ultra_disks_without_operations_a_disk_that_draws_on_it_is
     )
 
 
+@pytest.mark.parametrize(
+    ("vm_size", "disks", "is_said"),
+    [
+        ("Standard_D8s_v6", ["P30", "PremiumV2:size=64"], True),
+        ("Standard_D8s_v6", ["P30", "P20"], False),
+        ("Standard_D8s_v6", ["PremiumV2:size=64", "Ultra:size=64"], False),
+        ("Standard_D8s_v5", ["P30", "PremiumV2:size=64"], False),  # one lane for both
+    ],
+)
+def test_of_two_uncached_lanes_that_both_are_used_it_is_said_that_they_are_taken_to_add_up(
+    vm_size, disks, is_said
+):
+    notices = ask(CATALOGUE, vm_size, disks).notices
+
+    assert any("are taken to add up" in each for each in notices) == is_said
+
+
 def test_an_ultra_disk_with_only_a_size_is_taken_at_the_most_it_can_be():
     question = ask(CATALOGUE, "Standard_DS14", ["Ultra:size=100"])
 

@@ -14,7 +14,13 @@ from __future__ import annotations
 import math
 
 from ioplateau.limits.budgets import Dimension, Kind
-from ioplateau.limits.clouds.azure.volumes import files_v1, files_v2, is_large, unassignable
+from ioplateau.limits.clouds.azure.volumes import (
+    files_v1,
+    files_v2,
+    is_large,
+    too_small,
+    unassignable,
+)
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import GIB_PER_TIB, MIB, megabytes
 from ioplateau.limits.volumes.ceiling import (
@@ -57,7 +63,7 @@ def netapp(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
             *_connection(figures, connection, "iops"),
         ),
         most_connections=None if many is None else int(many),
-        notices=notices,
+        notices=(*notices, *too_small(order.words, order.size_gib, catalogue, large=large)),
     )
 
 

@@ -42,12 +42,14 @@ def volume_limits(
 def _netapp(volume: VolumeFact, catalogue: Catalogue) -> tuple[tuple[Limit, ...], tuple[str, ...]]:
     large = is_large(volume.quota_gib, said=volume.large)
     most = (LARGE_VOLUME_MIBPS if large else REGULAR_VOLUME_MIBPS) * MIB
+    small = too_small(volume.source, volume.quota_gib, catalogue, large=large)
     stated = _volume(Ceiling(volume.iops), volume.source, Origin.CONFIGURED)
     if volume.bytes_per_second is not None:
         assigned = Ceiling(None, volume.bytes_per_second)
         source = f"{volume.source}, manual QoS".removeprefix(", ")
         excess = unassignable(volume.source, volume.bytes_per_second, most, large=large)
-        return (*stated, *_volume(assigned, source, Origin.CONFIGURED)), excess
+        wrong = (*excess, *small)
+        return (*stated, *_volume(assigned, source, Origin.CONFIGURED)), wrong
     if stated and volume.service_level is None and volume.quota_gib is None:
         return stated, ()
     level = (volume.service_level or "").capitalize()
@@ -63,7 +65,7 @@ def _netapp(volume: VolumeFact, catalogue: Catalogue) -> tuple[tuple[Limit, ...]
         return stated, (f"{volume.source}: {level} without a quota: limit unknown",)
     mibps = volume.quota_gib / GIB_PER_TIB * rate
     source = f"{level} x {volume.quota_gib:g} GiB ({rate:g} MiB/s per TiB), file_services"
-    return (*stated, *_volume(Ceiling(None, min(mibps * MIB, most)), source)), ()
+    return (*stated, *_volume(Ceiling(None, min(mibps * MIB, most)), source)), small
 
 
 def larger_volume(volume: VolumeFact, catalogue: Catalogue) -> Iterable[tuple[str, VolumeFact]]:
@@ -91,6 +93,18 @@ def unassignable(
     kind = "large" if large else "regular"
     words = f"{bytes_per_second / MIB:,.0f} MiB/s is more than a {kind} volume can be assigned"
     return (f"{what}: {words} ({most / MIB:,.0f}): believed",)
+
+
+def too_small(
+    what: str, quota_gib: float | None, catalogue: Catalogue, *, large: bool
+) -> tuple[str, ...]:
+    """A word where a NetApp volume is called large, and no large one has so little quota."""
+    figures = Figures(catalogue, "azure_netapp_files")
+    least = figures.value("large volume/volume_size_min_tib") if large else None
+    if least is None or quota_gib is None or quota_gib >= least * GIB_PER_TIB:
+        return ()
+    words = f"{quota_gib / GIB_PER_TIB:g} TiB is less than a large volume can have"
+    return (f"{what}: {words} ({least:g} TiB): believed",)
 
 
 def _files(volume: VolumeFact) -> tuple[tuple[Limit, ...], tuple[str, ...]]:

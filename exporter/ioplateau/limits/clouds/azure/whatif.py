@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ioplateau.limits.budgets import Kind, Limit
 from ioplateau.limits.ceilings import Ceiling, limits_of
@@ -44,6 +44,7 @@ def what_if(identity: Identity, catalogue: Catalogue) -> Supposed:
     lanes: dict[Kind, tuple[Limit, ...]] = {}
     if size is not None:
         notices += _doubts(size, [disk.identity for disk in disks.values()], catalogue)
+        notices += _two_lanes(disks.values())
         lanes = azure.lane_limits(size)
     return Supposed(
         "" if size is None else size.name,
@@ -100,6 +101,18 @@ def _most_throughput(
     notices.append(f"{tier.sku} with {disk.iops:,.0f} IOPS: throughput taken as the most it can be")
     source = f"{tier.sku}: the most, {tier.listed}"
     return limits_of(Ceiling(bytes_per_second=most.bytes_per_second), source)
+
+
+def _two_lanes(disks: Iterable[SoldDisk]) -> list[str]:
+    drawn = {kind for disk in disks for kind in disk.draws.read}
+    if not {Kind.VM_UNCACHED, Kind.VM_ULTRA} <= drawn:
+        return []
+    words = (
+        "the VM's limits of Premium disks and of Ultra and Premium SSD v2 disks are taken to add up"
+    )
+    return [
+        f"{words}: how they act on each other is documented nowhere, it may be less than their sum"
+    ]
 
 
 def _doubts(size: VmSize, disks: Sequence[DiskIdentity], catalogue: Catalogue) -> list[str]:
