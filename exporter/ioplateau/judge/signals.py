@@ -63,6 +63,16 @@ class Times(Protocol):
     def was_alone(self) -> bool: ...
 
 
+def is_far(rate: float, busy: float, told: float) -> bool:
+    """Whether a limit that was told had no part in a rate: it allows more, and what was done while something was
+    outstanding is not what it allows then (utilization law).
+    """
+    at_it = busy * told
+    return rate < (1 - number.STEP) * told and not (
+        (1 - number.STEP) * at_it <= rate <= (1 + number.STEP) * at_it
+    )
+
+
 def is_strong(times: Times) -> bool:
     """Whether requests wait for long, if something was outstanding all the time."""
     waiting, excess = times.waiting, times.excess
@@ -352,8 +362,8 @@ class WatchedFlow(Levels):
             not self.near
             and self.in_flight <= 2
             and reads + writes <= (1 + number.QUEUE_EXCESS) * min(1.0, self.busy)
-            and self.operations < (1 - number.STEP) * self.told_operations
-            and self.bytes < (1 - number.STEP) * self.told_bytes
+            and is_far(self.operations, self.busy, self.told_operations)
+            and is_far(self.bytes, self.busy, self.told_bytes)
         )
 
     def _hold_against_floors(self, tick: FlowTick, at: float, dt: float, alone: bool) -> float:
