@@ -252,7 +252,7 @@ class Case:
         else:
             hidden, doubtful = drawn.hidden_bytes, drawn.doubtful_bytes
         if limit.direction is Direction.READ:
-            doubtful = 0.0  # writes that may count
+            hidden = doubtful = 0.0  # writes that may count
         if self.budget.key.kind is Kind.DISK and self.budget.skips_reads:
             # Reads that the host's cache answers do not count on the disk's own limits either.
             hidden = doubtful = rate_of(drawn, limit.dimension, Direction.READ)

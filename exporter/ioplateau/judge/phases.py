@@ -146,7 +146,7 @@ class Claim:
         self._follow(rate, dt)
         value = self._nearest(counted, signs)
         self.direct = value is not None or (self.direct and signs.hidden == 0)
-        if value is None and signs.hidden > 0 and signs.queue is DEEP:
+        if value is None and signs.hidden > 0 and signs.queue >= STRONG and not signs.elsewhere:
             value = self._with_misses(rate - signs.doubtful, signs.hidden)
         if value is not None:
             self.value = value

@@ -613,8 +613,12 @@ class WatchedFlow(Levels):
         """Whether writes without data count on the limits of this flow, as far as it is known."""
         return self.empty_writes is None or self.empty_writes.are_counted
 
-    hidden_operations = hidden_bytes = 0.0
-    doubtful_bytes = 0.0
+    @property
+    def hidden_operations(self) -> float:
+        """Writes that flush, and of which those with data count on any limit: nobody counts these apart."""
+        return self.doubtful_operations or self.empty_operations
+
+    hidden_bytes = doubtful_bytes = 0.0
     is_held = False  # only a sum has members that may wait while it does not
     is_locked = False  # only a sum has members that can move against each other
     is_ordinary = False  # that is asked of a sum only
