@@ -113,6 +113,15 @@ def test_nothing_said_is_all_defaults():
     assert made.cloud.enabled
 
 
+def test_a_rate_window_nobody_said_has_room_for_two_readings():
+    windows = [
+        load(options("--sampling.interval", interval), {}).sampling.rate_window_seconds
+        for interval in ("1", "7.5", "10")
+    ]
+
+    assert windows == [15.0, 15.0, 20.0]
+
+
 def test_a_limit_keeps_what_was_said_and_where():
     made = settings("""
         [[limit]]

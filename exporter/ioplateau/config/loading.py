@@ -109,7 +109,7 @@ def _made(values: Values, name: str, file: str | None, environ: Mapping[str, str
     return Settings(
         web=WebSettings(**accepted(values["web"])),
         log=LogSettings(**accepted(values["log"])),
-        sampling=SamplingSettings(**accepted(values["sampling"])),
+        sampling=_sampling(accepted(values["sampling"])),
         paths=PathSettings(**accepted(values["path"])),
         devices=DeviceSettings(**accepted(values["device"])),
         nfs=NfsSettings(**accepted(values["nfs"])),
@@ -131,6 +131,14 @@ def _made(values: Values, name: str, file: str | None, environ: Mapping[str, str
         ),
         config_file=file,
     )
+
+
+def _sampling(said: Mapping[str, Any]) -> SamplingSettings:
+    made = SamplingSettings(**said)
+    if "rate_window_seconds" in said:
+        return made
+    least = 2 * made.interval_seconds  # see rules.broken_together
+    return made._replace(rate_window_seconds=max(made.rate_window_seconds, least))
 
 
 def _with_direction(entry: Mapping[str, Any]) -> dict[str, Any]:
