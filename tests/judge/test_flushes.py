@@ -176,3 +176,34 @@ def test_a_limit_of_writes_tells_whether_it_counts_them_whatever_is_read_beside_
         said.append(database.see(reads, data, empty, DEPTH / LIMIT).word)
 
     assert said[10:].count(Word.THROTTLED) >= 48
+
+
+def at_told_limit(moments):
+    """What is said at a told limit in moments of (writes with data, writes without, writes that flush)."""
+    database = Database(
+        Limit(Dimension.IOPS, Direction.TOTAL, LIMIT, Origin.CONFIGURED, "c.toml limit[0]")
+    )
+    database.below()
+    said = []
+    for data, empty, flushes in moments:
+        database.at += 1.0
+        flow = tick(0.0, data, empty, DEPTH / LIMIT)._replace(flush_operations_per_second=flushes)
+        said.append(
+            database.judge.observe(database.at, 1.0, database.budgets, {FLOW: flow}, Witness())[KEY]
+        )
+    return said
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize("flushes", [300.0, 800.0])
+def test_a_told_limit_holds_where_some_flushes_have_data_and_some_do_not(share, flushes):
+    """A journal's commits: nobody counts the empty ones apart, so the limit lies between all writes and those that
+    do not flush.
+    """
+    draw = random.Random(5)
+    empty = share * flushes
+    said = at_told_limit([(LIMIT * draw.gauss(1, 0.002), empty, flushes) for _ in range(30)])
+    held = [verdict for verdict in said[8:] if verdict.word is Word.THROTTLED]
+
+    assert len(held) >= 18
+    assert {(verdict.origin, verdict.limit) for verdict in held} == {(Origin.CONFIGURED, LIMIT)}

@@ -546,3 +546,19 @@ def test_a_time_of_which_a_told_limit_needs_little_is_the_servers(bytes_per_seco
         watched.look(reading(20.0, 0.010, busy=0.2), float(second), 1.0)
 
     assert watched.was_alone is is_seen
+
+
+@pytest.mark.parametrize(
+    ("rate", "busy", "is_seen"),
+    [(41.0, 0.70, False), (20.0, 0.33, False), (20.0, 0.20, True), (41.0, 0.95, True)],
+)
+def test_what_one_request_at_a_time_takes_at_the_pace_of_a_told_limit_is_no_floor(
+    rate, busy, is_seen
+):
+    """60 a second are told: whoever rests for a part of the time does fewer, each of them held back nonetheless."""
+    watched = WatchedFlow()
+    watched.told_operations = 60.0
+    for second in range(8):
+        watched.look(reading(rate, busy / rate, busy=busy), float(second), 1.0)
+
+    assert watched.was_alone is is_seen

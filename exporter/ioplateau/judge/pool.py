@@ -118,7 +118,8 @@ class Pool(Levels):
         self.operations = self.bytes = 0.0
         self.read_operations_per_second = self.write_operations_per_second = 0.0
         self.read_bytes_per_second = self.write_bytes_per_second = 0.0
-        self.hidden_operations = self.hidden_bytes = 0.0  # of which an unknown part counts: reads a host's cache may answer
+        # Of which an unknown part counts: reads a host's cache may answer, writes that flush.
+        self.hidden_operations = self.hidden_bytes = 0.0
         # Writes through a read-only cache, which a provider may count on it or not, and empty ones.
         self.doubtful_operations = self.doubtful_bytes = 0.0
         self.waiting = self.excess = self.outstanding = self.busy = self.busy_most = 0.0
