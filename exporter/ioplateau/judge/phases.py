@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 from ioplateau.judge import parameters as number
 from ioplateau.judge.belief import Belief
 from ioplateau.judge.memory import SavedClaim
-from ioplateau.judge.signals import DEEP, STRONG, WEAK, Queue
+from ioplateau.judge.signals import STRONG, WEAK, Queue
 from ioplateau.judge.window import Level, blocks_in
 from ioplateau.limits.budgets import Dimension, Direction, Limit
 
