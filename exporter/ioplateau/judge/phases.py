@@ -44,8 +44,8 @@ class Signs(NamedTuple):
     level, latency: flatness of rate and latency, where a queue makes them matter. waiting, excess:
     requests that wait on average (Little), and their time over the floor, as a share. came, left:
     requests outstanding as the block began and ended, beyond what is in service. elsewhere: another
-    limit is known to hold these requests back. hidden: reads of which the unknown part that misses
-    a host's cache draws on this limit too. doubtful: what may count on it or not. extra: share of
+    limit is known to hold these requests back. hidden: of which an unknown part draws on this limit, reads
+    that may miss a host's cache and writes that flush. doubtful: what may count on it or not. extra: share of
     the limit that may come on top, from a server's own cache. busy: share of the block in which
     something was outstanding, of several disks at least; busy_most: at most. was_free: as much was
     done for long while nobody waited. is_single: one at a time is always outstanding.
@@ -100,7 +100,7 @@ class Claim:
         # Of those at both of whose ends many requests stood.
         self._stood: list[tuple[float, float]] = []
         self._bound_seconds = 0.0  # for so long it has bound, in all
-        self._misses = 0.0  # share of hidden reads that would make up the limit
+        self._misses = 0.0  # share of what is hidden that would make up the limit
         self._missed = 0  # blocks in which that share stayed the same
 
     @property
@@ -279,7 +279,7 @@ class Claim:
         self.belief.restore(saved.score, held=saved.on)
 
     def _with_misses(self, rate: float, hidden: float) -> float | None:
-        """The limit, if a steady share of the cached reads makes up what is missing to it."""
+        """The limit, if a steady share of what is hidden makes up what is missing to it."""
         value = self.limit.value
         share = (value - rate) / hidden
         if not 0.0 < share <= 1.0:
