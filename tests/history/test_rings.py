@@ -156,6 +156,20 @@ def test_a_mean_is_of_what_is_known():
     assert cells(rings, 1, SDA)[0][1].read_operations_per_second == 100.0
 
 
+def test_a_mean_of_queue_and_waiting_is_unknown_where_it_is_so_of_a_second_with_operations():
+    rings = Rings()
+    unknown = FlowTick(1.0, 100.0, 0.0, 409_600.0)  # as of a control group
+    for second in range(60):
+        rings.add(START + second, {SDA: unknown if second == 20 else rest(), SDB: rest()})
+    rings.add(START + 60, {SDA: rest(), SDB: rest()})
+
+    tens, (minute,) = ([cell for _, cell in cells(rings, level, SDA)] for level in (1, 2))
+    assert math.isclose(tens[2].read_operations_per_second, 10.0, rel_tol=1e-3)
+    assert math.isclose(minute.read_operations_per_second, 100 / 60, rel_tol=1e-3)
+    assert [math.isnan(value) for value in (*tens[2][4:], *minute[4:])] == [True] * 4
+    assert tens[3][4:] == (0.0, 0.0)
+
+
 def test_a_minute_is_the_mean_of_its_ten_seconds():
     rings = Rings()
     for second in range(60):

@@ -355,18 +355,25 @@ class Rings:
         at = start % coarse.chunk_seconds // coarse.span.step_seconds
         goal.look(at, count)
         # What was not looked at is 0.
-        columns = [
-            (slice(place * each * COLUMNS + column, (place + 1) * each * COLUMNS, COLUMNS), known)
+        cuts = [
+            (
+                slice(place * each * COLUMNS + column, (place + 1) * each * COLUMNS, COLUMNS),
+                len(known),
+            )
             for place, known in enumerate(looked)
             for column in range(COLUMNS)
         ]
-        cuts = [(cut, len(known)) for cut, known in columns]
         unpack_from, pack_into = _cells(count * each).unpack_from, _cells(count).pack_into
         for key, row in list(chunk.rows.items()):
             values = unpack_from(row, first * CELL_BYTES)
             means = [sum(values[cut]) / cells for cut, cells in cuts]
             if math.isnan(sum(means)):
-                means = [_known_mean(values[cut], known) for cut, known in columns]
+                each_cell = [values[at : at + COLUMNS] for at in range(0, len(values), COLUMNS)]
+                means = [
+                    mean
+                    for place, known in enumerate(looked)
+                    for mean in _known_means([each_cell[place * each + at] for at in known])
+                ]
             if any(means) and (into := goal.row(key)) is not None:
                 pack_into(into, at * CELL_BYTES, *means)
 
@@ -470,6 +477,7 @@ def _cut(cell: Cell) -> list[float]:
     return [min(value / unit, MOST) for value, unit in zip(cell, _UNITS, strict=True)]
 
 
-def _known_mean(cells: tuple[float, ...], seen: list[int]) -> float:
-    known = [cells[place] for place in seen if not math.isnan(cells[place])]
-    return sum(known) / len(known) if known else NAN
+def _known_means(cells: Sequence[tuple[float, ...]]) -> Iterable[float]:
+    """The mean of the cells whose rates are known; nan: of one of them it is not known."""
+    known = [cell for cell in cells if not math.isnan(cell[0])]
+    return [sum(column) / len(known) for column in zip(*known, strict=True)] if known else NOT_KNOWN
