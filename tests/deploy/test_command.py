@@ -15,19 +15,36 @@ NOBODY = 65534
 @pytest.fixture
 def machine():
     """Where the package is installed; also for other users."""
-    with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
+    with tempfile.TemporaryDirectory() as directory:
+        place = Path(directory)
         place.chmod(0o755)
-        (place / "python").write_text('#!/bin/sh\necho "${IOPLATEAU_CONFIG_FILE-unset}"\n')
+        (place / "python").write_text(
+            '#!/bin/sh\necho "${IOPLATEAU_CONFIG_FILE-unset}${STATE_DIRECTORY+ $STATE_DIRECTORY}"\n'
+        )
         (place / "ioplateau.toml").touch()
         words = (PROJECT / "deploy/packages/ioplateau.sh").read_text()
-        for installed in ("/usr/lib/ioplateau/python", "/etc/ioplateau/ioplateau.toml"):
+        for installed, name in (
+            ("/usr/lib/ioplateau/python", "python"),
+            ("/etc/ioplateau/ioplateau.toml", "ioplateau.toml"),
+            ("/var/lib/ioplateau", "state"),
+        ):
             assert installed in words
-            words = words.replace(installed, str(place / Path(installed).name))
+            words = words.replace(installed, str(place / name))
         (place / "ioplateau").write_text(words)
         for program in ("python", "ioplateau"):
             (place / program).chmod(0o755)
         yield place
+
+
+@pytest.fixture
+def state(machine):
+    """What the service keeps, as systemd lays it out: a link into what only root may enter."""
+    private = machine / "private"
+    private.mkdir()
+    (private / "state.json").touch()
+    state = machine / "state"
+    state.symlink_to(private)
+    return state
 
 
 def run(machine, *words, environ=None, user=None):
@@ -95,3 +112,20 @@ def test_who_may_not_read_it_is_told_so_and_goes_without(machine):
 
     assert done.stdout == "unset\n"
     assert f"{machine}/ioplateau.toml: not readable for " in done.stderr
+
+
+@pytest.mark.parametrize(("words", "looks"), [("limits --json", True), ("replay a.gz", False)])
+def test_who_looks_at_the_machine_knows_what_the_service_has_learned(machine, state, words, looks):
+    done = run(machine, *words.split())
+
+    assert done.stdout.rstrip("\n").endswith(f" {state}") == looks
+    assert done.stderr == ""
+
+
+def test_who_may_not_read_what_was_learned_is_told_so(machine, state):
+    (state / "state.json").chmod(0)
+    done = run(machine, "limits", user=NOBODY if os.geteuid() == 0 else None)
+
+    assert done.stdout == f"{machine}/ioplateau.toml\n"
+    assert f"{state}: not readable for " in done.stderr
+    assert "what the service has learned is left out" in done.stderr
