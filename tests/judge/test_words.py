@@ -77,6 +77,16 @@ def test_what_speaks_against_a_known_limit_is_told_as_well(evidence, told):
     assert f"; against it: {told}; at least 1.4 times" in sentence(verdict, 143.0)
 
 
+@pytest.mark.parametrize("now", [116.0, 700.0])
+def test_a_rate_far_off_its_limit_was_held_there_and_is_told_apart(now):
+    text = sentence(HELD._replace(evidence={**HELD.evidence, "level": now}), 143.0)
+
+    assert text.startswith(
+        f"was held at 500 IOPS by its disk limit (500 IOPS, catalogue, P10), {now:.0f} IOPS now: 16 requests"
+    )
+    assert "against it" not in text
+
+
 def test_who_counts_a_limit_himself_needs_no_queue():
     verdict = HELD._replace(evidence={**HELD.evidence, "waiting": 0.0, "phase": "counted"})
 

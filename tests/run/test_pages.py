@@ -19,7 +19,7 @@ def told(pages):
 
 def test_the_share_of_the_time_that_tasks_wait_is_of_the_last_seconds():
     now = []
-    pages = Pages(History(), lambda: now[-1], 0.0, ())
+    pages = Pages(History(), lambda: now[-1], 0.0, (), 15.0)
 
     def tick(mono, waited_seconds):
         state = states.state(mono=mono)
@@ -40,7 +40,7 @@ def test_the_share_of_the_time_that_tasks_wait_is_of_the_last_seconds():
 
 
 def test_metrics_are_not_told_to_stand_where_the_daemon_serves_something_else():
-    pages = Pages(History(), lambda: None, 0.0, ())
+    pages = Pages(History(), lambda: None, 0.0, (), 15.0)
     api = Api(History(), lambda: None, 0.0, lambda: 0.0)
     served = {*pages.routes(), *api.routes(), "/-/healthy", "/-/ready"} - {"/"}
 
@@ -49,7 +49,7 @@ def test_metrics_are_not_told_to_stand_where_the_daemon_serves_something_else():
 
 
 def test_the_pages_style_is_served_as_such():
-    style = Pages(History(), lambda: None, 0.0, ()).routes()["/page.css"](Request("GET", "/"))
+    style = Pages(History(), lambda: None, 0.0, (), 15.0).routes()["/page.css"](Request("GET", "/"))
 
     assert style.status == 200
     assert b"{" in style.body

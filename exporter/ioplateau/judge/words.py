@@ -41,6 +41,7 @@ MANY_TIMES = 3  # beyond it nobody sizes by the figure
 # Off a limit by more than limits are documented and counted wrong, as a share; requests that wait on
 # average; a rate that is not flat, as a share, seen over so many blocks.
 OFF, FEW_WAITING, RESTLESS, BLOCKS = 0.05, 0.5, 0.1, 3
+FAR = 0.25  # off a limit so much that nobody would say of the rate that it is held there
 ALWAYS, SEVERAL = 0.8, 1.5  # requests outstanding on average: one nearly always; more than that
 NEAR_FLOOR = 0.1  # time over the floor, as a share, that says nothing of waiting
 SLOW = 4.0  # times the floor from which on a wait of few is worth a word, though it is no queue
@@ -96,14 +97,18 @@ def _throttled(verdict: Verdict, at: float, lane: str) -> str:
         return f"as slow as its member {held}, which is held back"
     level = _number(verdict, "level") or verdict.limit or 0.0
     proofs = [*_waiting(verdict), *_flat(verdict, at)]
-    held = "held"
+    is_far = abs(_off(verdict, level)) >= FAR
+    standing = verdict.limit if is_far and verdict.limit else level
+    held = "was held" if is_far else "held"
     if verdict.dimension is not None:
-        held += f" at {rate(level, verdict.dimension)}{_direction(verdict)}"
+        held += f" at {rate(standing, verdict.dimension)}{_direction(verdict)}"
     if flushes := _number(verdict, "flushes_per_second"):
         held += f", {flushes:,.0f} empty writes of flushes apart,"
     if others := verdict.evidence.get("together_with"):
         held += f" together with {others}"
-    text = f"{held}{_contradicted(verdict, level)} by {_by(verdict, lane)}"
+    text = f"{held}{_contradicted(verdict, standing)} by {_by(verdict, lane)}"
+    if is_far:
+        text += f", {rate(level, verdict.dimension)} now"
     if proofs:
         text += ": " + ", ".join(proofs)
     doubts = _against(verdict, level)
@@ -115,6 +120,15 @@ def _throttled(verdict: Verdict, at: float, lane: str) -> str:
         times = f"more than {MANY_TIMES}" if many else f"at least {asked:.1f}"
         text += f"; {times} times what it gives in a second was asked for"
     return text
+
+
+def _off(verdict: Verdict, level: float) -> float:
+    """By which share the rate is above the limit, below 0 below it; 0 where that says nothing: who counts
+    a limit himself needs no level.
+    """
+    if not verdict.limit or verdict.evidence.get("phase") == "counted":
+        return 0.0
+    return level / verdict.limit - 1
 
 
 def _contradicted(verdict: Verdict, level: float) -> str:
@@ -186,8 +200,8 @@ def _against(verdict: Verdict, level: float) -> list[str]:
         found.append(f"{rate(free, verdict.dimension)} was done while none waited")
     if verdict.evidence.get("phase") == "counted":
         return found  # who counts it himself needs no queue and no level
-    off = level / verdict.limit - 1 if verdict.limit else 0.0
-    if abs(off) >= OFF:
+    off = _off(verdict, level)
+    if OFF <= abs(off) < FAR:
         found.append(f"it is {abs(off):.0%} {'above' if off > 0 else 'below'} that limit now")
     waiting = _number(verdict, "waiting")
     if waiting is not None and waiting < FEW_WAITING:

@@ -27,8 +27,8 @@ WAITING_TICKS = 16  # over which the share of the time that tasks wait is told
 
 
 class Pages:
-    """state: the published one. links: path and text of the page's footer. looked: called when
-    somebody looks at the page.
+    """state: the published one. links: path and text of the page's footer. rate_window_seconds: of the
+    state's rates. looked: called when somebody looks at the page.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class Pages:
         state: Callable[[], State | None],
         started: float,
         links: tuple[tuple[str, str], ...],
+        rate_window_seconds: float,
         looked: Callable[[], None] = lambda: None,
     ) -> None:
         self._looked = looked
@@ -44,6 +45,7 @@ class Pages:
         self._state = state
         self._started = started
         self._links = links
+        self._span = f"{rate_window_seconds:g} s"
         self._made: dict[str, tuple[State | None, bytes]] = {}
         self._waited: deque[tuple[float, int]] = deque(maxlen=WAITING_TICKS)
 
@@ -85,7 +87,7 @@ class Pages:
 
         wall = state.wall if state else 0.0
         watched = max(wall - self._started, 0.0) if state else None
-        around = page.Around(os.uname().nodename, __version__, watched, self._links)
+        around = page.Around(os.uname().nodename, __version__, watched, self._links, self._span)
         episodes: tuple[Episode, ...] = ()
         if state is not None:
             episodes = self._history.episodes(wall - EPISODES_SECONDS)

@@ -98,6 +98,7 @@ class Daemon:
                 ("/-/healthy", "Health"),
                 ("/-/ready", "Readiness"),
             ),
+            settings.engine.rate_window_seconds,
             self._background.consumers.want,
         )
         routes = self._routes()

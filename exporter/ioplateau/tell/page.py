@@ -24,12 +24,15 @@ RELOAD_SECONDS = 15  # without scripts
 
 
 class Around(NamedTuple):
-    """What the page tells besides the state. links: path and text of the footer."""
+    """What the page tells besides the state. links: path and text of the footer. span: over which its rates
+    are means, but for what says another.
+    """
 
     host: str = ""
     version: str = ""
     watched_seconds: float | None = None  # since the daemon was started; None: not known
     links: Sequence[tuple[str, str]] = (("/metrics", "Metrics"),)
+    span: str = "the rate window"
 
 
 def page(
@@ -88,10 +91,10 @@ def _main(seen: View, around: Around, past: Past, episodes: Sequence[Episode]) -
         el("h1", seen.headline, id="headline", klass=str(seen.severity), aria_live="polite"),
         _last(seen, episodes),
         _about(seen, around) if is_known else None,
-        page_budgets.section(seen.budgets, past, now, lately) if is_known else None,
+        page_budgets.section(seen.budgets, past, now, around.span, lately) if is_known else None,
         page_tables.episodes(episodes, seen.wall) if is_known else None,
-        page_tables.disks(seen.disks, seen.disk_count),
-        page_tables.mounts(seen.mounts, seen.mount_count),
+        page_tables.disks(seen.disks, seen.disk_count, around.span),
+        page_tables.mounts(seen.mounts, seen.mount_count, around.span),
         _notes(seen),
         data_title=_title(seen, around),
     )

@@ -37,13 +37,19 @@ def no_past(*_: object) -> None:
 
 
 def section(
-    budgets: Sequence[BudgetView], past: Past, now: int, lately: Collection[tuple[Kind, str]] = ()
+    budgets: Sequence[BudgetView],
+    past: Past,
+    now: int,
+    span: str,
+    lately: Collection[tuple[Kind, str]] = (),
 ) -> Html:
-    """Every budget, the worst first; those that are idle in one list, but for those held `lately`."""
+    """Every budget, the worst first; those that are idle in one list, but for those held `lately`.
+    span: over which the share of a limit is told.
+    """
     loud = [budget for budget in budgets if not budget.is_quiet or budget.key in lately]
     shown, beyond = loud[:MOST_SHOWN], loud[MOST_SHOWN:]
     parts = [
-        _article(budget, past if number < MOST_DRAWN else no_past, now)
+        _article(budget, past if number < MOST_DRAWN else no_past, now, span)
         for number, budget in enumerate(shown)
     ]
     quiet = [budget for budget in budgets if budget.is_quiet and budget.key not in lately]
@@ -61,7 +67,7 @@ def anchor(budget: BudgetView) -> str:
     return "budget-" + sub(r"[^A-Za-z0-9-]", lambda found: f"_{ord(found[0]):x}", words)
 
 
-def _article(budget: BudgetView, past: Past, now: int) -> Html:
+def _article(budget: BudgetView, past: Past, now: int, span: str) -> Html:
     name = anchor(budget)
     severity = summary.severity_of(budget.word)
     heading = el(
@@ -77,7 +83,7 @@ def _article(budget: BudgetView, past: Past, now: int) -> Html:
         heading,
         el("p", budget.sentence, klass="sentence") if budget.sentence else None,
         *_charts(budget, past, now),
-        _limits(budget),
+        _limits(budget, span),
         el("p", budget.drawn_by) if budget.drawn_by else None,
         _lifts(budget),
         _runbook(budget),
@@ -99,17 +105,19 @@ def _charts(budget: BudgetView, past: Past, now: int) -> Iterator[Html]:
             yield sparkline.charts(series, now, f"{anchor(budget)}-{dimension}-{direction}")
 
 
-def _limits(budget: BudgetView) -> Html:
+def _limits(budget: BudgetView, span: str) -> Html:
     if not budget.limits:
         return el("p", "limit unknown", klass="soft")
-    return el("ul", *(el("li", _limit(limit)) for limit in budget.limits), klass="limits")
+    return el("ul", *(el("li", _limit(limit, span)) for limit in budget.limits), klass="limits")
 
 
-def _limit(limit: LimitView) -> Html:
+def _limit(limit: LimitView, span: str) -> Html:
     ceiling = plain.limit(limit.dimension, limit.direction, limit.value)
     extra = "".join(f", {words}" for words in _extras(limit))
+    over = "" if limit.utilization is None else f"over {span} "
     return join(
-        f"{plain.share(limit.utilization)} of {ceiling} ", el("small", f"({limit.says}{extra})")
+        f"{plain.share(limit.utilization)} of {ceiling} {over}",
+        el("small", f"({limit.says}{extra})"),
     )
 
 

@@ -26,20 +26,20 @@ def episodes(found: Sequence[Episode], now: float) -> Html:
     return el("section", *parts, id="episodes", aria_labelledby="episodes-title")
 
 
-def disks(found: Sequence[DiskView], count: int) -> Html | None:
+def disks(found: Sequence[DiskView], count: int, span: str) -> Html | None:
     """Those that do something; the others are counted."""
-    return _figures("Disks", ratetables.disks(found, count), "disks")
+    return _figures("Disks", ratetables.disks(found, count), "disks", span)
 
 
-def mounts(found: Sequence[MountView], count: int) -> Html | None:
+def mounts(found: Sequence[MountView], count: int, span: str) -> Html | None:
     """Those that do something; the others are counted."""
-    return _figures("NFS mounts", ratetables.mounts(found, count), "mounts")
+    return _figures("NFS mounts", ratetables.mounts(found, count), "mounts", span)
 
 
-def _figures(title: str, what: RateTable, name: str) -> Html | None:
+def _figures(title: str, what: RateTable, name: str, span: str) -> Html | None:
     if not what.rows and not what.idle:
         return None
-    shown = table(f"{title}, over the rate window", what.head, what.rows, name=f"{name}-table")
+    shown = table(f"{title}, over {span}", what.head, what.rows, name=f"{name}-table")
     return el(
         "section",
         el("h2", title, id=f"{name}-title"),

@@ -83,7 +83,7 @@ def _chart(
     steps = _steps(at, values, now)
     latest = values[-1]
     is_now = latest is not None and now - at[-1] <= NOW_SECONDS
-    said = f"{say(latest)} now, " if latest is not None and is_now else ""
+    said = f"{say(latest)} {_lately(at, values)}, " if latest is not None and is_now else ""
     said += f"{say(max(known))} at most"
     if limit is not None:
         said += f"; limit {say(limit)}"
@@ -106,6 +106,12 @@ def _chart(
         aria_labelledby=f"{name}-t {name}-d",
     )
     return el("figure", picture, el("figcaption", el("b", what), join(" ", said)))
+
+
+def _lately(at: Sequence[int], values: Values) -> str:
+    """Of how long the last value is: since the one before it, or, after a hole, not more than a second."""
+    seconds = at[-1] - at[-2] if len(at) > 1 and values[-2] is not None else 1
+    return "in the last second" if seconds == 1 else f"in the last {seconds} s"
 
 
 def _steps(at: Sequence[int], values: Values, now: int) -> list[float | None]:
