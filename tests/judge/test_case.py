@@ -4,6 +4,7 @@ import pytest
 
 from ioplateau.judge.case import Case
 from ioplateau.judge.memory import SavedCase, SavedHold
+from ioplateau.judge.sides import Sides
 from ioplateau.judge.signals import WatchedFlow
 from ioplateau.limits.budgets import (
     Budget,
@@ -24,6 +25,21 @@ SDA = BudgetKey(Kind.DISK, "sda")
 def case(iops):
     limit = Limit(Dimension.IOPS, Direction.TOTAL, iops, Origin.CONFIGURED)
     return Case(Budget(SDA, (FlowKey("disk", "sda"),), (limit,)), WatchedFlow(), 0.0)
+
+
+def test_what_is_known_is_what_was_told_and_what_was_learned_beside_it():
+    known = case(500.0)
+    known.sides = Sides()
+    for plateau in (known.plateau, known.sides.of(Direction.READ).plateau):
+        plateau.ceilings.remember(Dimension.IOPS, 300.0, 60.0)
+        plateau.ceilings.remember(Dimension.THROUGHPUT, 50e6, 60.0)
+
+    assert [(each.value, each.direction, each.origin) for each in known.known_limits] == [
+        (500.0, Direction.TOTAL, Origin.CONFIGURED),
+        (50e6, Direction.TOTAL, Origin.LEARNED),
+        (300.0, Direction.READ, Origin.LEARNED),
+        (50e6, Direction.READ, Origin.LEARNED),
+    ]
 
 
 def saved(iops=500.0):

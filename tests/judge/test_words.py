@@ -6,9 +6,11 @@ from ioplateau.judge.rulings import asked_ratio
 from ioplateau.judge.words import duration, rate, sentence
 from ioplateau.limits.budgets import (
     BudgetKey,
+    Burst,
     Dimension,
     Direction,
     Kind,
+    Limit,
     Origin,
     Verdict,
     Word,
@@ -230,6 +232,37 @@ def test_a_saturated_disk_is_told_to_be_slow_where_that_was_seen(shown, why):
     assert sentence(flat, 136.0) == (
         f"13 requests wait, 137 ms instead of 16 ms, but at no known limit, and {why}"
     )
+
+
+READS = Limit(Dimension.THROUGHPUT, Direction.READ, 60e6, Origin.CATALOGUE)
+BURSTS = Limit(Dimension.IOPS, Direction.TOTAL, 500, Origin.CONFIGURED, burst=Burst(3500.0, None))
+
+
+@pytest.mark.parametrize(
+    ("known", "told"),
+    [
+        (
+            [Limit(Dimension.IOPS, Direction.TOTAL, 300, Origin.LEARNED)],
+            "not held by its limit of 300 IOPS (learned)",
+        ),
+        (
+            [BURSTS, READS],
+            "not held by its limits of 500 IOPS (burst 3,500 IOPS) and 60.0 MB/s of reads",
+        ),
+    ],
+)
+def test_limits_that_are_known_and_do_not_hold_are_named(known, told):
+    flat = WAITS._replace(evidence={**WAITS.evidence, "flat_ratio": 0.011, "blocks": 16})
+    waits, at_ease = (
+        sentence(each, 136.0, known=known)
+        for each in (flat, Verdict(BudgetKey(Kind.VM_UNCACHED, "vm"), Word.HEALTHY, 0.0))
+    )
+
+    assert waits.startswith(
+        f"13 requests wait, 137 ms instead of 16 ms, but {told}, flat within 1.1%"
+    )
+    assert waits.endswith("or another limit nobody told")
+    assert at_ease == told
 
 
 def test_a_healthy_disk_whose_requests_wait_now_and_then_says_so():

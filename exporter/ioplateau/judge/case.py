@@ -21,6 +21,7 @@ from ioplateau.limits.budgets import (
     Direction,
     Kind,
     Limit,
+    Origin,
     Verdict,
     Word,
 )
@@ -127,6 +128,17 @@ class Case:
         done than some told limit allows: then the disk has another tier, and all that was told of it is wrong.
         """
         return () if any(claim.is_outgrown for claim in self.claims) else self.claims
+
+    @property
+    def known_limits(self) -> Sequence[Limit]:
+        """Those that were told, and those learned of what nobody told, each as it was met for longest."""
+        told = [claim.limit for claim in self.claims]
+        found = {(limit.dimension, limit.direction): limit for limit in told}
+        learned = [(met, Direction.TOTAL) for met in self.plateau.met()]
+        for met, direction in (*learned, *(self.sides.learned() if self.sides else ())):
+            way = (met.dimension, direction)
+            found.setdefault(way, Limit(*way, met.value, Origin.LEARNED))
+        return tuple(found.values())
 
     @property
     def is_shared_now(self) -> bool:

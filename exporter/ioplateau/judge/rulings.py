@@ -156,7 +156,9 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
         patience = 2 if ruling.word in UNHURRIED and not waits else 1
         case.say_again = at + patience * number.SETTLED_SECONDS
         case.said_operations = case.drawn.operations
-        verdict = verdict._replace(sentence=words.sentence(verdict, at, case.budget.lane))
+        verdict = verdict._replace(
+            sentence=words.sentence(verdict, at, case.budget.lane, case.known_limits)
+        )
     case.verdict = verdict
     return verdict
 

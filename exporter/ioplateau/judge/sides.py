@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.learned import Plateau
+from ioplateau.judge.levels import Met
 from ioplateau.judge.memory import SavedPlateau
 from ioplateau.judge.phases import Claim
 from ioplateau.judge.signals import DEEP, NONE, STRONG, Queue, WatchedFlow, is_deep, is_strong
@@ -209,6 +210,11 @@ class Sides:
     def met(self) -> Side | None:
         """The direction that a limit of its own holds now."""
         return next((side for side in self._sides if side.plateau.on), None)
+
+    def learned(self) -> Iterator[tuple[Met, Direction]]:
+        """The limits of reads alone, or of writes, that are trusted, each side's longest met first."""
+        for side in self._sides:
+            yield from ((met, side.direction) for met in side.plateau.met())
 
     def are_flatter(self, flow: WatchedFlow) -> bool:
         """Whether one direction is, so that nothing is learned of both."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ioplateau.judge import parameters as number
 from ioplateau.limits import units
@@ -12,6 +12,7 @@ from ioplateau.limits.budgets import (
     Dimension,
     Direction,
     Kind,
+    Limit,
     Origin,
     Verdict,
     Word,
@@ -32,8 +33,6 @@ OWNERS: Mapping[Kind, str] = {
 }
 
 CLIENTS = frozenset({Kind.NFS_SLOTS, Kind.NFS_CONNECTION})
-# Of a VM's limits, which have no times of their own: whether requests wait, and where, its disks and mounts tell.
-AT_NO_LIMIT = "at no known limit"
 
 # Of what was asked for over what a limit gives in a second, see rulings.asked_ratio.
 LEAST_ASKED = 1.05
@@ -49,14 +48,18 @@ MOST_EXCESS = 1000.0  # the most that an excess is told as: it may have no end
 LITTLE_PRESSURE = 0.1  # share of the time in which tasks wait anyway
 
 
-def sentence(verdict: Verdict, at: float, lane: str = ALL_DISKS) -> str:
-    """What holds, on what evidence. at: CLOCK_MONOTONIC seconds of the verdict. lane: Budget.lane."""
+def sentence(
+    verdict: Verdict, at: float, lane: str = ALL_DISKS, known: Sequence[Limit] = ()
+) -> str:
+    """What holds, on what evidence. at: CLOCK_MONOTONIC seconds of the verdict. lane: Budget.lane. known: the
+    budget's limits, told and learned.
+    """
     match verdict.word:
         case Word.THROTTLED:
             return _throttled(verdict, at, lane)
         case Word.AFFECTED:
             return _affected(verdict, lane)
-    return _SAY[verdict.word](verdict, at)
+    return _SAY[verdict.word](verdict, at, known)
 
 
 def pressure(ratio: float | None) -> str:
@@ -212,10 +215,10 @@ def _against(verdict: Verdict, level: float) -> list[str]:
     return found
 
 
-def _direction(verdict: Verdict) -> str:
-    if verdict.direction in {None, Direction.TOTAL}:
+def _direction(of: Verdict | Limit) -> str:
+    if of.direction in {None, Direction.TOTAL}:
         return ""
-    return f" of {verdict.direction}s"
+    return f" of {of.direction}s"
 
 
 def _slots(verdict: Verdict, at: float) -> str:
@@ -252,29 +255,43 @@ def _queue(verdict: Verdict) -> str:
     return proofs
 
 
-def _saturated(verdict: Verdict, _at: float) -> str:
-    proofs = _queue(verdict)
+def _at_none(known: Sequence[Limit]) -> str:
+    """That no limit that is known holds the budget, with those there are."""
+    if not known:
+        return "at no known limit"
+    *more, last = map(_known, known)
+    limits = f"limits of {', '.join(more)} and {last}" if more else f"limit of {last}"
+    return f"not held by its {limits}"
+
+
+def _known(limit: Limit) -> str:
+    """A limit that does not hold now: "3,500 IOPS of reads (learned)"."""
+    learned = " (learned)" if limit.origin is Origin.LEARNED else ""
+    burst = limit.burst and f" (burst {rate(limit.burst.rate, limit.dimension)})"
+    return f"{rate(limit.value, limit.dimension)}{_direction(limit)}{burst or learned}"
+
+
+def _saturated(verdict: Verdict, _at: float, known: Sequence[Limit]) -> str:
+    proofs = f"{_queue(verdict)}, but {_at_none(known)}"
+    untold = f"{'another' if known else 'a'} limit nobody told"
     later = _number(verdict, "later_per_second")
     if later:
-        return (
-            f"{proofs}, but at no known limit, and the server answers "
-            f"'come back later' {later:,.1f} times a second"
-        )
+        return f"{proofs}, and the server answers 'come back later' {later:,.1f} times a second"
     operations, floor = _number(verdict, "own_level"), _number(verdict, "floor_seconds") or 0.0
     if operations and ALWAYS <= operations * floor < SEVERAL:
         return (
-            f"{proofs}, but at no known limit, and one request at a time does as much: "
-            "a device that serves one after the other, or a limit nobody told"
+            f"{proofs}, and one request at a time does as much: "
+            f"a device that serves one after the other, or {untold}"
         )
     if operations:
         return (
-            f"{proofs}, but at no known limit, and as much was done while none waited: "
+            f"{proofs}, and as much was done while none waited: "
             "the device or server has become slow"
         )
     other = _number(verdict, "as_long_at")
     if other:
         return (
-            f"{proofs}, but at no known limit, and they took as long at {other:,.0f} IOPS: "
+            f"{proofs}, and they took as long at {other:,.0f} IOPS: "
             "a slow device or server, or a limit that has changed"
         )
     flat = _number(verdict, "flat_ratio")
@@ -283,26 +300,24 @@ def _saturated(verdict: Verdict, _at: float) -> str:
     else:
         doubt, shared = (
             f", flat within {flat:.1%}, which does not prove one yet",
-            "a limit nobody told",
+            untold,
         )
-    return (
-        f"{proofs}, but at no known limit{doubt}: an overloaded device or server, "
-        f"a neighbour, or {shared}"
-    )
+    return f"{proofs}{doubt}: an overloaded device or server, a neighbour, or {shared}"
 
 
-def _idle(verdict: Verdict, _at: float) -> str:
+# Of a VM's limits, which have no times of their own: whether requests wait, and where, its disks and mounts tell.
+def _idle(verdict: Verdict, _at: float, known: Sequence[Limit]) -> str:
     kind = verdict.key.kind
     if kind is Kind.VM_NETWORK:
-        return AT_NO_LIMIT
+        return _at_none(known)
     # Of NFS other calls are not counted.
     is_nfs = kind in CLIENTS or kind is Kind.VOLUME
     return "(almost) no reads or writes" if is_nfs else "nothing to do"
 
 
-def _healthy(verdict: Verdict, _at: float) -> str:
+def _healthy(verdict: Verdict, _at: float, known: Sequence[Limit]) -> str:
     if verdict.key.kind.startswith("vm_"):
-        return AT_NO_LIMIT
+        return _at_none(known)
     return _now_and_then(verdict) or "requests are served at once"
 
 
@@ -323,7 +338,7 @@ def _now_and_then(verdict: Verdict) -> str:
     return ""
 
 
-def _stalled(verdict: Verdict, at: float) -> str:
+def _stalled(verdict: Verdict, at: float, _known: Sequence[Limit]) -> str:
     held = _for(verdict, at)
     return f"requests are outstanding and (almost) none was answered{held}: not a limit"
 
@@ -336,7 +351,7 @@ def _affected(verdict: Verdict, lane: str) -> str:
     return f"waits because of {owner(parent, lane)}{whose}"
 
 
-def _latency_bound(verdict: Verdict, _at: float) -> str:
+def _latency_bound(verdict: Verdict, _at: float, _known: Sequence[Limit]) -> str:
     depth = _number(verdict, "outstanding") or 0.0
     latency = _number(verdict, "latency_seconds") or 0.0
     return (
@@ -345,7 +360,7 @@ def _latency_bound(verdict: Verdict, _at: float) -> str:
     )
 
 
-def _app_limited(verdict: Verdict, _at: float) -> str:
+def _app_limited(verdict: Verdict, _at: float, _known: Sequence[Limit]) -> str:
     operations = _number(verdict, "operations_per_second") or 0.0
     waits = _now_and_then(verdict) or "none waits"
     return f"flat at {operations:,.0f} IOPS by the application's own pace: {waits}"
@@ -356,12 +371,12 @@ def _number(verdict: Verdict, name: str) -> float | None:
     return value if isinstance(value, (int, float)) else None
 
 
-_SAY: Mapping[Word, Callable[[Verdict, float], str]] = {
+_SAY: Mapping[Word, Callable[[Verdict, float, Sequence[Limit]], str]] = {
     Word.IDLE: _idle,
     Word.HEALTHY: _healthy,
     Word.APP_LIMITED: _app_limited,
     Word.LATENCY_BOUND: _latency_bound,
     Word.SATURATED: _saturated,
     Word.STALLED: _stalled,
-    Word.UNKNOWN: lambda _verdict, _at: "no rates: a first reading, a gap or a reset",
+    Word.UNKNOWN: lambda *_: "no rates: a first reading, a gap or a reset",
 }
