@@ -152,14 +152,18 @@ def _top_flags(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-b", "--batch", action="store_true", help="plain text, one screen after another"
     )
-    command.add_argument("--json", action="store_true", help="a JSON object a screen, a line each")
+    command.add_argument(
+        "--json",
+        action="store_true",
+        help="a JSON object a screen, a line each, sampled here: a daemon tells the same at /api/v1/state",
+    )
     command.add_argument("-n", "--count", type=_count, metavar="N", help="end after N screens")
     whose = command.add_mutually_exclusive_group()
     whose.add_argument(
         "--url",
         type=_url,
         metavar="URL",
-        help="of the daemon, like http://db-01:10049; default: that of this machine, if it answers",
+        help="of the daemon, like http://db-01:10049, not with --json; default: that of this machine, if it answers",
     )
     whose.add_argument(
         "--no-daemon", dest="alone", action="store_true", help="sample here, daemon or not"

@@ -55,6 +55,13 @@ def test_help_lists_the_settings_that_matter_with_their_variables():
     assert "1  with --fail-on-throttle" in said
 
 
+def test_help_of_top_says_that_json_asks_no_daemon():
+    said = " ".join(commands()["top"].format_help().split())
+
+    assert "a line each, sampled here: a daemon tells the same at /api/v1/state" in said
+    assert "not with --json" in said
+
+
 def test_a_setting_that_is_not_listed_is_taken_all_the_same():
     options = cli.parser().parse_args(["replay", "x", "--log.level=debug"])
 
