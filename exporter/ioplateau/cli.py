@@ -1,7 +1,7 @@
 """The command table: `ioplateau serve | top | limits | record | replay | report | doctor`.
 
 Exit codes: 0 good; 1 a verdict or finding where a command promises one; 2 usage or
-configuration error, or something could not be read or written.
+configuration error, or something could not be read or written; 130 and 141: INTERRUPTED, CUT_OFF.
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: Sequence[str]) -> int:
     try:
+        if not words:
+            parser(words).error(f"want a COMMAND: {', '.join(COMMANDS)}; --help tells of each")
         options, unknown = parser(words).parse_known_args(words)
     except SystemExit:
         sys.stdout.flush()  # what --help and --version said

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 MACHINE = ("config.file", "path.procfs", "path.sysfs", "path.rootfs", "no-cloud")
 USAGE = (2, "wrong usage or configuration, or something could not be read or written")
+UNREAD = (141, "nobody reads on, as after `| head`")
+ENDED = (130, "interrupted (Ctrl-C)")
 
 
 class Page(NamedTuple):
@@ -13,7 +15,7 @@ class Page(NamedTuple):
 
     settings: tuple[str, ...]
     examples: tuple[tuple[str, str], ...]
-    codes: tuple[tuple[int, str], ...] = ((0, "good"), USAGE)
+    codes: tuple[tuple[int, str], ...] = ((0, "good"), USAGE, ENDED, UNREAD)
 
     @property
     def epilog(self) -> str:
@@ -36,6 +38,7 @@ PAGES = {
             ),
             ("ioplateau serve --check --config.file=new.toml", "whether it would start with that"),
         ),
+        ((0, "good, also where Ctrl-C ended it"), USAGE, UNREAD),
     ),
     "top": Page(
         (*MACHINE, "web.listen-address", "sampling.interval", "state.directory"),
@@ -62,6 +65,7 @@ PAGES = {
     "record": Page(
         (*MACHINE, "sampling.interval"),
         (("ioplateau record slow.jsonl.gz --seconds 120", "two minutes, to be judged elsewhere"),),
+        ((0, "good, also where Ctrl-C ended it"), USAGE, UNREAD),
     ),
     "replay": Page(
         ("config.file",),
@@ -72,7 +76,7 @@ PAGES = {
                 "for a pipeline: exits 1 if anything was",
             ),
         ),
-        ((0, "good"), (1, "with --fail-on-throttle: a budget was throttled"), USAGE),
+        ((0, "good"), (1, "with --fail-on-throttle: a budget was throttled"), USAGE, ENDED, UNREAD),
     ),
     "report": Page(
         (*MACHINE, "web.listen-address", "sampling.interval"),
@@ -80,10 +84,11 @@ PAGES = {
             ("ioplateau report --since 24h", "the last day, as the daemon here remembers it"),
             ("ioplateau report slow.jsonl.gz --format html -o slow.html", "of a recording"),
         ),
+        ((0, "good, also where Ctrl-C ended --minutes"), USAGE, ENDED, UNREAD),
     ),
     "doctor": Page(
         (*MACHINE, "web.listen-address", "web.config.file", "state.directory"),
         (("ioplateau doctor", "what is seen here, and how to mend what is not"),),
-        ((0, "all that is needed is seen"), (1, "something vital is not"), USAGE),
+        ((0, "all that is needed is seen"), (1, "something vital is not"), USAGE, ENDED, UNREAD),
     ),
 }

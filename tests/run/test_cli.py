@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ioplateau import cli
 from machine_tree import MachineTree
 
 IOPLATEAU = Path(sys.executable).with_name("ioplateau")
@@ -43,6 +44,15 @@ def test_version_is_said():
     assert done.returncode == 0
     assert done.stdout.startswith("ioplateau 0.")
     assert done.stdout.endswith(", native scan)\n")
+
+
+def test_without_a_command_all_are_named():
+    done = run()
+
+    assert done.returncode == 2
+    for name in cli.COMMANDS:
+        assert f" {name}" in done.stderr
+    assert "--help" in done.stderr
 
 
 def test_python_runs_the_package_as_the_command():

@@ -55,6 +55,14 @@ def test_help_lists_the_settings_that_matter_with_their_variables():
     assert "1  with --fail-on-throttle" in said
 
 
+@pytest.mark.parametrize("name", manual.PAGES)
+def test_help_has_the_codes_of_who_is_interrupted_or_cut_off(name):
+    codes = dict(manual.PAGES[name].codes)
+
+    assert cli.CUT_OFF in codes
+    assert (cli.INTERRUPTED in codes) == (name not in {"serve", "record"})  # which end well
+
+
 def test_help_of_top_says_that_json_asks_no_daemon():
     said = " ".join(commands()["top"].format_help().split())
 
