@@ -57,7 +57,7 @@ libraries() { # architecture's wheel tag, target directory
 }
 
 stage() { # wheel tag, directory
-    mkdir -p "$2/share"
+    mkdir -p "$2/share" "$2"/doc/{alerts,dashboards,docs/runbooks}
     wheel "manylinux_2_17_${1%%-*}"
     libraries "$1" "$2/lib"
     install -m 644 deploy/packages/__main__.py "$2/lib/"
@@ -66,7 +66,13 @@ stage() { # wheel tag, directory
     install -m 644 deploy/systemd/ioplateau.{service,socket} deploy/packages/ioplateau.default LICENSE "$2/"
     install -m 644 deploy/packages/ioplateau.{1,bash} "$2/"
     install -m 644 deploy/systemd/{ebs,processes,tls}.conf "$2/share/"
-    install -m 644 docs/ioplateau.example.toml "$2/ioplateau.toml"
+    install -m 644 deploy/packages/ioplateau.toml "$2/"
+    # As in the checkout, for their links to each other; without the pictures, which are larger than all else.
+    install -m 644 README.md CHANGELOG.md "$2/doc/"
+    install -m 644 docs/*.{md,toml,json} "$2/doc/docs/"
+    install -m 644 docs/runbooks/*.md "$2/doc/docs/runbooks/"
+    install -m 644 alerts/*.yml "$2/doc/alerts/"
+    install -m 644 dashboards/*.json "$2/doc/dashboards/"
     # uv's cache keeps the modes that somebody's umask gave its files once.
     chmod -R u=rwX,go=rX "$2"
     [ -z "$(find "$2" ! -perm -444)" ] || die "not readable for all: $(find "$2" ! -perm -444)"

@@ -19,6 +19,7 @@ from ioplateau.limits.claims import ConfiguredLimit, DiskFact, VmFact, VolumeFac
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLE = DOCS / "ioplateau.example.toml"
+PACKAGED = DOCS.parent / "deploy/packages/ioplateau.toml"
 
 
 def options(*arguments: str) -> argparse.Namespace:
@@ -38,7 +39,11 @@ def problems(toml: str = "", *arguments: str, **environ: str) -> list[str]:
 
 
 def uncommented() -> str:
-    return re.sub(r"(?m)^#(?=[a-z_\[])", "", EXAMPLE.read_text())
+    return without_marks(EXAMPLE)
+
+
+def without_marks(file: Path) -> str:
+    return re.sub(r"(?m)^#(?=[a-z_\[])", "", file.read_text())
 
 
 def keys_of(tree: dict) -> set[str]:
@@ -55,6 +60,11 @@ def keys_of(tree: dict) -> set[str]:
 
 def test_the_example_as_it_is_changes_no_default():
     assert settings(EXAMPLE.read_text()) == settings()
+
+
+def test_the_configuration_of_a_package_changes_none_either_and_what_it_shows_is_accepted():
+    assert settings(PACKAGED.read_text()) == settings()
+    assert len(settings(without_marks(PACKAGED)).limits) == 1
 
 
 def test_the_example_with_every_mark_taken_away_is_accepted():

@@ -107,6 +107,21 @@ def test_the_deb_names_its_python_and_its_configuration():
     assert configuration == ["/etc/default/ioplateau", "/etc/ioplateau/ioplateau.toml"]
 
 
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_deb_brings_the_documents_the_rules_and_the_boards(architecture):
+    place = "/usr/share/doc/ioplateau/"
+    there = {
+        path.removeprefix(place) for path in files_of_deb(architecture) if path.startswith(place)
+    }
+    ours = {
+        str(file.relative_to(PROJECT))
+        for pattern in ("*.md", "docs/**/*.md", "docs/*.toml", "alerts/*.yml", "dashboards/*.json")
+        for file in PROJECT.glob(pattern)
+    }
+
+    assert ours - {"CONTRIBUTING.md"} <= there
+
+
 @pytest.mark.parametrize("architecture", RPM_ARCHITECTURES)
 def test_rpm_reads_what_the_rpm_needs_and_keeps(architecture):
     package = one(f"*.{architecture}.rpm")
