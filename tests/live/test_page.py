@@ -90,7 +90,7 @@ def test_before_during_and_after_a_throttled_load_and_a_restart(browser, tmp_pat
             load = disk.load(depth=16, seconds=300)  # ends with the disk
             visit.page.locator("h1.bad").wait_for()
             visit.wait_for("held at", article)
-            visit.wait_for("500 IOPS (configured: ioplateau.toml limit[0]", article)
+            visit.wait_for("500 IOPS over 15 s (configured: ioplateau.toml limit[0]", article)
             visit.wait_for("limit 500 IOPS", f"{article} figure")
             visit.wait_for("goes on", row)
             visit.wait_for(disk.name, "#disks")
@@ -106,6 +106,15 @@ def test_before_during_and_after_a_throttled_load_and_a_restart(browser, tmp_pat
             assert focused.endswith("/runbooks/disk-throttled.md")
             for look in LOOKS:
                 assert violations(browser, daemon.url, **look) == []
+            for width in (390, 1000, 1280, 1600):
+                wide = Visit(browser, daemon.url, viewport={"width": width, "height": 844})
+                wide.page.locator(row).wait_for()
+                for place in (
+                    "document.documentElement",
+                    "document.querySelector('#episodes-table')",
+                ):
+                    hidden = f"{place}.scrollWidth - {place}.clientWidth"
+                    assert wide.page.evaluate(hidden) == 0, (place, width)
 
             load.stop()
             visit.wait_for("Last:", "#last")

@@ -249,6 +249,13 @@ def test_an_episode_that_goes_on_says_so():
     assert "Last:" not in said
 
 
+def test_a_cell_of_an_episode_names_its_column_for_where_a_row_becomes_a_list():
+    text = page.page(view.of(states.state()), Around(), episodes=(episode(),)).decode()
+
+    assert '<td data-head="limit">500 IOPS (configured)</td>' in text
+    assert text.count("data-head=") == 7
+
+
 def test_tables_have_captions_and_heads_for_those_who_hear_them():
     state = states.state(disks={"sda": states.disk("sda", before={"reads": 0})})
     text = page.page(view.of(state), Around(span="15 s")).decode()

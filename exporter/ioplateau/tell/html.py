@@ -52,11 +52,27 @@ def _attribute(name: str, value: Value) -> str:
     return f" {name}" if value is True else f' {name}="{text(str(value))}"'
 
 
-def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[Part]], *, name: str) -> Html:
-    """A table that scrolls by itself where it is too wide; the first cell of a row names it."""
+def table(
+    caption: str,
+    head: Sequence[str],
+    rows: Sequence[Sequence[Part]],
+    *,
+    name: str,
+    has_words: bool = False,
+) -> Html:
+    """A table that scrolls by itself where it is too wide; the first cell of a row names it. has_words: its cells
+    wrap, and where that is not enough a row becomes a list.
+    """
     columns = (el("th", words, scope="col") for words in head)
     body = (
-        el("tr", el("th", row[0], scope="row"), *(el("td", cell) for cell in row[1:]))
+        el(
+            "tr",
+            el("th", row[0], scope="row"),
+            *(
+                el("td", cell, data_head=words if has_words else None)
+                for words, cell in zip(head[1:], row[1:], strict=True)
+            ),
+        )
         for row in rows
     )
     return el(
@@ -68,7 +84,7 @@ def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[Part]], *, 
             el("tbody", *body),
         ),
         # What scrolls must be reachable with the keyboard, and have a name then.
-        klass="wide",
+        klass="wide words" if has_words else "wide",
         id=name,
         role="region",
         aria_label=caption,

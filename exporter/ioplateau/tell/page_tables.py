@@ -19,7 +19,11 @@ def episodes(found: Sequence[Episode], now: float) -> Html:
     """The latest first."""
     latest = sorted(found, key=lambda episode: -episode.began)[:MOST_EPISODES]
     rows = [_episode(episode, now) for episode in latest]
-    content = table("The last episodes", EPISODES, rows, name="episodes-table") if rows else None
+    content = (
+        table("The last episodes", EPISODES, rows, name="episodes-table", has_words=True)
+        if rows
+        else None
+    )
     none = el("p", "None is known: nothing was held back since this was started.", klass="soft")
     heading = el("h2", "Episodes", id="episodes-title")
     parts = (heading, content or none)
