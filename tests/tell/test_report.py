@@ -204,6 +204,19 @@ def test_every_form_tells_the_same_episode():
         assert "99th" in text
 
 
+def test_every_column_of_the_episodes_has_a_name():
+    made = document.document(*report.of_recording(DISK, SETTINGS, TimeSpan()))
+    (table,) = (
+        block
+        for section in made.sections
+        for block in section.blocks
+        if isinstance(block, document.ReportTable) and block.columns[-1] == "in words"
+    )
+
+    assert all(table.columns)
+    assert table.rows[0][table.columns.index("verdict")] == "throttled"
+
+
 def test_the_html_asks_nobody_for_anything():
     made = render.html(document.document(*report.of_recording(DISK, SETTINGS, TimeSpan())))
 

@@ -138,7 +138,17 @@ def _found(samples: Samples, source: ReportSource) -> Iterable[Paragraph | Repor
         count += f", {plain.duration(held)} in all"
     yield Paragraph(f"{count}.")
     rows = tuple(_episode(each, source.ended) for each in samples.episodes)
-    columns = ("from", "lasted", "held", "budget", "", "limit", "share", "waiting", "drew most")
+    columns = (
+        "from",
+        "lasted",
+        "held",
+        "budget",
+        "verdict",
+        "limit",
+        "share",
+        "waiting",
+        "drew most",
+    )
     yield ReportTable((*columns, "in words"), rows, is_numbers=False)
     if not all(each.drew_most for each in samples.episodes):
         yield Paragraph(

@@ -25,19 +25,20 @@ STYLE = """
 @media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--soft:#9aa4af;--back:#0f1418;--line:#30363d;
 --one:#58a6ff;--two:#ffa657;--limit:#ff8b80}}
 body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--back);margin:0 auto;
-padding:1rem;max-width:70rem;overflow-wrap:anywhere}
+padding:1rem;max-width:80rem;overflow-wrap:anywhere}
 h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2rem;border-bottom:1px solid var(--line)}
 .wide{overflow-x:auto}table{border-collapse:collapse;overflow-wrap:normal;margin:.5rem 0 1rem;font-size:.85rem}
 th,td{border:1px solid var(--line);padding:.2rem .5rem;text-align:left;vertical-align:top}
 .numbers td,.numbers th+th{text-align:right;white-space:nowrap}
-.words tbody th{white-space:nowrap}
+.words tbody th,.words td:nth-child(2):not(:last-child),.words td:nth-child(3):not(:last-child){white-space:nowrap}
+.words td:nth-child(n+4):last-child{min-width:18rem}
 figure{margin:1rem 0}small{font-weight:400;color:var(--soft)}figcaption{font-weight:600}svg{width:100%;height:auto}
 svg text{fill:var(--soft);font:11px system-ui,sans-serif}
 .axis{stroke:var(--line);fill:none}.l0{stroke:var(--one)}.l1{stroke:var(--two)}
 .l0,.l1{fill:none;stroke-width:1.3}.limit{stroke:var(--limit);stroke-dasharray:5 4;fill:none}
 @page{margin:12mm}@media print{:root{--ink:#000;--soft:#444;--back:#fff;--line:#bbb;--one:#0645ad;--two:#a04000;
 --limit:#b00}figure,tr{break-inside:avoid}h1,h2,p{break-after:avoid}body{max-width:none;padding:0}
-table{font-size:.62rem}.numbers{font-size:.54rem}th,td{padding:.1rem .2rem}.wide{overflow:visible}}
+table{font-size:.62rem}.numbers{font-size:.54rem}th,td{padding:.1rem .2rem}.wide{overflow:visible}.words td:nth-child(n+4):last-child{min-width:0}}
 """
 
 
