@@ -12,7 +12,7 @@ PORT ?= 10049
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## What there is to make
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 NATIVE := $(addprefix exporter/ioplateau/,measure/_abi.h measure/_scan.c tell/_samples.c)
 
@@ -109,8 +109,8 @@ soak: $(BIN)/ioplateau ## The daemon for MINUTES (20) while disks, mounts, group
 score: $(BIN)/ioplateau ## Score the judge on stories and recordings, against floors that only rise
 	@$(BIN)/python bench/score.py
 
-stack: $(BIN)/ioplateau ## Exporter, Prometheus, Alertmanager and a receiver on this machine
-	@$(BIN)/python deploy/stack/stack.py
+stack: $(BIN)/ioplateau ## Exporter, Prometheus, Alertmanager and a receiver on this machine, with FLAGS
+	@$(BIN)/python deploy/stack/stack.py $(FLAGS)
 
 packages: $(BIN)/ioplateau ## deb, rpm, wheel and single file, into dist/
 	@deploy/packages/build.sh

@@ -107,7 +107,7 @@ def _taken(ports: Ports) -> Iterator[str]:
             except OSError as error:
                 yield (
                     f"stack: 127.0.0.1:{number}, for {port.name}: {error.strerror};"
-                    f" --{port.name}-port=N takes another"
+                    f" make stack FLAGS=--{port.name}-port=N takes another"
                 )
 
 

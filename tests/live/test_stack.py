@@ -75,7 +75,7 @@ def test_a_port_that_somebody_else_answers_at_is_named_before_anything_starts(tm
     assert done.returncode == 2
     assert done.stdout == (
         f"stack: 127.0.0.1:{ports['prometheus']}, for prometheus: Address already in use;"
-        " --prometheus-port=N takes another\n"
+        " make stack FLAGS=--prometheus-port=N takes another\n"
     )
     assert not (tmp_path / "x").exists()
 
