@@ -230,9 +230,12 @@ def test_only_the_span_is_told(daemon):
 def test_a_span_of_which_nothing_is_remembered_is_said_to_be_empty(daemon):
     ask, now = daemon
 
-    made = document.document(*of_daemon(ask, now - 5000, now - 4000, now, lambda: now))
+    asked = [now - 5000, now - 4000]
+    text = render.text(document.document(*of_daemon(ask, *asked, now, lambda: now)))
 
-    assert "Nothing was measured in this time" in render.text(made)
+    assert "Nothing was measured in this time" in text
+    for wall in asked:
+        assert f"{datetime.fromtimestamp(wall, UTC):%Y-%m-%d %H:%M:%S} UTC" in text
 
 
 def test_means_of_longer_than_a_second_are_said_to_be_such(daemon):

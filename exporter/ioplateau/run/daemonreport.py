@@ -83,6 +83,8 @@ def of_daemon(
             ended=samples.at[-1] + samples.seconds[-1] if len(samples) else None,
             what="the daemon's memory",
             step_seconds=making.step_seconds,
+            asked_from=began,
+            asked_to=ended,
         )
     except apiview.MISUNDERSTOOD as error:
         raise NoDaemonError(f"an answer that no ioplateau gives: {error!r:.200}") from error

@@ -118,6 +118,8 @@ def of_recording(
         damaged=_first_of(damaged),
         notes=replayed.notes,
         step_seconds=replayed.header.interval_seconds,
+        asked_from=wanted.began,
+        asked_to=wanted.ended,
     )
     return samples, source
 

@@ -54,7 +54,9 @@ class ReportSection(NamedTuple):
 
 
 class ReportSource(NamedTuple):
-    """Whose report it is. began, ended: UNIX seconds of what was looked at; None: nothing."""
+    """Whose report it is. began, ended: UNIX seconds of what was looked at; None: nothing. asked_from, asked_to:
+    of the span that was asked for; None: from the beginning, to the end.
+    """
 
     host: str = ""
     version: str = ""  # ioplateau's, that looked
@@ -66,6 +68,8 @@ class ReportSource(NamedTuple):
     damaged: tuple[str, ...] = ()  # what could not be read of it
     notes: tuple[str, ...] = ()  # what is to be known besides
     step_seconds: float | None = None  # each reading is a mean over so long; None: not known
+    asked_from: float | None = None
+    asked_to: float | None = None
 
 
 class Report(NamedTuple):
@@ -98,6 +102,9 @@ def _looked_at(samples: Samples, source: ReportSource) -> Iterable[Paragraph | R
     if source.began is not None and source.ended is not None:
         facts += [("from", plain.date(source.began)), ("to", plain.date(source.ended))]
         facts += [("length", plain.duration(source.ended - source.began))]
+    else:
+        for name, wall in (("asked for from", source.asked_from), ("to", source.asked_to)):
+            facts += [(name, plain.date(wall))] if wall is not None else []
     seen = sum(samples.seconds)
     facts += [("time with readings", plain.duration(seen) if len(samples) else "none")]
     facts += [("readings", _means(source))]
