@@ -221,6 +221,45 @@ def test_disks_and_mounts_have_tables_of_their_own():
     assert "VERDICT" in texts(shown)[3]
 
 
+def test_evidence_is_told_in_words_with_units():
+    evidence = {
+        "excess_latency_ratio": 14.5,
+        "floor_seconds": 0.002,
+        "bytes_per_second": 2e6,
+        "phase": "burst",
+    }
+    shown = board(throttled(evidence=evidence))
+    texts(shown)
+    shown.press("enter")
+
+    assert "excess latency 1450 %, floor 2 ms, bytes 2 MB/s, phase burst" in texts(shown, 40)
+
+
+@pytest.mark.parametrize(
+    ("parts", "keys", "told"),
+    [
+        ({}, ["tab", "tab"], "there are no NFS mounts"),
+        ({}, ["/", "x", "y", "enter"], "none matches; Esc clears the filter"),
+        ({"is_idle": True}, [], "all are idle; i shows them"),
+    ],
+)
+def test_where_no_row_is_shown_it_says_why_and_what_shows_one(parts, keys, told):
+    shown = board(states.budget(Kind.DISK, "sda", word=Word.IDLE) if parts else throttled())
+    for key in keys:
+        shown.press(key)
+
+    assert told in texts(shown)
+
+
+def test_how_to_quit_stands_at_the_foot_of_a_small_terminal_whatever_else_does():
+    idle = [states.budget(Kind.DISK, f"sd{n}", word=Word.IDLE) for n in range(20)]
+    shown = board(throttled())
+    episode = Episode(Kind.DISK, "sda", Word.THROTTLED, WALL)
+    shown.see(seen(throttled(), *idle)._replace(notes=("a",) * 12, episodes=(episode,) * 400))
+
+    assert texts(shown)[-1].endswith("  q quit  h help")
+
+
 def test_the_detail_of_a_row_has_limits_origin_evidence_and_the_last_minutes():
     budget = throttled(evidence={"queue": 16.0})
     shown = board(budget, trail=trail(0.1, None, 1.0))

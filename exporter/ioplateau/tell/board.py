@@ -19,7 +19,7 @@ from ioplateau.tell.view import machine as told_of
 
 SENTENCE_LINES = 2
 HEAD_LINES = 3
-KEYS = "q quit  h help  Enter detail"
+KEYS = ("q quit  h help  Enter detail", "q quit  h help")  # help has all
 BACK = frozenset({"q", "Q", "escape", "enter", "left", "h", "?", "n", "e"})
 
 Trail = Callable[[BudgetView], Sequence[float | None]]
@@ -149,10 +149,11 @@ class Board:
             return Line(f"filter: {self._listing.filter}_   Enter keeps it, Esc clears it")
         notes = [f"{len(view.notes)} notes (n)"] if view.notes else []
         past = [f"{len(view.episodes)} episodes (e)"] if view.episodes else []
-        whole = "  ".join([self._listing.status(view), *notes, *past, KEYS])
-        if cells.columns(whole) > width:  # help has all keys
-            whole = "  ".join([self._listing.status(view), *notes, *past, "h help"])
-        return Line(whole, Severity.SOFT)
+        told = "  ".join([self._listing.status(view), *notes, *past])
+        long, short = KEYS
+        if cells.columns(f"{told}  {long}") <= width:
+            return Line(f"{told}  {long}", Severity.SOFT)
+        return Line(f"{cells.cut(told, max(width - len(short) - 2, 0))}  {short}", Severity.SOFT)
 
     def _over(self, view: View, height: int, width: int) -> list[Line]:
         if self._open == "help":

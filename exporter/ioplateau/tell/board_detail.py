@@ -97,7 +97,8 @@ def _detail(budget: BudgetView, trail: Sequence[float | None], width: int) -> It
         yield Line(cells.sparkline(trail, min(width, 120)))
     yield from _limits(budget, width)
     yield from _pairs("Now", _flow(budget), width)
-    evidence = {key: _figure(value) for key, value in budget.evidence.items() if value is not None}
+    known = budget.evidence.items()
+    evidence = dict(_evidence(name, value) for name, value in known if value is not None)
     yield from _pairs("Evidence", evidence, width)
     yield from _pairs("What it is", dict(budget.info), width)
 
@@ -142,8 +143,19 @@ def _flow(budget: BudgetView) -> dict[str, str]:
     return {key: value for key, value in found.items() if value != plain.UNKNOWN}
 
 
-def _figure(value: float | str | None) -> str:
-    return value if isinstance(value, str) else f"{value:.4g}"
+def _evidence(name: str, value: float | str) -> tuple[str, str]:
+    """As words: ("excess latency", "1450 %") of excess_latency_ratio; the end of a name tells its unit."""
+    begin, _, unit = name.rpartition("_")
+    words = name.replace("_", " ")
+    if isinstance(value, str):
+        return words, value
+    if name == "bytes_per_second":
+        return "bytes", plain.bytes_per_second(value)
+    if unit == "seconds":
+        return begin.replace("_", " "), plain.seconds(value)
+    if unit == "ratio":
+        return begin.replace("_", " "), f"{value * 100:.4g} %"
+    return words, f"{value:.4g}"
 
 
 def _pairs(title: str, found: dict[str, str], width: int) -> Iterator[Line]:

@@ -13,7 +13,6 @@ from ioplateau.tell.view import BudgetView, View
 
 # By figures the order is made anew this often: rows that change places each second cannot be read.
 ORDER_SECONDS = 10.0
-NOTHING = Line("nothing here; i shows the idle, Esc clears the filter", Severity.SOFT)
 # What a key makes of the row that is looked at, the rows of a page, the rows in all.
 MOVES: dict[str, Callable[[int, int, int], int]] = {
     "up": lambda at, *_: at - 1,
@@ -81,7 +80,7 @@ class Listing:
         self._top = max(min(self._top, at, len(found) - self._page), at - self._page + 1, 0)
         lines = [self._line(row, width) for row in found[self._top : self._top + room]]
         if not found:
-            lines = [NOTHING][:room]
+            lines = [Line(self._nothing(view), Severity.SOFT)][:room]
         head = Line(tables.head(self._table, width, self._unit), Severity.HEAD)
         return [head, *lines, *[Line("")] * (room - len(lines))]
 
@@ -98,6 +97,14 @@ class Listing:
             hidden = sum(row.is_quiet and row.key not in self._shown for row in every)
             parts += [f"{hidden} idle (i shows)"] if hidden else []
         return "  ".join(parts)
+
+    def _nothing(self, view: View) -> str:
+        """Why no row is shown, and what shows one."""
+        if not tables.rows(view, self._table):
+            return f"there are no {tables.NAMES[self._table]}"
+        return (
+            "none matches; Esc clears the filter" if self.filter else "all are idle; i shows them"
+        )
 
     def rows(self, view: View) -> list[BoardRow]:
         """Those that are shown, in the order in which they are shown."""

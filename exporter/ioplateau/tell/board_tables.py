@@ -80,6 +80,11 @@ class BoardTable(StrEnum):
     MOUNTS = "mounts"
 
 
+NAMES = {
+    BoardTable.BUDGETS: "budgets",
+    BoardTable.DISKS: "disks",
+    BoardTable.MOUNTS: "NFS mounts",
+}
 NAME_HEADS = {
     BoardTable.BUDGETS: "BUDGET",
     BoardTable.DISKS: "DISK",
