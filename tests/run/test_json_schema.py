@@ -77,3 +77,20 @@ def test_what_was_recorded(flags, tmp_path):
     found = told("record", "record", tmp_path / "found.jsonl", "--seconds", "1", *flags)
 
     assert found["snapshots"] == 2
+
+
+def undescribed(node, place=""):
+    """Names of the properties that are told by nothing, with where they are."""
+    if isinstance(node, dict):
+        for name, value in node.get("properties", {}).items():
+            if not {"description", "$ref"} & value.keys():
+                yield f"{place}/{name}"
+        for name, value in node.items():
+            yield from undescribed(value, f"{place}/{name}")
+    elif isinstance(node, list):
+        for value in node:
+            yield from undescribed(value, place)
+
+
+def test_every_key_has_a_description():
+    assert list(undescribed(SCHEMA)) == []
