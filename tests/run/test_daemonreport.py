@@ -12,6 +12,7 @@ import states
 from at_once import AtOnce
 from ioplateau.engine import EngineSettings
 from ioplateau.history import History, What
+from ioplateau.history.rings import SPANS
 from ioplateau.judge.flows import FlowTick
 from ioplateau.limits.budgets import BudgetKey, FlowKey, Kind
 from ioplateau.limits.claims import ConfiguredLimit
@@ -170,6 +171,18 @@ def asking_one_that_saw(history, ticks):
     return ask
 
 
+def as_if_old(ask, now):
+    """Asks one that remembers something of long ago besides: then not all is there by the second."""
+
+    def asking(path, **query):
+        found = ask(path, **query)
+        if query.get("seconds") == SPANS[-1].keep_seconds:  # how far it reaches back
+            found = {**found, "at": [now - SPANS[-1].keep_seconds, *found["at"]]}
+        return found
+
+    return asking
+
+
 def every_second(began, ended, tick=WORKING):
     return [(began + number + 0.2, tick) for number in range(int(ended - began))]
 
@@ -196,9 +209,8 @@ def test_time_in_which_no_daemon_ran_is_not_told_as_watched(back_seconds, step_s
         history.note(What.STOPPED, "stopped", stopped)
     history.note(What.STARTED, "started", started)
     ticks = [*every_second(MINUTE, stopped), *every_second(started, now)]
-    samples, source = of_daemon(
-        asking_one_that_saw(history, ticks), now - back_seconds, now, now, lambda: now
-    )
+    ask = as_if_old(asking_one_that_saw(history, ticks), now)
+    samples, source = of_daemon(ask, now - back_seconds, now, now, lambda: now)
     # Of one that was cut off nobody knows when: the step up to the next start is not counted.
     lost = started - MINUTE - 300 if is_cut_off else started - stopped
 
@@ -240,7 +252,8 @@ def test_a_span_of_which_nothing_is_remembered_is_said_to_be_empty(daemon):
 
 def test_means_of_longer_than_a_second_are_said_to_be_such(daemon):
     ask, now = daemon
-    fine, coarse = (of_daemon(ask, now - back, now, now, lambda: now) for back in (900, 5000))
+    old = as_if_old(ask, now)
+    fine, coarse = (of_daemon(old, now - back, now, now, lambda: now) for back in (900, 5000))
     words = render.text(document.document(*coarse))
 
     assert render.as_json(*fine)["step_seconds"] == 1
@@ -248,6 +261,15 @@ def test_means_of_longer_than_a_second_are_said_to_be_such(daemon):
     assert render.as_json(*coarse)["step_seconds"] == 10
     assert words.count("eans of 10 s; shorter peaks are higher") == 3
     assert "mean size within their 10 s" in words
+
+
+@pytest.mark.parametrize("back_seconds", [5000, 86_400, 7 * 86_400])
+def test_of_a_young_daemon_every_second_is_told_whatever_the_span(daemon, back_seconds):
+    ask, now = daemon
+    samples, source = of_daemon(ask, now - back_seconds, now, now, lambda: now)
+
+    assert source.step_seconds == 1
+    assert sum(samples.seconds) == pytest.approx(167, abs=3)
 
 
 def test_the_first_seconds_are_told_however_slow_the_daemon_answers(daemon):
@@ -278,7 +300,8 @@ def test_a_span_is_told_as_finely_as_it_is_kept_though_asking_takes_time(
         at[0] += 0.01
         return at[0]
 
-    _, source = of_daemon(ask, now - back_seconds, now, now, moving)
+    old = as_if_old(ask, now)
+    _, source = of_daemon(old, now - back_seconds, now, now, moving)
 
     assert source.step_seconds == step_seconds
 

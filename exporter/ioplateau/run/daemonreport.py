@@ -66,7 +66,8 @@ def of_daemon(
             )
             for each in answer["events"]
         )
-        making = _Making(ask, began, ended, asked_at, now)
+        first = max(began, _oldest(ask, state["budgets"], asked_at))
+        making = _Making(ask, first, ended, asked_at, now)
         samples = making.samples(state["budgets"], state["disks"], events)
         samples.episodes, samples.events = apiview.episodes_of(answer), events
         _take_lifting(samples, state["budgets"])
@@ -88,6 +89,24 @@ def of_daemon(
         )
     except apiview.MISUNDERSTOOD as error:
         raise NoDaemonError(f"an answer that no ioplateau gives: {error!r:.200}") from error
+
+
+def _oldest(ask: Ask, budgets: list[dict[str, Any]], asked_at: float) -> float:
+    """UNIX seconds from which on anything is remembered, to the minute; within the first minutes those of which
+    every second is. All budgets are of the same ticks, so that one of them tells it.
+    """
+    budget = next((each for each in budgets if each["kind"] in FLOWS), None)
+    if budget is None:
+        return 0.0
+    found = ask(
+        "series",
+        kind=budget["kind"],
+        name=budget["name"],
+        dimension=Dimension.IOPS,
+        direction=Direction.TOTAL,
+        seconds=SPANS[-1].keep_seconds,
+    )
+    return float(min(found["at"], default=asked_at - SPANS[0].keep_seconds))
 
 
 class _Making:
