@@ -136,22 +136,17 @@ def regime(values: Sequence[float]) -> Sequence[float]:
     count = len(values)
     if count < number.LEVEL_LEAST:
         return values
-    a, b, c = values[-number.LEVEL_LEAST :]
-    middle = max(min(a, b), min(max(a, b), c))  # of the last three
+    _, middle, _ = sorted(values[-number.LEVEL_LEAST :])
     low, high = middle * (1 - number.STEP), middle * (1 + number.STEP)
-    if low <= min(values) and max(values) <= high:
-        return values
     strangers = 0
-    start = count
     for index in range(count - 1, -1, -1):
         if low <= values[index] <= high:
             strangers = 0
-            start = index
+        elif strangers:
+            return values[index + 2 :]
         else:
-            strangers += 1
-            if strangers == 2:
-                break
-    return values[start:]
+            strangers = 1
+    return values[strangers:]
 
 
 class Level:
@@ -183,7 +178,8 @@ def level(values: Sequence[float]) -> Level:
     ordered = sorted(values)
     middle = ordered[count // 2]
     within = between(ordered, middle, number.OFF_LEVEL * middle)
-    if len(within) < count - max(1, count // number.SUM_BLOCKS) or len(within) < number.LEVEL_LEAST:
+    dips = count // number.SUM_BLOCKS or 1
+    if len(within) < count - dips or len(within) < number.LEVEL_LEAST:
         within = ordered
     mean, spread = _spread(within)
     if count >= number.SUM_BLOCKS and spread > number.STANDING:
