@@ -40,10 +40,11 @@ class Floors:
     where requests are served takes there and back, 0 if nobody told; no prior is below it.
     """
 
-    __slots__ = ("_alone", "_classes", "_few", "_priors", "way")
+    __slots__ = ("_alone", "_classes", "_few", "_least_prior", "_priors", "way")
 
     def __init__(self, priors: tuple[float, float] = PRIORS) -> None:
         self._priors = priors
+        self._least_prior = min(priors)
         self.way = 0.0
         # class -> [floor seconds, monotonic seconds of that floor, blocks seen, bytes]
         self._classes: dict[int, list[float]] = {}
@@ -171,7 +172,7 @@ class Floors:
         """Whether a floor that was told rests on the prior: nobody saw one request at a time, and
         nothing faster.
         """
-        return floor >= min(self._priors) and not self.was_alone
+        return floor >= self._least_prior and not self.was_alone
 
     def memory(self) -> tuple[SavedFloor, ...]:
         """What must survive a restart."""

@@ -44,8 +44,11 @@ class EmptyWrites(Recent):
 
     def note(self, empty: float, reads: float) -> None:
         """One block: empty writes and reads, per second."""
-        self.add(empty)
-        self._reads.add(reads)
+        values, of_reads = self.values, self._reads.values
+        values.append(empty)
+        of_reads.append(reads)
+        if len(values) > 2 * number.SUM_BLOCKS:
+            del values[0], of_reads[0]
 
     def forget(self) -> None:
         super().forget()

@@ -48,7 +48,7 @@ class Ceilings:
 
     def __bool__(self) -> bool:
         """Whether there are any, as most budgets have none."""
-        return any(self._found.values())
+        return bool(self._found[IOPS] or self._found[THROUGHPUT])
 
     def of(self, dimension: Dimension) -> Sequence[RepeatedLevel]:
         """All of them, as they were met."""

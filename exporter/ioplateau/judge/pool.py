@@ -238,7 +238,8 @@ class Pool(Levels):
             self.waiting += watched.waiting
             self.came += watched.came
             self.left += watched.left
-            base += max(0.0, watched.outstanding - watched.waiting)
+            if watched.outstanding > watched.waiting:
+                base += watched.outstanding - watched.waiting
             if watched.queue >= STRONG:
                 strong += operations
                 self.waiting_members += 1

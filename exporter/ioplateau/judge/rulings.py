@@ -180,9 +180,9 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
         "bytes_per_second": drawn.bytes,
         "outstanding": outstanding,
         "waiting": waiting,
-        "excess_latency_ratio": min(excess, words.MOST_EXCESS),
+        "excess_latency_ratio": excess if excess < words.MOST_EXCESS else words.MOST_EXCESS,
     }
-    base = max(0.0, outstanding - waiting)
+    base = outstanding - waiting if outstanding > waiting else 0.0
     if operations > 0 and isinstance(drawn, WatchedFlow):
         # An interface has the queue of its mounts, and no times.
         evidence["latency_seconds"] = outstanding / operations if drawn.latency else 0.0

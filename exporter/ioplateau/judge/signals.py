@@ -272,21 +272,25 @@ class WatchedFlow(Levels):
         alone = self._is_alone(tick)
         base = self._hold_against_floors(tick, at, dt, alone)
         held, in_flight = self.outstanding, tick.in_flight
-        # Half of those in service: where a queue stands there are more.
-        few = max(1.0, number.SHARE_WAITING * base)
-        self.emptied = before <= few and was_several and held >= 2.0 and in_flight is not None
         self.came = self.left
-        self.left = (
-            max(0.0, self.in_flight - number.IN_SERVICE * base)
-            if in_flight is not None
-            else (self.waiting if self.excess >= number.QUEUE_EXCESS and on_wire != 0 else 0.0)
-        )
+        if in_flight is None:
+            self.emptied = False
+            is_left = self.excess >= number.QUEUE_EXCESS and on_wire != 0
+            self.left = self.waiting if is_left else 0.0
+        else:
+            # Half of those in service: where a queue stands there are more.
+            self.emptied = (
+                was_several and held >= 2.0 and before <= max(1.0, number.SHARE_WAITING * base)
+            )
+            beyond = in_flight - number.IN_SERVICE * base
+            self.left = beyond if beyond > 0 else 0.0
         # What takes longer than a block is outstanding at a look whenever it came, and counted late: as it is
         # known by the times, or because more were outstanding than were answered.
-        least = min(began, self._ended)
+        least = began if began < self._ended else self._ended
         if self.latency >= dt or least > operations * dt:
             least = 0
-        self._compare_looks(least)
+        if least or self._looks:
+            self._compare_looks(least)
         self.later = tick.later_per_second
         if tick.read_rtt_seconds is not None or tick.write_rtt_seconds is not None:
             self._look_at_wire(tick, at, dt, alone)
@@ -356,12 +360,12 @@ class WatchedFlow(Levels):
         """Whether requests were served one at a time, or nearly so, and far from any limit: by population
         while busy.
         """
+        if self.near or self.in_flight > 2:
+            return False
         reads = tick.read_operations_per_second * (tick.read_await_seconds or 0.0)
         writes = tick.write_operations_per_second * (tick.write_await_seconds or 0.0)
         return (
-            not self.near
-            and self.in_flight <= 2
-            and reads + writes <= (1 + number.QUEUE_EXCESS) * min(1.0, self.busy)
+            reads + writes <= (1 + number.QUEUE_EXCESS) * min(1.0, self.busy)
             and is_far(self.operations, self.busy, self.told_operations)
             and is_far(self.bytes, self.busy, self.told_bytes)
         )
@@ -372,7 +376,7 @@ class WatchedFlow(Levels):
         """
         base = waiting = held = usual = 0.0
         parts = self.parts = [_NO_PART, _NO_PART]
-        counts = max(1.0, dt)
+        counts = dt if dt > 1.0 else 1.0
         for write, rate, wait, volume in (
             (False, tick.read_operations_per_second, tick.read_await_seconds, self.read_bytes_per_second),
             (True, tick.write_operations_per_second, tick.write_await_seconds, self.write_bytes_per_second),
