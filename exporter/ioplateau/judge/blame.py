@@ -27,11 +27,13 @@ class Culprit(Enum):
 
 def of_disks(pool: Pool, dt: float) -> Culprit:
     """Disks that wait, no known limit reached: one cap over all, or each its own?"""
-    if pool.is_locked and pool.is_longer and pool.waiting_members:
+    if pool.is_longer and pool.waiting_members and pool.is_locked:
         return Culprit.VM
     if pool.waiting_members <= 1 and not pool.alike:
         return Culprit.EITHER if pool.waiting_members else Culprit.DISK
     is_stripe = len({each.group for each in pool.those_waiting}) == 1
+    if pool.alike and not is_stripe:
+        return Culprit.VM
     parts = [*_parts_of(pool)]
     if is_stripe and _is_flat_by_its_disks(parts):
         return Culprit.DISK

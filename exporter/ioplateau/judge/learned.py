@@ -264,7 +264,7 @@ class Plateau:
         count = min(held.count, drawn.queued)
         deep = _is_deep(drawn)
         least = blocks_in(2 * number.LEVEL_LEAST, dt)
-        if deep and drawn.is_locked and count >= least and held.spread <= number.OFF_LEVEL:
+        if deep and count >= least and held.spread <= number.OFF_LEVEL and drawn.is_locked:
             return Evidence(1.0, dimension, held.mean)  # nothing else makes them wait like that
         if count < number.LEVEL_LEAST or not held.mean or self.is_elsewhere(dimension, held.mean):
             return None  # no mean: in most of these blocks nothing was done

@@ -196,7 +196,8 @@ class Pool(Levels):
         self._pressed = self._pressed + 1 if is_pressed else 0
         if self.queue >= STRONG:
             # What shows by now that they wait for one limit was so in those blocks as well.
-            self.queued = max(self.queued + 1, self._pressed if self.is_locked else 0)
+            is_longer = self._pressed > self.queued + 1 and self.is_locked
+            self.queued = self._pressed if is_longer else self.queued + 1
             self.still = 0
         elif min(self.came, self.left) < 1.0:
             self.still += 1
@@ -275,7 +276,7 @@ class Pool(Levels):
             return DEEP if deep else STRONG
         if not weak and not strong:
             return NONE
-        if self.is_longer and self.is_locked and self.waiting >= number.QUEUE_WAITING:
+        if self.is_longer and self.waiting >= number.QUEUE_WAITING and self.is_locked:
             return STRONG
         return WEAK
 
@@ -318,7 +319,7 @@ class Pool(Levels):
         """How many equals that move by themselves make as smooth a sum: it ripples by the root of so many
         less than each. Members of one stripe are one.
         """
-        if self.is_locked or self.active_members < 2:
+        if self.active_members < 2 or self.is_locked:
             return 1.0
         squares = sum([operations * operations for operations, _ in self._groups])
         return max(1.0, self.operations**2 / squares) if squares else 1.0
