@@ -226,7 +226,7 @@ class Case:
         else:
             self.at_rest = False
         queue = STRONG if sibling and drawn.queue < STRONG else drawn.queue
-        waits = queue > NONE or max(drawn.came, drawn.left) >= 1.0
+        waits = queue > NONE or drawn.came >= 1.0 or drawn.left >= 1.0
         close = False
         binding: Claim | None = None
         for claim in self.claims:

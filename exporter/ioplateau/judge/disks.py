@@ -22,7 +22,7 @@ from ioplateau.judge.blame import (
 )
 from ioplateau.judge.case import Case, apart
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.hypotheses import Hypotheses, conclude
+from ioplateau.judge.hypotheses import Hypotheses, any_of, conclude
 from ioplateau.judge.phases import Claim
 from ioplateau.judge.pool import Member, Pool
 from ioplateau.judge.providers import instance_exceeded, volume_exceeded
@@ -438,7 +438,7 @@ class DiskJudge(Restartable):
         met = None
         if case.met:
             met = Ruling.learned(case, self._whose(case.budget.key, culprit))
-        return Hypotheses(known=claim, met=met, elsewhere=elsewhere)
+        return any_of(claim, met, elsewhere)
 
     def _whose(self, disk: BudgetKey, culprit: Culprit) -> Culprit:
         """Where one disk waits, or all stand as their sum does, and no limit of its lanes is known, it may be
@@ -478,7 +478,7 @@ class DiskJudge(Restartable):
     @staticmethod
     def _of_lane(case: Case, claim: Claim | None) -> Hypotheses:
         met = Ruling.learned(case, Culprit.VM) if case.plateau.on else None
-        return Hypotheses(known=claim, met=met)
+        return any_of(claim, met, None)
 
     # -- memory
 

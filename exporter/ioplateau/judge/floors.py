@@ -129,7 +129,8 @@ class Floors:
             if blocks < least or other == name or is_apart:
                 continue
             longest = floor + (size - other_size) / pace if size > other_size else floor
-            bound = min(bound, longest)
+            if longest < bound:
+                bound = longest
         if is_seen and prior >= number.PRIOR_SECONDS:
             return bound  # what was seen, and no guess; a cache has two speeds
         return min(max(prior, self.way) + size / number.BYTES_PER_SECOND, bound)

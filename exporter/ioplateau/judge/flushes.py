@@ -16,7 +16,8 @@ from ioplateau.judge.window import Level, Recent, level, regime
 
 def empty_writes(tick: FlowTick) -> float:
     """As many per second as there are at most."""
-    return min(tick.flush_operations_per_second, tick.write_operations_per_second)
+    flushes, writes = tick.flush_operations_per_second, tick.write_operations_per_second
+    return flushes if flushes < writes else writes
 
 
 def without_empty_writes(tick: FlowTick) -> FlowTick:

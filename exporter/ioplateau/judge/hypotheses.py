@@ -69,6 +69,16 @@ class Hypotheses(NamedTuple):
     elsewhere: BudgetKey | None = None
 
 
+NONE_HOLDS = Hypotheses()  # of nearly all budgets, in nearly all blocks
+
+
+def any_of(claim: Claim | None, met: Ruling | None, elsewhere: BudgetKey | None) -> Hypotheses:
+    """Those of a budget that nobody else counts for us."""
+    if claim is None and met is None and elsewhere is None:
+        return NONE_HOLDS
+    return Hypotheses(known=claim, met=met, elsewhere=elsewhere)
+
+
 def conclude(
     case: Case, at: float, dt: float, found: Hypotheses, sufferers: tuple[FlowKey, ...]
 ) -> Verdict:

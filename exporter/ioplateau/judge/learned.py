@@ -99,7 +99,7 @@ class Plateau:
         met again. hints: limits of budgets of the same kind, which may have been bought alike.
         """
         weight = weight_of(drawn, drawn.queue)
-        if weight or max(drawn.left, drawn.came) >= 1.0:
+        if weight or drawn.left >= 1.0 or drawn.came >= 1.0:
             self._standing.add(drawn, dt)
         else:
             self._standing.end()

@@ -13,7 +13,7 @@ from ioplateau.judge.blame import (
 )
 from ioplateau.judge.case import Case
 from ioplateau.judge.flows import FlowTick
-from ioplateau.judge.hypotheses import Hypotheses, conclude
+from ioplateau.judge.hypotheses import NONE_HOLDS, Hypotheses, any_of, conclude
 from ioplateau.judge.providers import allowance_exceeded
 from ioplateau.judge.restart import Restartable
 from ioplateau.judge.rulings import Ruling, quiet
@@ -332,7 +332,7 @@ class MountJudge(Restartable):
             case.drawn = self._watched_flows[self._busiest(waiting or case.budget.members)]
             gain = 1.0 if waiting else -1.0
             case.belief.weigh(gain, dt)
-            says = Hypotheses()
+            says = NONE_HOLDS
             if case.belief.held:
                 bound[key.name] = waiting
                 holders = _holders(moving_here, waiting, load) if waiting else ""
@@ -456,7 +456,7 @@ class MountJudge(Restartable):
                 elsewhere = BudgetKey(Kind.NFS_SLOTS, name)
             elif watched.queue >= STRONG:
                 elsewhere = held
-            says = Hypotheses(known=claim, met=met, elsewhere=elsewhere)
+            says = any_of(claim, met, elsewhere)
             verdicts[key] = conclude(case, at, dt, says, (flow,))
         self._judge_connections(at, dt, verdicts, tight)
 
@@ -480,7 +480,10 @@ class MountJudge(Restartable):
 
     def _busiest(self, flows: Collection[FlowKey]) -> FlowKey:
         """Of a client's mounts the one that does most: the figures of a verdict on the client are its."""
-        return max(flows, key=lambda flow: self._watched_flows[flow].operations)
+        moving = [flow for flow in flows if self._watched_flows[flow].operations]
+        if len(moving) > 1:
+            return max(moving, key=lambda flow: self._watched_flows[flow].operations)
+        return next(iter(moving or flows))
 
     def cases(self) -> Iterable[Case]:
         parts = (self._volumes, self._slots, self._connections, self._networks)

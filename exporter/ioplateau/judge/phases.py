@@ -359,9 +359,10 @@ def weight_of(drawn: Waits, queue: Queue) -> float:
     erases some at each arrival.
     """
     waiting, excess, left = drawn.waiting, drawn.excess, drawn.left
-    if (waiting >= number.OVERWHELMING_WAITING and excess >= number.OVERWHELMING_EXCESS) or min(
-        left, drawn.came
-    ) >= number.OVERWHELMING_WAITING:
+    many = number.OVERWHELMING_WAITING
+    if (waiting >= many and excess >= number.OVERWHELMING_EXCESS) or (
+        left >= many and drawn.came >= many
+    ):
         return number.FULL_SECONDS
     is_queue = (
         queue >= STRONG

@@ -399,10 +399,11 @@ def _are_locked(steps: list[tuple[float, float]]) -> bool:
         whole += step[0]
         apart += step[1]
         count += 1
+        # So few steps never say enough where the sum moves by more than half of its parts.
+        if count < number.LEVEL_LEAST or whole > number.SHARE_WAITING * apart:
+            continue
         ratio = whole / apart
-        if count >= number.LEVEL_LEAST and (
-            not ratio or (ratio < 1 and count / 2 * (ratio - 1 - log(ratio)) > number.ASKED_DOUBT)
-        ):
+        if not ratio or count / 2 * (ratio - 1 - log(ratio)) > number.ASKED_DOUBT:
             return True
     return False
 

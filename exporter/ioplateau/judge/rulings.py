@@ -27,7 +27,9 @@ from ioplateau.limits.budgets import (
 )
 from ioplateau.measure.nothing import NO_ENTRIES
 
-THROTTLED = Word.THROTTLED  # asked of each verdict: see signals.STRONG
+# Asked of each verdict: see signals.STRONG.
+THROTTLED, SATURATED, APP_LIMITED = Word.THROTTLED, Word.SATURATED, Word.APP_LIMITED
+STALLED = Word.STALLED
 UNHURRIED = frozenset({Word.HEALTHY, Word.APP_LIMITED, Word.LATENCY_BOUND})
 HELD_BACK = frozenset({Word.THROTTLED, Word.AFFECTED})
 # Only of these it is told whether they are bound by latency, by the application, saturated or stalled. Of
@@ -198,7 +200,7 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
             # https://doi.org/10.1287/opre.9.3.383
             demand = max(1.0, min(outstanding / base, words.MOST_EXCESS))
     else:
-        if ruling.word is Word.SATURATED:
+        if ruling.word is SATURATED:
             evidence.update(_saturated_evidence(case))
         if case.claims:
             share = max([claim.reached for claim in case.claims])
@@ -317,13 +319,13 @@ def quiet(case: Case, at: float, dt: float) -> Verdict:
         and drawn.queue < STRONG
         and drawn.operations >= number.LEAST_OPERATIONS
         and not _one_waits(drawn)
-        and not (case.word is Word.APP_LIMITED and _has_another_pace(case))
+        and not (case.word is APP_LIMITED and _has_another_pace(case))
     ):
         # The word and its sentence stay until the sentence is due; the figures are new.
         case.saturated_seconds = 0.0
         return rule(case, at, _PLAIN[case.word])
     word = _quiet_word(case, dt)
-    if before is not None and word is case.word is not Word.STALLED and _rests(case, before):
+    if before is not None and word is case.word is not STALLED and _rests(case, before):
         case.is_told = True
         return before
     return rule(case, at, _PLAIN[word])
@@ -388,7 +390,8 @@ def _quiet_word(case: Case, dt: float) -> Word:
 
 
 def _unhurried(watched: WatchedFlow) -> Word:
-    is_always = min(watched.busy, watched.outstanding) >= 1 - number.LEAST_PART
+    always = 1 - number.LEAST_PART
+    is_always = watched.busy >= always and watched.outstanding >= always
     # Of many at a time some may wait, if what each takes is a guess or a little longer than that.
     is_many = watched.outstanding > number.OVERWHELMING_WAITING
     most = number.LEAST_PART if is_many else number.QUEUE_EXCESS

@@ -365,7 +365,7 @@ class WatchedFlow(Levels):
         reads = tick.read_operations_per_second * (tick.read_await_seconds or 0.0)
         writes = tick.write_operations_per_second * (tick.write_await_seconds or 0.0)
         return (
-            reads + writes <= (1 + number.QUEUE_EXCESS) * min(1.0, self.busy)
+            reads + writes <= (1 + number.QUEUE_EXCESS) * (self.busy if self.busy < 1 else 1.0)
             and is_far(self.operations, self.busy, self.told_operations)
             and is_far(self.bytes, self.busy, self.told_bytes)
         )
