@@ -219,7 +219,7 @@ def ceilings_met(disks: Mapping[BudgetKey, Case]) -> list[tuple[Dimension, float
     return [
         (met.dimension, met.value)
         for case in disks.values()
-        if not case.claims
+        if not case.claims and case.plateau.ceilings
         for met in case.plateau.met()
     ]
 

@@ -144,9 +144,10 @@ class FreeLevels:
             return
         rates, volumes = zip(*calm[-least:], strict=True)
         del calm[: 1 - number.LEVEL_LEAST]
-        self._raise(IOPS, min(rates))
+        lowest = min(rates)
+        self._raise(IOPS, lowest)
         self._raise(THROUGHPUT, min(volumes))
-        if max(rates) - min(rates) <= number.OFF_LEVEL * min(rates):
+        if max(rates) - lowest <= number.OFF_LEVEL * lowest:
             self._add(sum(rates) / least, dt, least * dt)
 
     def _raise(self, dimension: Dimension, lowest: float) -> None:

@@ -383,22 +383,21 @@ class WatchedFlow(Levels):
         ):  # fmt: skip
             if rate <= 0 or wait is None:
                 continue
-            # The kernel counts milliseconds: of few requests the time is known no better.
-            least = number.COUNTED_SECONDS / (rate * dt)
+            size, requests, outstanding = volume / rate, rate * dt, rate * wait
             # Time that a limit takes for so many bytes is none of the device's: a server that reads
             # ahead fills it with one request at a time.
             is_own = alone and volume < number.SHARE_WAITING * rate * wait * self.told_bytes
-            floor, own = self.floors.observe(
-                write, volume / rate, wait, at, is_own, counts, rate * dt
-            )
+            floor, own = self.floors.observe(write, size, wait, at, is_own, counts, requests)
             if is_own and not self.beside_queue:
-                self.floors.note_alone(write, volume / rate, max(wait, least))
-            held += rate * wait
+                # The kernel counts milliseconds: of few requests the time is known no better.
+                least = number.COUNTED_SECONDS / requests
+                self.floors.note_alone(write, size, max(wait, least))
+            held += outstanding
             base += rate * floor
-            usual += rate * (wait if own is None else own)
+            usual += outstanding if own is None else rate * own
             delayed = rate * (wait - floor) if wait > floor else 0.0
             waiting += delayed
-            parts[write] = rate * wait, delayed
+            parts[write] = outstanding, delayed
         # Whether its own history says so too, and not only the prior or another class.
         self.risen = held / usual - 1 if usual > 0 else 0.0
         self.own = self.risen >= number.QUEUE_EXCESS

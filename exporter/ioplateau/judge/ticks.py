@@ -49,11 +49,7 @@ def of_disk(before: DiskCounters, after: DiskCounters, elapsed_seconds: float) -
         busy_milliseconds / t / 1000,
         discards / t,
         flushes / t,
-        *UNKNOWN_ON_DISKS,
     )
-
-
-UNKNOWN_ON_DISKS = (None, None, None, None)  # rtt and queue, reads and writes
 
 
 # What rests is most of a machine, and all of it looks the same within a tick.
@@ -99,16 +95,13 @@ def of_mount(before: Mount, after: Mount, elapsed_seconds: float) -> FlowTick | 
         # Little's law over completed calls, the NFS counterpart of aqu-sz.
         # https://doi.org/10.1287/opre.9.3.383
         (read_execute + write_execute) / t / 1000,
-        *UNKNOWN_ON_MOUNTS,
+        None, None, 0.0, 0.0,  # in flight and busy are unknown; discards and flushes are none
         read_rtt / reads / 1000 if reads else None,
         write_rtt / writes / 1000 if writes else None,
         here * read_queue / reads / 1000 if reads else None,
         here * write_queue / writes / 1000 if writes else None,
         later / t,
-    )
-
-
-UNKNOWN_ON_MOUNTS = (None, None, 0.0, 0.0)  # in flight and busy; discards and flushes are none
+    )  # fmt: skip
 
 
 def of_interface(

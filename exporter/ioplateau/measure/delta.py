@@ -34,11 +34,8 @@ class Readings(Generic[C]):
     def push(self, at: float, value: C) -> None:
         """Add a reading whose counters continue the last one's."""
         readings, full = self.timed, self._full
-        if len(readings) > 1 and at - readings[1][0] >= full:
-            gone, most = 1, len(readings) - 2
-            while gone <= most and at - readings[gone + 1][0] >= full:
-                gone += 1
-            readings = readings[gone:]
+        while len(readings) > 1 and at - readings[1][0] >= full:
+            readings = readings[1:]
         self.timed = readings + ((at, value),)  # noqa: RUF005 - a display costs twice as much
 
     def stand(self, clock: TimedReadings[None]) -> None:

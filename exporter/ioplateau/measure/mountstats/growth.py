@@ -231,7 +231,7 @@ def told_later(before: Mount, after: Mount) -> int:
     it sends it again as spent before that sending: rpc_exit_task(),
     https://github.com/torvalds/linux/blob/v6.1/net/sunrpc/sched.c
     """
-    if min(len(before.events), len(after.events)) <= DELAY:
+    if len(before.events) <= DELAY or len(after.events) <= DELAY:
         return 0
     was, now = before.events[DELAY], after.events[DELAY]
     return 0 if now == was else max(0, int(now) - int(was))
