@@ -83,6 +83,8 @@ def conclude(
     case: Case, at: float, dt: float, found: Hypotheses, sufferers: tuple[FlowKey, ...]
 ) -> Verdict:
     """The verdict: the first hypothesis that holds, or what the queue alone says."""
+    if found is NONE_HOLDS:
+        return quiet(case, at, dt)
     if found.counted is not None:
         ruling = found.counted
     elif found.known is not None:

@@ -138,24 +138,24 @@ _PLAIN = {word: Ruling(word) for word in Word}
 
 def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] = ()) -> Verdict:
     """The verdict for a ruling, with the measured rates and times as its evidence."""
-    before = case.verdict
+    before, word = case.verdict, ruling.word
     case.is_told = False
-    changed = ruling.word is not case.word
+    changed = word is not case.word
     if changed:
-        case.word = ruling.word
+        case.word = word
         case.since = at
-    hold = _hold(case.hold, ruling, at)
+    hold = _hold(case.hold, ruling, at) if word is THROTTLED else None
     changed = changed or hold != case.hold
     case.hold = hold
     verdict = _verdict(
         case, ruling, sufferers, "" if changed or before is None else before.sentence
     )
     waits = case.drawn.queue >= STRONG
-    begins_to_wait = waits and case.drawn.queued == 1 and ruling.word in UNHURRIED
+    begins_to_wait = waits and case.drawn.queued == 1 and word in UNHURRIED
     is_new = changed or before is None or before.limit != verdict.limit
     if is_new or begins_to_wait or at >= case.say_again:
         # A sentence stays for some seconds, so that a person can read it; the numbers beside it are new.
-        patience = 2 if ruling.word in UNHURRIED and not waits else 1
+        patience = 2 if word in UNHURRIED and not waits else 1
         case.say_again = at + patience * number.SETTLED_SECONDS
         case.said_operations = case.drawn.operations
         verdict = verdict._replace(
@@ -165,10 +165,8 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
     return verdict
 
 
-def _hold(before: SavedHold | None, ruling: Ruling, at: float) -> SavedHold | None:
+def _hold(before: SavedHold | None, ruling: Ruling, at: float) -> SavedHold:
     """The limit that holds, and since when: another takes over while the word stays."""
-    if ruling.word is not THROTTLED:
-        return None
     is_learned = ruling.origin is Origin.LEARNED
     hold = SavedHold(ruling.dimension, ruling.direction, is_learned, at)
     return before if before is not None and before[:-1] == hold[:-1] else hold
@@ -176,7 +174,8 @@ def _hold(before: SavedHold | None, ruling: Ruling, at: float) -> SavedHold | No
 
 def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentence: str) -> Verdict:
     drawn = case.drawn
-    operations, outstanding, waiting, excess = _requests(case, ruling.direction)
+    word, dimension, direction, limit, origin, _, _, parent, _, _ = ruling
+    operations, outstanding, waiting, excess = _requests(case, direction)
     evidence: dict[str, float | str] = {
         "operations_per_second": drawn.operations,
         "bytes_per_second": drawn.bytes,
@@ -192,21 +191,21 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
         if drawn.floors.is_guess(floor):
             evidence["floor"] = "guess"
     share = demand = None
-    if ruling.word is THROTTLED:
+    if word is THROTTLED:
         asked = asked_ratio(_waiting_now(case, waiting), operations) if operations > 0 else None
         share = _throttled_evidence(case, ruling, evidence, asked)
-        if base > 0 and ruling.dimension is not Dimension.SLOTS:
+        if base > 0 and dimension is not Dimension.SLOTS:
             # Little's law backwards: what the same requests would do at the floor's latency.
             # https://doi.org/10.1287/opre.9.3.383
             demand = max(1.0, min(outstanding / base, words.MOST_EXCESS))
     else:
-        if ruling.word is SATURATED:
+        if word is SATURATED:
             evidence.update(_saturated_evidence(case))
         if case.claims:
             share = max([claim.reached for claim in case.claims])
     return Verdict(
-        case.budget.key, ruling.word, case.since, ruling.dimension, ruling.direction,
-        ruling.limit, ruling.origin, share, demand, ruling.parent, evidence, sentence, sufferers,
+        case.budget.key, word, case.since, dimension, direction,
+        limit, origin, share, demand, parent, evidence, sentence, sufferers,
         None if case.hold is None else case.hold.since,
     )  # fmt: skip
 

@@ -9,9 +9,10 @@ https://doi.org/10.1109/49.464716
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 from math import inf
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.floors import PRIORS, Floors, class_of
@@ -33,6 +34,9 @@ class Queue(IntEnum):
 # Each flow asks at each tick, and an attribute of an enumeration is dear before Python 3.12.
 NONE, WEAK, STRONG, DEEP = Queue
 _NO_PART = (0.0, 0.0)
+
+# Reads, or writes: whether they are writes, operations per second, seconds each took, bytes per second.
+Side: TypeAlias = tuple[bool, float, float | None, float]
 
 
 class Served(NamedTuple):
@@ -259,19 +263,28 @@ class WatchedFlow(Levels):
 
     def look(self, tick: FlowTick, at: float, dt: float, on_wire: int | None = None) -> None:
         """One block. on_wire: calls of a mount that are sent and not answered as it ends; None: unknown."""
+        # At once: a field of a named tuple is dear before Python 3.12.
+        (
+            _, reads, writes, read_bytes, write_bytes, read_wait, write_wait, _,
+            in_flight, busy_ratio, discards, flushes, read_rtt, write_rtt, _, _, later,
+        ) = tick  # fmt: skip
         self.was_looked_at = True
         before, began, cleared = self.in_flight, self._ended, self.clears
-        operations = tick.read_operations_per_second + tick.write_operations_per_second
-        self._count_outstanding(tick, operations, dt, on_wire)
+        operations = reads + writes
+        self.clears = bool(discards or flushes)
+        self._count_outstanding(in_flight or 0, operations, dt, on_wire)
         if operations <= 0:
             self._rest()
             self.asleep = self.asleep and not (cleared or self.clears)
             return
-        self._take_rates(tick, operations)
+        self._take_rates(reads, writes, read_bytes, write_bytes, busy_ratio)
+        if flushes:
+            self._take_empty_writes(tick)
         was_several = self.outstanding >= 2.0
-        alone = self._is_alone(tick)
-        base = self._hold_against_floors(tick, at, dt, alone)
-        held, in_flight = self.outstanding, tick.in_flight
+        alone = self._is_alone(reads * (read_wait or 0.0) + writes * (write_wait or 0.0))
+        sides = (False, reads, read_wait, read_bytes), (True, writes, write_wait, write_bytes)
+        base = self._hold_against_floors(sides, at, dt, alone)
+        held = self.outstanding
         self.came = self.left
         if in_flight is None:
             self.emptied = False
@@ -291,10 +304,9 @@ class WatchedFlow(Levels):
             least = 0
         if least or self._looks:
             self._compare_looks(least)
-        self.later = tick.later_per_second
-        if tick.read_rtt_seconds is not None or tick.write_rtt_seconds is not None:
+        self.later = later
+        if read_rtt is not None or write_rtt is not None:
             self._look_at_wire(tick, at, dt, alone)
-        busy_ratio = tick.busy_ratio
         may_be_idle = busy_ratio is None or busy_ratio < 1 - number.LITTLE
         self.was_idle = may_be_idle and (
             self.busy < number.SHARE_WAITING or held < (1 - number.LEAST_PART) * least
@@ -315,36 +327,39 @@ class WatchedFlow(Levels):
             self._decide_on_empty_writes(dt)
 
     def _count_outstanding(
-        self, tick: FlowTick, operations: float, dt: float, on_wire: int | None
+        self, in_flight: int, operations: float, dt: float, on_wire: int | None
     ) -> None:
         """What is outstanding as the block ends, and whether nothing was answered since it began."""
-        before, self.in_flight = self.in_flight, tick.in_flight or 0
-        self._ended = self.in_flight or on_wire or 0
-        self.clears = bool(tick.discard_operations_per_second or tick.flush_operations_per_second)
-        if before and self.in_flight and operations == 0 and not self.clears:
+        before, self.in_flight = self.in_flight, in_flight
+        self._ended = in_flight or on_wire or 0
+        if before and in_flight and operations == 0 and not self.clears:
             # Times are added when a request ends: in a stall only in_flight tells.
             self.stalled_seconds += dt
-        elif operations > 0 or not self.in_flight:
+        elif operations > 0 or not in_flight:
             self.stalled_seconds = 0.0
         self.watched_seconds = 0.0 if self.stalled_seconds else self.watched_seconds + dt
 
-    def _take_rates(self, tick: FlowTick, operations: float) -> None:
+    def _take_rates(
+        self,
+        reads: float,
+        writes: float,
+        read_bytes: float,
+        write_bytes: float,
+        busy_ratio: float | None,
+    ) -> None:
         self.known = self.active = True
         self.asleep = self.is_late = False
         self.resting = 0
         self.operations_level = self.bytes_level = self.latency_level = None
-        self.operations = operations
-        self.read_operations_per_second = tick.read_operations_per_second
-        self.write_operations_per_second = tick.write_operations_per_second
-        self.read_bytes_per_second = tick.read_bytes_per_second
-        self.write_bytes_per_second = tick.write_bytes_per_second
-        self.bytes = self.read_bytes_per_second + self.write_bytes_per_second
+        self.operations = reads + writes
+        self.read_operations_per_second = reads
+        self.write_operations_per_second = writes
+        self.read_bytes_per_second = read_bytes
+        self.write_bytes_per_second = write_bytes
+        self.bytes = read_bytes + write_bytes
         self.doubtful_operations = self.empty_operations = 0.0
-        if tick.flush_operations_per_second:
-            self._take_empty_writes(tick)
-        busy = tick.busy_ratio
-        self.busy = 1.0 if busy is None else busy
-        self.busy_counted = busy or 0.0
+        self.busy = 1.0 if busy_ratio is None else busy_ratio
+        self.busy_counted = busy_ratio or 0.0
 
     def _take_empty_writes(self, tick: FlowTick) -> None:
         """Leave out of the rates what is known not to count."""
@@ -356,31 +371,28 @@ class WatchedFlow(Levels):
         if not self.empty_operations:
             self.doubtful_operations = empty_writes(tick)
 
-    def _is_alone(self, tick: FlowTick) -> bool:
+    def _is_alone(self, outstanding: float) -> bool:
         """Whether requests were served one at a time, or nearly so, and far from any limit: by population
         while busy.
         """
-        if self.near or self.in_flight > 2:
-            return False
-        reads = tick.read_operations_per_second * (tick.read_await_seconds or 0.0)
-        writes = tick.write_operations_per_second * (tick.write_await_seconds or 0.0)
         return (
-            reads + writes <= (1 + number.QUEUE_EXCESS) * (self.busy if self.busy < 1 else 1.0)
+            not self.near
+            and self.in_flight <= 2
+            and outstanding <= (1 + number.QUEUE_EXCESS) * (self.busy if self.busy < 1 else 1.0)
             and is_far(self.operations, self.busy, self.told_operations)
             and is_far(self.bytes, self.busy, self.told_bytes)
         )
 
-    def _hold_against_floors(self, tick: FlowTick, at: float, dt: float, alone: bool) -> float:
+    def _hold_against_floors(
+        self, sides: Iterable[Side], at: float, dt: float, alone: bool
+    ) -> float:
         """What is outstanding, and which part of it waits (Little's law); how many would be outstanding if none
         waited.
         """
         base = waiting = held = usual = 0.0
         parts = self.parts = [_NO_PART, _NO_PART]
         counts = dt if dt > 1.0 else 1.0
-        for write, rate, wait, volume in (
-            (False, tick.read_operations_per_second, tick.read_await_seconds, self.read_bytes_per_second),
-            (True, tick.write_operations_per_second, tick.write_await_seconds, self.write_bytes_per_second),
-        ):  # fmt: skip
+        for write, rate, wait, volume in sides:
             if rate <= 0 or wait is None:
                 continue
             size, requests, outstanding = volume / rate, rate * dt, rate * wait
