@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log
+from operator import add, sub
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.flows import FlowTick
@@ -63,8 +64,7 @@ class EmptyWrites(Recent):
         log-odds by likelihoods of normal values, each with the spread that it shows. It may hold writes alone, beside
         reads that move: of both sums what is flatter, with reads or without, is held against the other.
         """
-        sign = -1.0 if self.are_counted else 1.0
-        others = [rate + sign * empty for rate, empty in zip(operations, self.values, strict=True)]
+        others = [*map(sub if self.are_counted else add, operations, self.values)]
         other = self._flatter(others)
         if other.count < number.LEVEL_LEAST or other.spread > number.OFF_LEVEL:
             return False
@@ -82,7 +82,7 @@ class EmptyWrites(Recent):
         reads = self._reads.values
         if not any(reads):
             return whole
-        writes = [rate - read for rate, read in zip(operations, reads, strict=True)]
+        writes = [*map(sub, operations, reads)]
         alone = level(regime(writes) if blocks is None else writes[-blocks:])
         return min(whole, alone, key=_unrest)
 

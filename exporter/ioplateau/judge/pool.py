@@ -393,11 +393,11 @@ def _are_locked(steps: list[tuple[float, float]]) -> bool:
     as say most. steps: squares, of the sum and of its parts.
     """
     whole = apart = count = 0.0
-    for step in reversed(steps):
-        if step is NO_STEP:
+    for step, parts in reversed(steps):
+        if not parts:  # NO_STEP
             continue
-        whole += step[0]
-        apart += step[1]
+        whole += step
+        apart += parts
         count += 1
         # So few steps never say enough where the sum moves by more than half of its parts.
         if count < number.LEVEL_LEAST or whole > number.SHARE_WAITING * apart:

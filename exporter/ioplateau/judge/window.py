@@ -178,10 +178,13 @@ def level(values: Sequence[float]) -> Level:
     ordered = sorted(values)
     middle = ordered[count // 2]
     within = between(ordered, middle, number.OFF_LEVEL * middle)
-    dips = count // number.SUM_BLOCKS or 1
-    if len(within) < count - dips or len(within) < number.LEVEL_LEAST:
-        within = ordered
-    mean, spread = _spread(within)
+    kept, dips = len(within), count // number.SUM_BLOCKS or 1
+    if kept < count - dips or kept < number.LEVEL_LEAST:
+        within, kept = ordered, count
+    mean = sum(within) / kept
+    spread = 1.0
+    if kept > 1 and mean > 0:
+        spread = dist(within, [mean] * kept) / sqrt(kept - 1) / mean
     if count >= number.SUM_BLOCKS and spread > number.STANDING:
         low, high = ordered[2 * count // 5], ordered[-2]
         upper = (high - low) / high / number.UPPER_SPREADS if high > 0 else 1.0
@@ -189,14 +192,6 @@ def level(values: Sequence[float]) -> Level:
             upper_count = count - 2 * count // 5
             return Level(sum(ordered[-upper_count:]) / upper_count, upper, upper_count)
     return Level(mean, spread, count)
-
-
-def _spread(values: Sequence[float]) -> tuple[float, float]:
-    count = len(values)
-    mean = sum(values) / count
-    if count < 2 or mean <= 0:
-        return mean, 1.0
-    return mean, _distance(values, mean) / sqrt(count - 1) / mean
 
 
 def _distance(values: Sequence[float], middle: float) -> float:
