@@ -198,6 +198,7 @@ class BudgetConsumers(NamedTuple):
     processes: tuple[Consumer, ...] = ()
     volumes: tuple[PodVolume, ...] = ()  # persistent volumes of pods that lie on it
     unseen: tuple[str, ...] = ()  # what cannot be told, and why
+    at: float = 0.0  # monotonic seconds of the look
 
 
 class State(NamedTuple):

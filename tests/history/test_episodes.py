@@ -3,8 +3,10 @@
 import pytest
 
 import states
+from ioplateau.history.drawn import MOST_LABELS, DrawnBy
 from ioplateau.history.episodes import MOST_KEPT, Episode, Episodes
 from ioplateau.limits.budgets import BudgetKey, Dimension, FlowKey, Kind, Origin, Word
+from ioplateau.saved import read, write
 from ioplateau.state import BudgetConsumers, Consumer
 
 WALL = 1_700_000_000.0
@@ -164,21 +166,82 @@ def test_a_gap_is_not_counted_as_waiting():
     assert episode.held_seconds == 2
 
 
-def test_who_drew_most_is_who_the_last_look_that_knows_tells_of():
-    def look(name):
-        drawn = (Consumer(name, f"{name}.service", 1e6),) if name else ()
-        return {BudgetKey(Kind.DISK, "sda"): BudgetConsumers(3.0, groups=drawn)}
+def at_a_look(at, **drawn):
+    """A look of three seconds; drawn: bytes and requests a second by name."""
+    groups = tuple(
+        Consumer(name, f"{name}.service", size, count) for name, (size, count) in drawn.items()
+    )
+    return {BudgetKey(Kind.DISK, "sda"): BudgetConsumers(3.0, groups, at=at)}
 
+
+A, B = {"a": (280 * 4096, 280)}, {"b": (300 * 4096, 300)}
+OF_BYTES = {"dimension": Dimension.THROUGHPUT}
+
+
+def held_by(story, *parts, **more):
+    """parts: seconds, and who drew in them; a look comes every three seconds, and is there three ticks."""
+    for seconds, drawn in parts:
+        for _ in range(seconds // 3):
+            look = at_a_look(story.now, **drawn)
+            story.tick(Word.THROTTLED, 3, consumers=look, **more)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("parts", "more", "name"),
+    [
+        ([(33, A), (9, B)], {}, "a"),
+        ([(9, A), (33, B)], {}, "b"),
+        ([(33, A), (9, {})], {}, "a"),
+        ([(15, A), (15, B), (15, A)], {}, "a"),
+        ([(9, A), (9, B), (3, A | B)], {}, "b"),
+        ([(9, {"a": (9e6, 9)}), (9, {"b": (1e6, 500)})], {}, "b"),
+        ([(9, {"a": (9e6, 9)}), (9, {"b": (1e6, 500)})], OF_BYTES, "a"),
+        # Nobody counts the requests of one of them.
+        ([(9, {"a": (9e6, None)}), (9, {"b": (1e6, 500)})], {}, "a"),
+        # A job a look, and one that comes last and stays.
+        ([*((3, {f"job{n}": (9e5, 9)}) for n in range(40)), (9, A)], {}, "a"),
+    ],
+)
+def test_who_drew_most_is_who_did_over_its_length(parts, more, name):
+    story = held_by(Story(), *parts, **more)
+    (now,) = story.episodes.running()
+    story.tick(Word.IDLE, 12)
+
+    assert now.drew_most == story.changes[-1].episode.drew_most == f"{name}.service"
+    assert len(now.drawn) <= MOST_LABELS
+    assert story.changes[-1].episode.drawn == ()
+
+
+def test_what_each_drew_is_added_up_over_interruptions_and_a_restart():
+    story = held_by(Story(), (12, A)).tick(Word.HEALTHY, 5)
+    (saved,) = story.episodes.unfinished().values()
+    later = Story()
+    later.now = story.now
+    later.episodes.restore([read(Episode, write(saved), "episode")], WALL + story.now)
+
+    held_by(later, (9, B))
+
+    (episode,) = later.episodes.running()
+    assert episode.drew_most == "a.service"
+    assert {each.label: each.requests for each in episode.drawn} == {
+        "a.service": 12 * 280,
+        "b.service": 9 * 300,
+    }
+
+
+def test_a_look_that_is_told_in_another_order_counts_once():
+    story = Story()
+    for _ in range(9):
+        story.tick(Word.THROTTLED, consumers=at_a_look(1.0, **A))
+
+    assert story.episodes.running()[0].drawn == (DrawnBy("a.service", 3 * 280 * 4096, 3 * 280),)
+
+
+def test_who_drew_is_not_known_before_a_look():
     story = Story().tick(Word.THROTTLED, 3)
-    (before,) = story.episodes.running()
-    story.tick(Word.THROTTLED, consumers=look("db")).tick(Word.THROTTLED, consumers=look("backup"))
-    (known,) = story.episodes.running()
-    story.tick(Word.THROTTLED, consumers=look(""))
-    (unsure,) = story.episodes.running()
 
-    assert before.drew_most == ""
-    assert known.drew_most == "backup.service"
-    assert unsure.drew_most == "backup.service"
+    assert story.episodes.running()[0].drew_most == ""
 
 
 def test_who_drew_most_of_a_lane():

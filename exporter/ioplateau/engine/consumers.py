@@ -183,6 +183,7 @@ def _drawn(
         processes=_processes(there, look),
         volumes=tuple(dict.fromkeys(volume for number, volume in volumes if number in numbers)),
         unseen=tuple(_unseen(look, own, () if there else unplaced)),
+        at=look.at,
     )
 
 

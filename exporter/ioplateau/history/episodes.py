@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
+from ioplateau.history.drawn import DrawnBy, Tally, drew_most
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin, Verdict, Word
 from ioplateau.measure.asked import Asked
-from ioplateau.measure.nothing import NO_ENTRIES
-from ioplateau.state import BudgetConsumers, State
-
-Consumers: TypeAlias = Mapping[BudgetKey, BudgetConsumers]
+from ioplateau.state import State
 
 # One that comes back this soon was not over: a word may flap at its threshold.
 REJOIN_SECONDS = 10.0
@@ -31,7 +29,7 @@ class Episode(NamedTuple):
     interruptions, each tick for as long as it was (`Meter.throttled_seconds` counts alike). Shares are of the
     limit, 1.0 at it. requests_waiting: mean number; waited_seconds: what all requests together waited
     beyond their time. victims: flows that suffer; drew_most: the control group, process or flow that took
-    most of it; "" where it is not known.
+    most of it; "" where it is not known. drawn: while it goes on, what is known of how much each took.
     """
 
     kind: Kind
@@ -57,6 +55,7 @@ class Episode(NamedTuple):
     sentence: str = ""
     cut_off: bool = False  # its end was not seen: the daemon ended first
     lane: str = ""  # of the VM over its disks: which of them; "": not known
+    drawn: tuple[DrawnBy, ...] = ()
 
     @property
     def key(self) -> BudgetKey:
@@ -112,7 +111,7 @@ class _Running:
     """An episode while it goes on."""
 
     __slots__ = (
-        "consumer", "episode", "height", "left_at", "lift", "looks", "most", "peak", "seconds", "shares", "waits",
+        "consumer", "episode", "height", "left_at", "lift", "most", "peak", "seconds", "shares", "tally", "waits",
     )  # fmt: skip
 
     def __init__(self, episode: Episode, verdict: Verdict | None = None) -> None:
@@ -120,7 +119,7 @@ class _Running:
         self.left_at: float | None = None  # wall seconds; None: it holds
         self.height = Height(verdict)
         self.consumer = ""  # who drew most, as an earlier run saw it
-        self.looks: tuple[Consumers, ...] = ()  # the last two at who draws, the newer first
+        self.tally = Tally(episode.drawn)
         self.lift = episode.lift  # told by another thread than the one that ticks
         self.seconds = episode.held_seconds
         self.waits = episode.waited_seconds
@@ -148,7 +147,7 @@ class _Running:
             self.episode,
             self.height.verdict,
             (self.seconds, self.waits, self.shares, self.peak, self.most),
-            self.looks,
+            self.tally,
             self.consumer,
             self.lift,
         )
@@ -184,7 +183,7 @@ class Episodes:
                 found = running[verdict.key] = self._begin(verdict, state)
                 changes.append(Change(found.now(), is_end=False))
                 found.add(verdict, dt)
-                found.looks = _looks((), consumers)
+                found.tally = found.tally.seen(verdict.key, consumers)
                 continue
             if found.left_at is not None:
                 found.left_at = None
@@ -192,8 +191,7 @@ class Episodes:
                     interruptions=found.episode.interruptions + 1, cut_off=False
                 )
             found.add(verdict, dt)
-            if not (found.looks and found.looks[0] is consumers):
-                found.looks = _looks(found.looks, consumers)
+            found.tally = found.tally.seen(verdict.key, consumers)
         if len(running) > len(held):
             self._leave({verdict.key for verdict in held}, wall, changes)
         return changes
@@ -263,15 +261,11 @@ class Episodes:
         return tuple(sorted(found, key=lambda episode: episode.began))
 
 
-def _looks(before: tuple[Consumers, ...], now: Consumers) -> tuple[Consumers, ...]:
-    return before if now is NO_ENTRIES else (now, *before[:1])
-
-
 def _put_together(
     episode: Episode,
     verdict: Verdict | None,
     sums: tuple[float, float, float, float | None, float | None],
-    looks: Iterable[Consumers],
+    tally: Tally,
     consumer: str,
     lift: str,
     ended: float | None = None,
@@ -280,11 +274,7 @@ def _put_together(
     seconds, waits, shares, peak, most = sums
     if verdict is not None:
         episode = _with_verdict(episode, verdict)
-    for look in looks:
-        drawn = look.get(episode.key)
-        if drawn is not None and (named := (*drawn.groups, *drawn.processes)):
-            consumer = named[0].label
-            break
+    drawn = tally.drawn(episode.key)
     return episode._replace(
         ended=ended,
         peak_share=peak,
@@ -293,8 +283,9 @@ def _put_together(
         most_requests_waiting=most,
         waited_seconds=waits,
         held_seconds=seconds,
-        drew_most=consumer or episode.drew_most,
+        drew_most=drew_most(drawn, episode.dimension) or consumer or episode.drew_most,
         lift=lift,
+        drawn=drawn if ended is None else (),
     )
 
 

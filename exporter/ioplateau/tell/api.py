@@ -67,6 +67,7 @@ def episodes(
 def episode(found: Episode) -> dict[str, Any]:
     """One episode; `ended` is null while it goes on."""
     values = found._asdict()
+    del values["drawn"]
     values["verdict"] = values.pop("word")
     return {name: _plain(value) for name, value in values.items()}
 
