@@ -183,11 +183,15 @@ class Consumer(NamedTuple):
     bytes_per_second: float
     # Of the group: requests to the budget's devices. None: of a process nobody counts them.
     operations_per_second: float | None = None
-    # Of what all groups (all processes) drew: of their requests where those are what is limited, else bytes.
+    # Of what all groups drew, where they are counted, else all processes: of requests where those are what
+    # is limited, else bytes.
     share: float | None = None
     group: GroupName = GroupName()
     # It wrote into the page cache, and the kernel's flusher does the I/O: bytes are what it dirtied.
     by_flusher: bool = False
+    is_at_most: bool = (
+        False  # it has files open elsewhere too, and nobody counts how much goes where
+    )
 
 
 class BudgetConsumers(NamedTuple):
@@ -199,6 +203,7 @@ class BudgetConsumers(NamedTuple):
     volumes: tuple[PodVolume, ...] = ()  # persistent volumes of pods that lie on it
     unseen: tuple[str, ...] = ()  # what cannot be told, and why
     at: float = 0.0  # monotonic seconds of the look
+    doubt: str = ""  # of `unseen`: who may have drawn more than those named
 
 
 class State(NamedTuple):

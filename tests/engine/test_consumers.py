@@ -61,13 +61,31 @@ def test_at_a_limit_of_requests_who_makes_most_of_them_is_named_first():
         total=22_000_000,
     ) | {"device_requests": {"8:16": 600}}
 
-    disk = found(look(groups=groups), by_requests=frozenset({DISK}))[DISK]
+    blob = look([process(7, 2_000_000, ["8:16"], "/many")], groups)
+    disk = found(blob, by_requests=frozenset({DISK}))[DISK]
 
-    assert sentence(disk) == "most I/O by /many (1.0 MB/s, 290 IOPS, 97 %)"
+    # Nobody counts the requests of a process.
+    assert sentence(disk) == "most I/O by /many (1.0 MB/s, 290 IOPS, 97 %); fio (pid 7) (1.0 MB/s)"
     assert (
         sentence(found(look(groups=groups))[DISK])
         == "most I/O by /large (10.0 MB/s, 10 IOPS, 91 %)"
     )
+
+
+def test_the_order_follows_the_limit_also_within_a_look():
+    groups = grouped(
+        ("/large", "8:16", 20_000_000, 0, 20, 0),
+        ("/many", "8:16", 2_000_000, 0, 580, 0),
+        total=22_000_000,
+    ) | {"device_requests": {"8:16": 600}}
+    consumers = Consumers()
+    consumers.take(10.0, look(groups=groups))
+    first = []
+    for at, held in ((11.0, ()), (12.0, (DISK,)), (13.0, (VOLUME,)), (14.0, (DISK, VOLUME))):
+        drawn = consumers.by_budget(at, BUDGETS, lambda: DEVICES.get, None, frozenset(held))
+        first.append(drawn[DISK].groups[0].name)
+
+    assert first == ["/large", "/many", "/large", "/many"]
 
 
 def test_groups_are_named_by_what_the_kernel_counts_of_them_on_the_disk():
@@ -94,8 +112,8 @@ def test_processes_are_named_where_they_have_something_open_there():
         [
             process(7, 6_000_000, ["8:17"]),
             process(8, 2_000_000, ["sdb"], "/batch"),
-            process(9, 9_000_000, ["8:32"]),
-            process(10, 9_000_000, None),
+            process(9, 3_000_000, ["8:32"]),
+            process(10, 3_000_000, None),
             process(11, 4_000_000, ["0:50"]),
         ]
     )
@@ -208,15 +226,100 @@ def test_a_kernel_that_does_not_count_the_io_of_processes_is_said_to():
     )
 
 
-def test_processes_whose_files_lie_on_no_disk_we_know_are_said_where_none_is_found():
-    elsewhere = [process(7, 9, ["0:31"]), process(8, 5, None), process(9, 3, ["0:50"])]
+def test_processes_whose_files_lie_on_no_disk_we_know_are_said_where_they_moved_more_than_those_found():
+    elsewhere = [process(7, 9_000_000, ["0:31"]), process(8, 5, None), process(9, 3, ["0:50"])]
+    said = "fio (pid 7), fio (pid 8): the open files do not tell on which disk"
     alone = found(look(elsewhere))
-    beside = found(look([*elsewhere, process(10, 1, ["8:16"])]))
+    beside = found(look([*elsewhere, process(10, 2_000_000, ["8:16"])]))
+    more = found(look([*elsewhere, process(10, 20_000_000, ["8:16"])]))
 
-    assert alone[DISK].unseen == (
-        "fio (pid 7), fio (pid 8): the open files do not tell on which disk",
+    assert alone[DISK].unseen == beside[DISK].unseen == (said,)
+    assert sentence(beside[DISK]) == (
+        f"most I/O by db.service (1.0 MB/s); fio (pid 10) (1.0 MB/s); {said}"
     )
-    assert alone[VOLUME].unseen == beside[DISK].unseen == ()
+    assert alone[VOLUME].unseen == more[DISK].unseen == ()
+    assert sentence(more[DISK]).endswith("fio (pid 10) (10.0 MB/s, 100 %)")
+
+
+def test_who_writes_to_an_overlay_that_cannot_be_placed_may_do_so_here():
+    inside = process(7, 9_000_000, ["overlay"], "/pod")
+    both = process(8, 4_000_000, ["8:16", "overlay"])
+
+    disk = found(look([inside, both]))[DISK]
+
+    assert sentence(disk) == (
+        "most I/O by db.service (at most 2.0 MB/s); fio (pid 8) (at most 2.0 MB/s); "
+        "fio (pid 7): the open files do not tell on which disk"
+    )
+
+
+def test_who_writes_nothing_here_as_its_group_does_not_is_no_doubt():
+    groups = grouped(("/a", "8:16", 0, 2_000_000, 0, 20), total=2_000_000)
+    blob = look([process(7, 9_000_000, None, "/b"), writer(8, 2_000_000, "/a")], groups)
+
+    assert (
+        sentence(found(blob)[DISK])
+        == "most I/O by /a (1.0 MB/s, 10 IOPS, 100 %); cp (pid 8) (1.0 MB/s, 100 %)"
+    )
+
+
+BOTH = ("8:16", "0:50")  # it has files open on the disk, and on the mount
+
+
+@pytest.mark.parametrize(
+    ("moved", "counted", "named"),
+    [
+        # It writes elsewhere, and its group did nothing here.
+        ([writer(7, 94_000_000, "/hog", BOTH), writer(8, 2_000_000, "/small")],
+         [("/small", 2_000_000)], [("cp (pid 8)", 1.0, False)]),
+        # In one group: the rest is what it may have done here at most.
+        ([writer(7, 94_000_000, "/a", BOTH), writer(8, 2_000_000, "/a")],
+         [("/a", 2_400_000)], [("cp (pid 8)", pytest.approx(1 / 1.2), False), ("cp (pid 7)", None, True)]),
+        # Its own group counts nothing: what it did is counted above.
+        ([writer(7, 94_000_000, "/a/b", BOTH), writer(8, 1_000_000, "/c")],
+         [("/a", 3_000_000), ("/c", 1_000_000)], [("cp (pid 7)", None, True), ("cp (pid 8)", 0.25, False)]),
+        # The flusher writes what it dirtied.
+        ([writer(7, 6_000_000, "/a"), writer(8, 2_000_000, "/b")],
+         [("/", 4_000_000)], [("cp (pid 7)", 0.75, False), ("cp (pid 8)", 0.25, False)]),
+        # Nobody knows which group it is in.
+        ([writer(7, 94_000_000, "/../../a", BOTH), writer(8, 1_000_000, "")],
+         [("/x", 3_000_000)], [("cp (pid 7)", None, True), ("cp (pid 8)", pytest.approx(1 / 3), False)]),
+        # Nobody counts groups.
+        ([writer(7, 94_000_000, "/a", BOTH), writer(8, 2_000_000, "/b")],
+         None, [("cp (pid 7)", None, True), ("cp (pid 8)", None, False)]),
+    ],
+)  # fmt: skip
+def test_no_process_is_said_to_have_done_more_than_it_can_have_here(moved, counted, named):
+    groups = counted and grouped(
+        *((group, "8:16", 0, size, 0, 10) for group, size in counted),
+        total=sum(size for _, size in counted),
+    )
+
+    disk = found(look(moved, groups))[DISK]
+
+    assert [(each.label, each.share, each.is_at_most) for each in disk.processes] == named
+    if counted:
+        assert (
+            sum(each.bytes_per_second for each in disk.processes)
+            <= groups["device_bytes"]["8:16"] / 2
+        )
+
+
+def test_of_a_group_that_is_not_among_the_busiest_a_process_did_what_they_did_not_at_most():
+    groups = grouped(("/busy", "8:16", 0, 6_000_000, 0, 60), total=7_000_000)
+    disk = found(look([writer(7, 9_000_000, "/other")], groups))[DISK]
+
+    assert [(each.bytes_per_second, each.share) for each in disk.processes] == [
+        (500_000, pytest.approx(1 / 7))
+    ]
+
+
+def test_who_has_a_file_open_there_and_writes_elsewhere_is_not_whom_the_flusher_writes_for():
+    disk = by_the_flusher(writer(7, 94_000_000, "/hog", BOTH), writer(8, 4_000_000, "/backup"))
+    unsure = by_the_flusher(writer(7, 94_000_000, "/hog", BOTH))
+
+    assert [(g.name, g.by_flusher, g.share) for g in disk.groups] == [("/backup", True, 1.0)]
+    assert [(g.name, g.is_at_most, g.share) for g in unsure.groups] == [("/hog", True, None)]
 
 
 def test_processes_that_were_too_many_to_look_at_are_said_to_be_left_out():
@@ -365,7 +468,10 @@ def test_what_a_group_wrote_past_the_page_cache_is_not_the_flushers():
 
     shown = [(g.name, g.by_flusher, g.share) for g in found(blob)[DISK].groups]
 
-    assert shown == [("/dirty", True, 1.0), ("/direct", False, pytest.approx(1 / 3))]
+    assert shown == [
+        ("/dirty", True, pytest.approx(2 / 3)),
+        ("/direct", False, pytest.approx(1 / 3)),
+    ]
 
 
 def test_a_group_that_the_flusher_writes_for_is_named_once():

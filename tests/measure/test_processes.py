@@ -291,6 +291,39 @@ def test_a_file_system_with_a_number_of_its_own_is_on_the_device_it_names(number
     assert mounts == {"22": (device, False)}
 
 
+OURS = (
+    "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+    "40 22 8:33 / /var/lib/docker rw - ext4 /dev/sdc1 rw\n"
+    "41 22 0:31 / /srv rw - btrfs /dev/sdd rw\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "ours", "device"),
+    [
+        ("rw,lowerdir=l/A:l/B,upperdir=/var/lib/docker/overlay2/x/diff,workdir=/w", OURS, "8:33"),
+        ("rw,lowerdir=/srv/a,upperdir=/var/lib/docker,workdir=/w", OURS, "8:33"),
+        ("rw,lowerdir=/l,upperdir=/var/lib/dockers/x,workdir=/w", OURS, "8:1"),
+        ("rw,lowerdir=/l,upperdir=/srv/x,workdir=/w", OURS, "sdd"),
+        ("ro,lowerdir=/srv/a:/var/lib/docker/b", OURS, "sdd"),
+        ("rw,lowerdir=/l,upperdir=/u,workdir=/w", "9 1 0:44 / / rw - overlay overlay rw\n", "overlay"),
+        ("rw,lowerdir=/l,upperdir=/u,workdir=/w", "", "overlay"),
+        ("rw", OURS, "overlay"),
+    ],
+)  # fmt: skip
+def test_the_root_of_a_container_lies_where_its_writes_go(machine, options, ours, device):
+    table = f"30 1 0:44 / / rw - overlay overlay {options}\n"
+    (machine.root / "proc" / "self").mkdir()
+    (machine.root / "proc" / "self" / "mountinfo").write_text(ours)
+    place = machine.process(7, files=[(30, "/a")])
+    looks = Processes(machine.host)
+    looks.look(100.0)
+    machine.process(7, write=9000, files=[(30, "/a")])
+    (place / "mountinfo").write_text(table)
+
+    assert looks.look(102.0).busiest[0].devices == (device,)
+
+
 def test_what_a_process_dirtied_and_took_back_was_not_written(machine):
     place = machine.process(7, write=1000)
     looks = Processes(machine.host)

@@ -52,6 +52,7 @@ class Devices(NamedTuple):
     own: frozenset[str]  # numbers of the flow alone: a request counts on each level of a stack
 
 
+_Opened: TypeAlias = tuple[BusyProcess, frozenset[str]]
 # The devices of a disk or mount; None: not known, or it is neither.
 DevicesOf: TypeAlias = Callable[[FlowKey], Devices | None]
 
@@ -63,6 +64,7 @@ class Consumers(Follower):
         self._look: _Look | None = None
         self._found: Mapping[BudgetKey, BudgetConsumers] = NO_ENTRIES
         self._is_new = False
+        self._by_requests = frozenset[BudgetKey]()  # what was found is in this order
 
     def follow(self, found: object, moment: Moment) -> Outcome:
         return NOTHING if found is None else Outcome(rejects=self.take(moment.mono, found))
@@ -85,15 +87,15 @@ class Consumers(Follower):
         by_requests: frozenset[BudgetKey] = frozenset(),
     ) -> Mapping[BudgetKey, BudgetConsumers]:
         """Who draws on each budget now; nothing where no look is fresh. devices: asked with a new
-        look. by_requests: what is held by a limit of requests, of which bytes take nothing.
+        look or order. by_requests: what is held by a limit of requests, of which bytes take nothing.
         """
         look = self._look
         if look is None:
             return NO_ENTRIES
         if at - look.at > look.holds_seconds:
             self._look, self._found = None, NO_ENTRIES
-        elif self._is_new:
-            self._is_new = False
+        elif self._is_new or by_requests != self._by_requests:
+            self._is_new, self._by_requests = False, by_requests
             self._found = _Drawn(look, budgets, devices(), mount_table or b"", by_requests)
         return self._found
 
@@ -125,7 +127,7 @@ class _Drawn(Mapping[BudgetKey, BudgetConsumers]):
             if not of:
                 raise KeyError(key)
             made = self._made[key] = _drawn(
-                self._look, of, self._volumes, self._unplaced, by_requests=key in self._by_requests
+                self._look, of, self._volumes, self._opened, by_requests=key in self._by_requests
             )
         return made
 
@@ -134,14 +136,13 @@ class _Drawn(Mapping[BudgetKey, BudgetConsumers]):
         return tuple(_pod_volumes(self._mount_table))
 
     @cached_property
-    def _unplaced(self) -> tuple[BusyProcess, ...]:
-        """Processes that have nothing open on any disk or mount we know."""
+    def _opened(self) -> Sequence[_Opened]:
+        """Of every process on which disks and mounts that we know it has something open, or on what may be any."""
+        found = (each.numbers | each.names for key in self._budgets for each in self._of(key))
+        known = frozenset({processes.OVERLAY}).union(*found)
         look = self._look.processes
-        known = frozenset[str]().union(
-            *(each.numbers | each.names for key in self._budgets for each in self._of(key))
-        )
         busiest = () if look is None else look.busiest
-        return tuple(p for p in busiest if known.isdisjoint(p.devices or ()))
+        return [(each, known.intersection(each.devices or ())) for each in busiest]
 
     def _of(self, key: BudgetKey) -> list[Devices]:
         budget = self._budgets.get(key)
@@ -168,23 +169,135 @@ def _drawn(
     look: _Look,
     devices: Sequence[Devices],
     volumes: Sequence[tuple[str, PodVolume]],
-    unplaced: Sequence[BusyProcess],
+    opened: Sequence[_Opened],
     *,
     by_requests: bool,
 ) -> BudgetConsumers:
     numbers = frozenset[str]().union(*(each.numbers for each in devices))
     names = frozenset[str]().union(*(each.names for each in devices))
     own = frozenset[str]().union(*(each.own for each in devices))
-    there = _with_open_files(look.processes, numbers | names)
+    moved, unplaced = _moved(look.groups, own, numbers | names, opened)
+    doubt = ""
+    if own and sum(each.bytes for each in unplaced) > sum(each.bytes for each in moved):
+        labels = ", ".join(_named(each.process) for each in unplaced[:MOST_NAMED])
+        doubt = f"{labels}: the open files do not tell on which disk"
+    whole = _whole(look, own, moved, doubt, by_requests=by_requests)
     return BudgetConsumers(
         seconds=_seconds(look),
-        groups=_flushed(_groups(look.groups, own, by_requests=by_requests), there, look, own)
-        or _groups_of(there, look),
-        processes=_processes(there, look),
+        groups=_flushed(_groups(look.groups, own, by_requests=by_requests), moved, look, own, whole)
+        or _groups_of(moved, look, whole),
+        processes=_processes(moved, look, whole),
         volumes=tuple(dict.fromkeys(volume for number, volume in volumes if number in numbers)),
-        unseen=tuple(_unseen(look, own, () if there else unplaced)),
+        unseen=(*_unseen(look, own), *filter(None, [doubt])),
+        doubt=doubt,
         at=look.at,
     )
+
+
+class _Mover(NamedTuple):
+    """A process that has something open there. bytes: what it moved there, or may have at most where it
+    has something open elsewhere too: nobody counts its I/O by device.
+    """
+
+    process: BusyProcess
+    bytes: float
+    is_sure: bool
+
+
+def _moved(
+    groups: GroupsLook | None,
+    own: frozenset[str],
+    here: frozenset[str],
+    opened: Sequence[_Opened],
+) -> tuple[list[_Mover], list[_Mover]]:
+    """Processes with something open there, and those with nothing open on any disk or mount we know.
+    Where groups count the device, none did more there than its group. Most first.
+    """
+    sure, others, unplaced = list[BusyProcess](), list[BusyProcess](), list[BusyProcess]()
+    for each, places in opened:
+        if not here.isdisjoint(places):
+            (sure if places <= here else others).append(each)
+        elif places <= {processes.OVERLAY}:
+            unplaced.append(each)
+    left = _left(groups, own)
+    found = [_Mover(each, size, True) for each, size in zip(sure, _taken(left, sure), strict=True)]
+    found += [_Mover(each, _most(left, each), False) for each in others]
+    at_most = [_Mover(each, _most(left, each), False) for each in unplaced]
+    return _most_first(found), _most_first(at_most)
+
+
+def _most_first(found: Sequence[_Mover]) -> list[_Mover]:
+    some = [each for each in found if each.bytes > 0]
+    return sorted(some, key=lambda each: (each.bytes, each.is_sure), reverse=True)
+
+
+def _left(groups: GroupsLook | None, own: frozenset[str]) -> dict[str, float] | None:
+    """Bytes there by group; None: nobody counts them. "": any other, of which only those told as
+    busiest are left out.
+    """
+    if groups is None or not groups.device_bytes.keys() & own:
+        return None
+    left = dict[str, float]()
+    for each in groups.busiest:
+        if each.device in own:
+            left[each.group] = left.get(each.group, 0) + each.bytes
+    left[""] = sum(groups.device_bytes.get(number, 0) for number in own) - sum(left.values())
+    return left
+
+
+def _places(process: BusyProcess, left: Mapping[str, float]) -> list[str]:
+    """Where what a process did may be counted: its group, or one above, where that counts none."""
+    path, places = process.group, list[str]()
+    if not path or path.startswith("/../"):  # not known, or of a namespace that we are not in
+        return [*left]
+    while path.rpartition("/")[0]:
+        places.append(path)
+        path = path.rpartition("/")[0]
+    return [*places, *dict.fromkeys((path, ROOT, ""))]
+
+
+def _taken(left: dict[str, float] | None, sure: Sequence[BusyProcess]) -> list[float]:
+    """What each moved of what is left, and no other can have: in proportion where there is less."""
+    wanted = [float(each.bytes) for each in sure]
+    if left is None:
+        return wanted
+    places = [_places(each, left) for each in sure]
+    taken = [0.0] * len(sure)
+    for step in range(max(map(len, places), default=0)):
+        asked = dict[str, float]()
+        for some, size, had in zip(places, wanted, taken, strict=True):
+            if step < len(some):
+                asked[some[step]] = asked.get(some[step], 0.0) + size - had
+        given = {place: min(left.get(place, 0.0), size) for place, size in asked.items()}
+        for number, some in enumerate(places):
+            if step < len(some) and (size := asked[some[step]]) > 0:
+                taken[number] += (wanted[number] - taken[number]) * given[some[step]] / size
+        for place, size in given.items():
+            left[place] = left.get(place, 0.0) - size
+    return taken
+
+
+def _most(left: Mapping[str, float] | None, process: BusyProcess) -> float:
+    if left is None:
+        return process.bytes
+    return min(process.bytes, sum(left.get(place, 0.0) for place in _places(process, left)))
+
+
+def _whole(
+    look: _Look, own: frozenset[str], moved: Sequence[_Mover], doubt: str, *, by_requests: bool
+) -> float | None:
+    """The bytes that shares are of: the device's where groups count them, else what processes moved;
+    None: nobody knows, or the groups' shares are of requests.
+    """
+    total = _device_bytes(look.groups, own)
+    if total:
+        return None if by_requests else total
+    is_sure = not doubt and all(each.is_sure for each in moved)
+    return sum(each.bytes for each in moved) or None if is_sure else None
+
+
+def _device_bytes(groups: GroupsLook | None, own: frozenset[str]) -> int:
+    return 0 if groups is None else sum(groups.device_bytes.get(number, 0) for number in own)
 
 
 _NO_GROUPS = GroupsLook(0.0, ())
@@ -264,28 +377,17 @@ def _groups(
     )
 
 
-def _with_open_files(
-    look: ProcessesLook | None, devices: frozenset[str]
-) -> tuple[BusyProcess, ...]:
-    """Processes that have something open there. Nobody counts how much of their I/O goes there."""
-    if look is None:
-        return ()
-    return tuple(
-        p for p in look.busiest if p.devices is not None and not devices.isdisjoint(p.devices)
-    )
-
-
-def _processes(there: Sequence[BusyProcess], look: _Look) -> tuple[Consumer, ...]:
-    total = sum(each.bytes for each in there)
+def _processes(moved: Sequence[_Mover], look: _Look, whole: float | None) -> tuple[Consumer, ...]:
     return tuple(
         Consumer(
-            each.name,
-            _named(each),
+            each.process.name,
+            _named(each.process),
             each.bytes / _seconds(look),
-            share=each.bytes / total if total else None,
-            group=groupnames.name(each.group),
+            share=min(each.bytes / whole, 1.0) if whole and each.is_sure else None,
+            group=groupnames.name(each.process.group),
+            is_at_most=not each.is_sure,
         )
-        for each in there[:MOST_NAMED]
+        for each in moved[:MOST_NAMED]
     )
 
 
@@ -293,20 +395,26 @@ def _named(process: BusyProcess) -> str:
     return f"{process.name} (pid {process.pid})"
 
 
-def _groups_of(there: Sequence[BusyProcess], look: _Look) -> tuple[Consumer, ...]:
+def _groups_of(moved: Sequence[_Mover], look: _Look, whole: float | None) -> tuple[Consumer, ...]:
     """Control groups by their processes: for NFS, and where groups do not count I/O themselves."""
-    drawn: dict[str, int] = {}
-    for each in there:
-        if each.group:
-            drawn[each.group] = drawn.get(each.group, 0) + each.bytes
-    total = sum(drawn.values())
+    drawn: dict[str, float] = {}
+    unsure = set[str]()
+    for process, size, is_sure in moved:
+        if process.group:
+            drawn[process.group] = drawn.get(process.group, 0) + size
+            unsure |= set() if is_sure else {process.group}
     first = sorted(drawn.items(), key=lambda item: item[1], reverse=True)[:MOST_NAMED]
-    found = []
-    for path, size in first:
-        who = groupnames.name(path)
-        rate, share = size / _seconds(look), size / total if total else None
-        found.append(Consumer(path, _label(path), rate, share=share, group=who))
-    return tuple(found)
+    return tuple(
+        Consumer(
+            path,
+            _label(path),
+            size / _seconds(look),
+            share=size / whole if whole else None,
+            group=groupnames.name(path),
+            is_at_most=path in unsure,
+        )
+        for path, size in first
+    )
 
 
 def _label(path: str) -> str:
@@ -315,36 +423,43 @@ def _label(path: str) -> str:
 
 def _flushed(
     groups: tuple[Consumer, ...],
-    there: Sequence[BusyProcess],
+    moved: Sequence[_Mover],
     look: _Look,
     own: frozenset[str],
+    whole: float | None,
 ) -> tuple[Consumer, ...]:
     """The groups, and where the kernel's flusher does most of the I/O, those it does it for first."""
     if look.groups is None:
         return groups
-    waiting = _waiting(there, look.groups, own)
-    if waiting is None:
+    is_sure = True
+    found = _waiting([each.process for each in moved if each.is_sure], look.groups, own)
+    if found is None or sum(found[0].values()) < FLUSHER_SHARE * found[1]:
+        is_sure = all(each.is_sure for each in moved)
+        found = _waiting([each.process for each in moved], look.groups, own)
+    if found is None:
         return groups
-    whole = sum(waiting.values())
+    waiting, by_flusher = found
+    dirtied = sum(waiting.values())
     known = tuple(
         Consumer(
             path,
             _label(path),
             size / _seconds(look),
-            share=size / whole,
+            share=size / dirtied * by_flusher / whole if whole and is_sure else None,
             group=groupnames.name(path),
             by_flusher=True,
+            is_at_most=not is_sure,
         )
         for path, size in sorted(waiting.items(), key=lambda item: item[1], reverse=True)
     )[:MOST_NAMED]
     if not known:
-        found = look.processes
+        seen = look.processes
         is_seen = (
-            found is not None
-            and found.seen > 0
-            and not found.unreadable
-            and not found.is_hidden
-            and not found.left_out
+            seen is not None
+            and seen.seen > 0
+            and not seen.unreadable
+            and not seen.is_hidden
+            and not seen.left_out
         )
         return tuple(g._replace(label=FLUSHER) if is_seen and g.name == ROOT else g for g in groups)
     names = {each.name for each in known}
@@ -354,9 +469,9 @@ def _flushed(
 
 def _waiting(
     there: Sequence[BusyProcess], groups: GroupsLook, own: frozenset[str]
-) -> dict[str, int] | None:
-    """By group, bytes that its processes wrote and the group itself did not; None: the kernel's flusher does
-    not most of the I/O.
+) -> tuple[dict[str, int], int] | None:
+    """By group, bytes that its processes wrote and the group itself did not, and bytes that the kernel's
+    flusher wrote; None: it does not most of the I/O.
     """
     written = dict[str, int]()
     for each in groups.busiest:
@@ -365,20 +480,20 @@ def _waiting(
     dirtied = dict[str, int]()
     for process in there:
         dirtied[process.group] = dirtied.get(process.group, 0) + process.write_bytes
-    total = sum(groups.device_bytes.get(number, 0) for number in own)
+    total = _device_bytes(groups, own)
     # What processes of the root group wrote past the page cache is theirs.
     by_flusher = written.get(ROOT, 0) - dirtied.pop(ROOT, 0) - dirtied.pop("", 0)
     if by_flusher <= FLUSHER_SHARE * total:
         return None
     left = {path: size - written.get(path, 0) for path, size in dirtied.items()}
-    return {path: size for path, size in left.items() if size > 0}
+    return {path: size for path, size in left.items() if size > 0}, by_flusher
 
 
 def _seconds(look: _Look) -> float:
     return (look.processes or look.groups or _NO_GROUPS).seconds
 
 
-def _unseen(look: _Look, own: frozenset[str], unplaced: Sequence[BusyProcess]) -> Iterable[str]:
+def _unseen(look: _Look, own: frozenset[str]) -> Iterable[str]:
     if look.refused:
         yield f"processes cannot be listed: {look.refused}"
     elif look.processes is not None:
@@ -402,9 +517,6 @@ def _unseen(look: _Look, own: frozenset[str], unplaced: Sequence[BusyProcess]) -
                 f"{look.processes.left_out} processes that moved less than {processes.MOST_NAMED} "
                 "others on this machine were not looked at"
             )
-        if own and unplaced:
-            labels = ", ".join(_named(each) for each in unplaced[:MOST_NAMED])
-            yield f"{labels}: the open files do not tell on which disk"
     if look.groups is not None and own:
         if not look.groups.seen:
             yield "control groups count no I/O here (systemd: DefaultIOAccounting=yes)"

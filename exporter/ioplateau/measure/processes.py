@@ -21,10 +21,11 @@ https://github.com/torvalds/linux/blob/v6.1/fs/proc/base.c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.snapshot import MOUNTINFO
 from ioplateau.measure.words import counted, elapsed
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ MOST_NAMED = 50
 MOST_FILES = 256  # open files of one of them
 MOST_THREADS = 128  # of one of them that has reaped children; of one with more, its children's I/O counts as its own
 TICKS_PER_SECOND = 100  # USER_HZ, the unit of starttime: 100 on every architecture with a VM
+OVERLAY = "overlay"  # an overlay whose files lie where we cannot see
+_UPPER = re.compile(r"(?:^|,)upperdir=(/[^,]*)")
+_LOWER = re.compile(r"(?:^|,)lowerdir=(/[^,:]*)")
 _DEVICE_NODE = re.compile(r"/dev/(?:mapper/|disk/.*/)?([\w!.-]+)\Z")
 
 
@@ -63,7 +67,8 @@ class BusyProcess(NamedTuple):
 
     devices: numbers ("8:16") of block devices and file systems that it has files open on, and
     names ("sdb", "vg-data") of device nodes it has open, or that a file system without a block
-    device's number was mounted from; None: its open files cannot be seen.
+    device's number was mounted from; of an overlay (the root of a container) those of the file system
+    that it writes to, or OVERLAY; None: its open files cannot be seen.
     """
 
     pid: int
@@ -207,7 +212,10 @@ class Processes:
         host = self._host
         try:
             numbers = host.list(f"/proc/{pid}/fdinfo")[:MOST_FILES]
-            mounts = parse_mount_devices(host.read_once(f"/proc/{pid}/mountinfo"))
+            table = host.read_once(f"/proc/{pid}/mountinfo")
+            # A container does not see the directories that its overlay is made of.
+            ours = host.read_once(MOUNTINFO) if b" - overlay " in table else b""
+            mounts = parse_mount_devices(table, ours)
         except OSError:
             return None
         found = set[str]()
@@ -308,18 +316,45 @@ def parse_mount_id(text: bytes) -> str:
     return found[1].decode() if found else ""
 
 
-def parse_mount_devices(text: bytes) -> dict[str, tuple[str, bool]]:
+def parse_mount_devices(text: bytes, ours: bytes = b"") -> dict[str, tuple[str, bool]]:
     """/proc/<pid>/mountinfo: the device by mount, and whether device nodes lie there. btrfs numbers its
-    file systems itself (get_anon_bdev()), and names one of its devices.
+    file systems itself (get_anon_bdev()), and names one of its devices. ours: the table in which the
+    directories of an overlay are looked for.
     """
+    visible = list(_mounts(ours))
     found = {}
+    for mount in _mounts(text):
+        device = _overlaid(mount, visible) if mount.kind == OVERLAY else mount.device
+        found[mount.number] = (device, mount.kind in ("devtmpfs", "tmpfs"))
+    return found
+
+
+class _Mount(NamedTuple):
+    number: str
+    place: str
+    device: str
+    kind: str
+    options: str  # of the file system
+
+
+def _mounts(text: bytes) -> Iterator[_Mount]:
     for line in text.decode("utf-8", "replace").split("\n"):
         words = line.split(" ")
         if len(words) > 4 and "-" in words[6:]:
-            kind, source = [*words[words.index("-", 6) + 1 :], "", ""][:2]
+            kind, source, options = [*words[words.index("-", 6) + 1 :], "", "", ""][:3]
             node = _DEVICE_NODE.match(source) if words[2].startswith("0:") else None
-            found[words[0]] = (node[1] if node else words[2], kind in ("devtmpfs", "tmpfs"))
-    return found
+            yield _Mount(words[0], words[4], node[1] if node else words[2], kind, options)
+
+
+def _overlaid(overlay: _Mount, visible: Sequence[_Mount]) -> str:
+    """The device under the directory that an overlay writes to, or reads from where it writes nowhere."""
+    directory = _UPPER.search(overlay.options) or _LOWER.search(overlay.options)
+    if directory is None:
+        return OVERLAY
+    above = [m for m in visible if f"{directory[1]}/".startswith(f"{m.place.rstrip('/')}/")]
+    # Of several on one place the last one hides the others.
+    under = max(reversed(above), key=lambda mount: len(mount.place), default=None)
+    return OVERLAY if under is None or under.kind == OVERLAY else under.device
 
 
 def _pairs(text: bytes) -> Iterator[tuple[bytes, int]]:

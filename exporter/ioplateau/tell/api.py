@@ -152,6 +152,7 @@ def _consumer(found: Consumer) -> dict[str, Any]:
         "operations_per_second": found.operations_per_second,
         "share": found.share,
         "by_flusher": found.by_flusher,
+        "at_most": found.is_at_most,
     }
 
 

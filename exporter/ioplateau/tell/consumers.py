@@ -17,7 +17,7 @@ def sentence(consumers: BudgetConsumers | None) -> str:
     if volumes:
         parts.append(f"persistent volume {volumes}")
     if parts:
-        return "most I/O by " + "; ".join(parts)
+        return "most I/O by " + "; ".join([*parts, *filter(None, [consumers.doubt])])
     return "who draws on it cannot be told: " + (
         "; ".join(consumers.unseen) or "no control group or process was seen doing I/O there"
     )
@@ -31,6 +31,8 @@ def _first(consumer: Consumer) -> str:
 def one(consumer: Consumer) -> str:
     """As in: postgresql.service (94.1 MB/s, 97 %)."""
     figures = [rate(consumer.bytes_per_second, Dimension.THROUGHPUT)]
+    if consumer.is_at_most:
+        figures[0] = f"at most {figures[0]}"
     if consumer.by_flusher:
         figures[0] += " dirtied"
     if consumer.operations_per_second is not None:
