@@ -39,10 +39,10 @@ def look(busiest=(), groups=None, **more):
 
 
 def grouped(*busiest, total):
-    keys = ("group", "device", "read_bytes", "write_bytes", "reads", "writes")
+    keys = ("group", "device", "read_bytes", "write_bytes", "reads", "writes", "is_of_ended")
     return {
         "seconds": 2.0,
-        "busiest": [dict(zip(keys, each, strict=True)) for each in busiest],
+        "busiest": [dict(zip(keys, each, strict=False)) for each in busiest],
         "device_bytes": {"8:16": total},
         "seen": 2,
     }
@@ -128,6 +128,21 @@ def test_processes_are_named_where_they_have_something_open_there():
         ("/batch", 0.25),
     ]
     assert by_budget[DISK].groups[0].operations_per_second is None
+
+
+def test_a_group_without_processes_stands_for_those_in_it_that_have_ended():
+    groups = grouped(
+        ("/apps.slice", "8:16", 0, 4_000_000, 0, 40, True),
+        ("/b", "8:16", 0, 1, 0, 1),
+        total=4_000_001,
+    )
+
+    disk = found(look(groups=groups))[DISK]
+
+    assert [(g.name, g.label) for g in disk.groups] == [
+        ("/apps.slice", "groups of apps.slice that have ended"),
+        ("/b", "/b"),
+    ]
 
 
 def writer(pid, size, group, devices=("sdb",)):

@@ -122,7 +122,7 @@ def test_what_a_removed_group_did_in_its_life_is_not_its_parents_traffic(tmp_pat
 
     assert look.busiest == (
         BusyGroup("/pods/two", "8:16", 8192, 0, 2, 0),
-        BusyGroup("/pods", "8:16", 4096, 0, 1, 0),
+        BusyGroup("/pods", "8:16", 4096, 0, 1, 0, is_of_ended=True),
     )
     assert dict(look.device_bytes) == {"8:16": 12_288}
 
@@ -220,3 +220,32 @@ def test_a_look_of_which_no_rate_can_be_told_is_refused(odd):
     assert from_json(look).device_bytes == {"8:0": 4096}
     with pytest.raises(FormatError):
         from_json({**look, **odd})
+
+
+@pytest.mark.parametrize(
+    ("below", "after", "is_of_ended"),
+    [
+        (("one.service",), (), True),
+        (("one.service", "two.service"), ("two.service",), True),
+        ((), (), False),
+        # systemd was not asked to count those: the slice's own counts are theirs.
+        (("uncounted.service",), ("uncounted.service",), False),
+    ],
+)
+def test_what_a_group_without_processes_did_is_of_groups_that_have_ended(
+    tmp_path, below, after, is_of_ended
+):
+    traffic = GroupTraffic(Host(tmp_path))
+    v2(tmp_path, "apps.slice", stat(1000, 1))
+    for each in below:
+        v2(tmp_path, f"apps.slice/{each}", stat(0, 0))
+        if each == "uncounted.service":
+            (tmp_path / "sys/fs/cgroup/apps.slice" / each / "io.stat").unlink()
+    traffic.look(1.0)
+    v2(tmp_path, "apps.slice", stat(9000, 9))
+    for each in {*below} - {*after}:
+        shutil.rmtree(tmp_path / "sys/fs/cgroup/apps.slice" / each)
+    look = traffic.look(2.0)
+
+    assert look.busiest == (BusyGroup("/apps.slice", "8:16", 8000, 0, 8, 0, is_of_ended),)
+    assert from_json(json.loads(json.dumps(as_json(look)))) == look

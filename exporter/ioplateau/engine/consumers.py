@@ -356,6 +356,7 @@ def _groups(
     if look is None:
         return ()
     drawn: dict[str, tuple[int, int]] = {}
+    of_ended = {each.group for each in look.busiest if each.is_of_ended}
     for each in look.busiest:
         if each.device in own:
             size, count = drawn.get(each.group, (0, 0))
@@ -367,7 +368,7 @@ def _groups(
     return tuple(
         Consumer(
             path,
-            _label(path),
+            f"groups of {_label(path)} that have ended" if path in of_ended else _label(path),
             size / look.seconds,
             count / look.seconds,
             (count if by_requests else size) / total if total else None,

@@ -40,6 +40,7 @@ class BusyGroup(NamedTuple):
     write_bytes: int
     reads: int
     writes: int
+    is_of_ended: bool = False  # it holds no processes: groups below did it that are gone
 
     @property
     def bytes(self) -> int:
@@ -89,10 +90,14 @@ class GroupTraffic:
         if last is None or boot_seconds <= last[0]:
             return None
         before_at, before = last
-        grown = _growth(before, now)
+        grown, inner = _growth(before, now), set[str]()
         if now.root != cgroups.V1_ROOT:
-            grown = _without_those_below(grown)
-        busy = [BusyGroup(*place, *growth) for place, growth in grown.items() if any(growth)]
+            grown, inner = _without_those_below(grown), _inner(before, now)
+        busy = [
+            BusyGroup(*place, *growth, place[0] in inner)
+            for place, growth in grown.items()
+            if any(growth)
+        ]
         all_bytes, all_requests = dict[str, int](), dict[str, int]()
         for each in busy:
             all_bytes[each.device] = all_bytes.get(each.device, 0) + each.bytes
@@ -133,7 +138,11 @@ def from_json(value: Any) -> GroupsLook:
         BusyGroup(
             str(each["group"]),
             str(each["device"]),
-            *(counted(each[key]) for key in BusyGroup._fields[2:]),
+            counted(each["read_bytes"]),
+            counted(each["write_bytes"]),
+            counted(each["reads"]),
+            counted(each["writes"]),
+            bool(each.get("is_of_ended")),  # recordings of earlier versions do not tell
         )
         for each in value["busiest"]
     )
@@ -214,6 +223,14 @@ def _growth(before: GroupCounts, now: GroupCounts) -> dict[Place, Counts]:
             if min(growth) >= 0:
                 found[path, device] = growth
     return found
+
+
+def _inner(*counts: GroupCounts) -> set[str]:
+    """Groups of v2 that have, or had, groups below that count I/O: all but the root hold no processes then
+    ("No Internal Process Constraint" of cgroup-v2.rst).
+    """
+    below = [path for each in counts for path, devices in each.of.items() if devices is not None]
+    return {path.rpartition("/")[0] for path in below} - {""}
 
 
 def _without_those_below(grown: Mapping[Place, Counts]) -> dict[Place, Counts]:
