@@ -253,7 +253,9 @@ def test_a_path_of_a_flag_or_variable_may_begin_at_the_working_directory(tmp_pat
 def test_a_path_that_is_none_is_refused_though_it_is_a_flags(said):
     (problem,) = problems("", f"--web.config.file={said}")
 
-    assert problem.endswith(", want an absolute path")
+    assert problem.endswith(
+        ", want an absolute path, or one from a working directory that is there"
+    )
 
 
 def test_a_path_in_a_file_begins_at_the_root():
@@ -272,7 +274,7 @@ def test_from_a_working_directory_that_is_gone_only_absolute_paths_lead_somewher
 
     assert settings("", "--web.config.file=/w.yml").web.config_file == "/w.yml"
     assert problems("", "--web.config.file=w.yml") == [
-        '--web.config.file: found "w.yml", want an absolute path'
+        '--web.config.file: found "w.yml", want an absolute path, or one from a working directory that is there'
     ]
 
 

@@ -430,8 +430,10 @@ def test_a_file_that_cannot_be_written_has_no_other_written_twice_and_is_caught_
     ]
 
 
-def test_a_directory_that_is_missing_is_told_once(tmp_path, caplog):
-    Run(tmp_path / "gone").live(0, 65)
+@pytest.mark.parametrize("place", ["gone", "file", "file/below"])
+def test_a_directory_that_is_none_is_told_once(tmp_path, caplog, place):
+    (tmp_path / "file").touch()
+    Run(tmp_path / place).live(0, 65)
 
     assert [record.getMessage() for record in caplog.records] == [
         "history cannot be kept, a restart will forget it"

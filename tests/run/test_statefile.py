@@ -134,6 +134,19 @@ def test_a_directory_that_cannot_be_written_is_said_once_each_time(tmp_path, cap
     ]
 
 
+@pytest.mark.parametrize("place", ["gone", "file", "file/below"])
+def test_a_directory_that_is_none_is_said_once_from_the_start(tmp_path, taken, caplog, place):
+    (tmp_path / "file").touch()
+    memory = StateFile(tmp_path / place, AtOnce())
+    memory.restore(take_into(taken), wall=1.0)
+    memory.try_write()
+    memory.write({}, wall=2.0)
+
+    (record,) = caplog.records
+    assert record.getMessage() == "state cannot be kept, a restart will forget it"
+    assert f"there is no directory {tmp_path / place}" in str(record.__dict__)
+
+
 def test_whether_it_can_be_written_is_found_out_without_touching_what_is_kept(tmp_path, caplog):
     StateFile(tmp_path, AtOnce()).write({"a": 1}, wall=1.0)
     before = (tmp_path / "state.json").read_bytes()

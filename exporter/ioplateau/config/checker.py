@@ -17,12 +17,13 @@ SHOWN_CHARACTERS = 60
 
 class Check(NamedTuple):
     """What a key wants. accept: a TOML value to a setting, or ValueError; read: text of a
-    flag or the environment to a TOML value, or ValueError.
+    flag or the environment to a TOML value, or ValueError; want_text: what that wants, if it is another thing.
     """
 
     want: str
     accept: Callable[[Any], Any]
     read: Callable[[str], Any]
+    want_text: str = ""
 
 
 class Section(NamedTuple):
@@ -64,7 +65,7 @@ def read(check: Check, words: str) -> Any:
     try:
         return check.accept(check.read(words))
     except (ValueError, TypeError, OverflowError, OSError):
-        raise ValueError(f"found {_shown(words)}, want {check.want}") from None
+        raise ValueError(f"found {_shown(words)}, want {check.want_text or check.want}") from None
 
 
 def _repeated(name: str, found: Any, table: Table, problems: list[str]) -> list[Any]:

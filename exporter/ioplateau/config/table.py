@@ -56,7 +56,9 @@ def _place_check() -> Check:
     def spelled(said: str) -> str:
         return said and str(Path(said).absolute())
 
-    return place._replace(read=spelled)
+    return place._replace(
+        read=spelled, want_text="an absolute path, or one from a working directory that is there"
+    )
 
 
 _PLACE = _place_check()

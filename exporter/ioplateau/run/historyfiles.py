@@ -257,8 +257,8 @@ def read(directory: Path) -> tuple[list[HistoryPart], int]:
             try:
                 text = files.read(part, line_file.most_bytes)
                 read_parts, bad = understood(text.split(b"\n"))
-            except FileNotFoundError:
-                continue
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # if there is no directory, writing says so
             except NewerHistoryError as error:
                 _set_aside(part, str(error))
                 continue

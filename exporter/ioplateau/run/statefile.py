@@ -193,8 +193,8 @@ def _looked_at(path: Path, wall: float) -> SavedState | None:
     """What the file keeps; None: nothing that can be used, and a line says why."""
     try:
         return statetext.read(files.read(path, MOST_BYTES), wall)
-    except FileNotFoundError:
-        return None
+    except (FileNotFoundError, NotADirectoryError):
+        return None  # if there is no directory, writing says so
     except statetext.NewerStateError as error:
         _set_aside(path, "newer", str(error))
     except files.OddFileError as error:
@@ -220,6 +220,6 @@ def _set_aside(path: Path, ending: str, why: str) -> None:
 
 
 def _reason(error: OSError, directory: Path) -> str:
-    if error.errno == errno.ENOENT:
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
         return f"there is no directory {directory}"
     return error.strerror or repr(error)
