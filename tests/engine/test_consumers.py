@@ -233,6 +233,12 @@ def test_what_may_not_be_seen_is_said():
     assert sentence(disk).startswith("who draws on it cannot be told: the I/O of 40")
 
 
+def test_what_we_have_already_is_not_said_to_help():
+    disk = found(look(unreadable=4, seen=36, is_capable=True))[DISK]
+
+    assert disk.unseen == ("the I/O of 4 of 40 processes may not be seen",)
+
+
 def test_a_kernel_that_does_not_count_the_io_of_processes_is_said_to():
     disk = found(look(seen=0))[DISK]
 

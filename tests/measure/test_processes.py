@@ -21,6 +21,7 @@ from ioplateau.measure.processes import (
     ProcessIo,
     as_json,
     from_json,
+    parse_capabilities,
     parse_cgroup,
     parse_io,
     parse_mount_devices,
@@ -177,12 +178,25 @@ def test_a_process_that_ends_while_we_look_costs_only_itself(machine):
     assert [busy.pid for busy in looks.look(102.0).busiest] == [7]
 
 
-def test_processes_that_may_not_be_seen_are_counted():
+@pytest.mark.parametrize(
+    ("status", "is_capable"),
+    [
+        ("CapPrm:\t000001ffffffffff\nCapEff:\t0000000000080004\nCapBnd:\t0\n", True),
+        ("CapEff:\t000001ffffffffff\n", True),
+        ("CapEff:\t0000000000080000\nCapBnd:\t000001ffffffffff\n", False),
+        ("CapEff:\t0000000000000004\n", False),
+        ("CapEff:\tx\n", False),
+        (None, False),
+    ],
+)
+def test_processes_that_may_not_be_seen_are_counted(status, is_capable):
     class Refused(Host):
         def list(self, _path):
             return ("self", "7", "8")
 
-        def read_once(self, _path):
+        def read_once(self, path):
+            if path == "/proc/thread-self/status" and status is not None:
+                return status.encode()
             raise PermissionError(13, "Permission denied")
 
     looks = Processes(Refused())
@@ -191,6 +205,7 @@ def test_processes_that_may_not_be_seen_are_counted():
     look = looks.look(2.0)
 
     assert (look.seen, look.unreadable, look.busiest) == (0, 2, ())
+    assert look.is_capable == is_capable
 
 
 def test_without_process_1_those_of_others_are_hidden(machine):
@@ -347,6 +362,7 @@ def test_who_truncates_anothers_pages_wrote_nothing(machine):
 def test_no_text_makes_a_parser_fail(text):
     parse_io(text)
     parse_cgroup(text)
+    parse_capabilities(text)
     parse_mount_devices(text)
 
 

@@ -30,6 +30,7 @@ MOST_NAMED = 5
 # it says itself; after this it is no longer of now.
 STALE_SECONDS = 15.0
 LATE_SECONDS, LONGEST_SECONDS = 5.0, 300.0
+WOULD_LET_US = "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH would let us"
 ROOT = "/"
 FLUSHER_SHARE = 0.5  # more than this share of a device's bytes: it is the flusher that waits there
 
@@ -504,10 +505,10 @@ def _unseen(look: _Look, own: frozenset[str]) -> Iterable[str]:
                 "processes.conf would let us see them)"
             )
         if look.processes.unreadable:
+            would = "" if look.processes.is_capable else f" ({WOULD_LET_US})"
             yield (
                 f"the I/O of {look.processes.unreadable} of "
-                f"{look.processes.unreadable + look.processes.seen} processes may not be seen "
-                "(CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH would let us)"
+                f"{look.processes.unreadable + look.processes.seen} processes may not be seen{would}"
             )
         elif not look.processes.seen:  # we are a process, too
             yield "the kernel does not count the I/O of processes (CONFIG_TASK_IO_ACCOUNTING)"

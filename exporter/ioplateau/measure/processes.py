@@ -36,6 +36,10 @@ MOST_PROCESSES = 32768  # looked at in one round; pid_max of a small machine
 MOST_NAMED = 50
 MOST_FILES = 256  # open files of one of them
 MOST_THREADS = 128  # of one of them that has reaped children; of one with more, its children's I/O counts as its own
+# include/uapi/linux/capability.h
+CAPABILITIES = 1 << 2 | 1 << 19  # CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE
+# The thread's own in the host's procfs too, where "self" of a Host is process 1.
+OWN_STATUS = "/proc/thread-self/status"
 TICKS_PER_SECOND = 100  # USER_HZ, the unit of starttime: 100 on every architecture with a VM
 OVERLAY = "overlay"  # an overlay whose files lie where we cannot see
 _UPPER = re.compile(r"(?:^|,)upperdir=(/[^,]*)")
@@ -95,6 +99,7 @@ class ProcessesLook(NamedTuple):
     is_cut: bool = False  # there were more processes than are looked at
     is_hidden: bool = False  # /proc is mounted so that others' processes are not even listed
     left_out: int = 0  # processes that moved less than the busiest
+    is_capable: bool = False  # some may not be seen though we have the capabilities for it
 
 
 class Processes:
@@ -152,7 +157,16 @@ class Processes:
             is_cut=len(pids) > MOST_PROCESSES,
             is_hidden="1" not in pids,
             left_out=len(moved[MOST_NAMED:]),
+            is_capable=unreadable > 0 and self._is_capable(),
         )
+
+    def _is_capable(self) -> bool:
+        try:
+            return (
+                parse_capabilities(self._host.read_once(OWN_STATUS)) & CAPABILITIES == CAPABILITIES
+            )
+        except OSError:
+            return False
 
     def _closely(
         self,
@@ -261,6 +275,7 @@ def from_json(value: Any) -> ProcessesLook:
         is_cut=bool(value["is_cut"]),
         is_hidden=bool(value.get("is_hidden")),  # recordings of earlier versions do not tell
         left_out=counted(value.get("left_out") or 0),
+        is_capable=bool(value.get("is_capable")),
     )
 
 
@@ -292,6 +307,12 @@ def parse_stat(text: bytes) -> tuple[str, float, bool]:
         raise ValueError(f"{len(words)} words after the name, want at least 20")
     name = text[begin:end].decode("utf-8", "replace")
     return name, int(words[19]) / TICKS_PER_SECOND, int(words[8]) > 0
+
+
+def parse_capabilities(text: bytes) -> int:
+    """CapEff of /proc/<pid>/status, a bit for each; 0 if it is not told."""
+    found = re.search(rb"^CapEff:\s*([0-9a-f]{1,16})$", text, re.MULTILINE)
+    return int(found[1], 16) if found else 0
 
 
 def parse_cgroup(text: bytes) -> str:
