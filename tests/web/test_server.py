@@ -2,6 +2,8 @@
 
 import http.client
 import socket
+import subprocess
+import sys
 import threading
 import time
 import tracemalloc
@@ -342,6 +344,50 @@ def test_at_the_cap_the_oldest_connection_gives_way(serve):
     assert status == 200
     assert oldest == b""
     assert youngest.startswith(b"HTTP/1.1 200 ")
+
+
+SHORT_OF_DESCRIPTORS = """
+import os, resource
+from ioplateau.web.http1 import Response
+from ioplateau.web.server import WebServer
+from ioplateau.web.settings import WebSettings
+
+def sampled(_request):
+    files = [os.open("/dev/null", os.O_RDONLY) for _ in range(15)]
+    for each in files:
+        os.close(each)
+    return Response(200, "text/plain", b"sampled")
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+settings = WebSettings(deadline_seconds=60.0, connections={connections})
+with WebServer(["127.0.0.1:0"], {{"/metrics": sampled}}, settings).start() as server:
+    print(*server.addresses, flush=True)
+    input()
+"""
+
+
+@pytest.mark.parametrize(("connections", "said"), [(64, 1), (1024, 1), (16, 0)])
+def test_clients_leave_descriptors_to_whoever_else_opens_files(connections, said):
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", SHORT_OF_DESCRIPTORS.format(connections=connections)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+        ExitStack() as clients,
+    ):
+        host, _, port = process.stdout.readline().strip().rpartition(":")
+        answers = []
+        for _ in range(4):
+            for _ in range(30):
+                clients.enter_context(socket.create_connection((host, int(port)), 5.0))
+            answers.append(get((host, int(port)))[1])
+        _, log = process.communicate("\n")
+
+    assert answers == [b"sampled"] * 4
+    assert log.count("few file descriptors") == said
 
 
 def test_clients_that_never_read_cannot_take_every_slot(serve):

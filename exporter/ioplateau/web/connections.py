@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import selectors
+import sys
 import time
 
 from ioplateau.logs import event
@@ -17,11 +18,17 @@ SHEDDING_REPORT_SECONDS = 60.0
 
 
 class Connections:
-    """At most `slots` connections, watched by `selector` under themselves as its data."""
+    """At most `slots` connections, watched by `selector` under themselves as its data; fewer once one
+    of them was given a descriptor from `most_descriptors` on, as others of the process need some too.
+    """
 
-    def __init__(self, selector: selectors.BaseSelector, slots: int) -> None:
+    def __init__(
+        self, selector: selectors.BaseSelector, slots: int, most_descriptors: int = sys.maxsize
+    ) -> None:
         self._selector = selector
         self._slots = slots
+        self._most_descriptors = most_descriptors
+        self._is_short = False
         self._connections: dict[Connection, None] = {}  # oldest first
         self._shed, self._report_at = 0, 0.0
 
@@ -30,6 +37,12 @@ class Connections:
 
     def add(self, connection: Connection) -> None:
         """Take a newcomer in, and shed another where the slots are used up."""
+        if connection.socket.fileno() >= self._most_descriptors:
+            self._slots = max(min(self._slots, len(self._connections)), 1)
+            if not self._is_short:
+                event(LOG, logging.WARNING, "few file descriptors (ulimit -n): fewer clients at a time",
+                      slots=self._slots)  # fmt: skip
+            self._is_short = True
         if len(self._connections) >= self._slots:
             self.evict()
         self._connections[connection] = None

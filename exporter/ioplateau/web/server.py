@@ -20,8 +20,10 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import resource
 import selectors
 import socket
+import sys
 import threading
 import time
 from collections import deque
@@ -86,7 +88,14 @@ class WebServer:
         self._closing = False
         self._wakeup = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._selector = selectors.DefaultSelector()
-        self._connections = Connections(self._selector, self._settings.connections)
+        allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        self._connections = Connections(
+            self._selector,
+            self._settings.connections,
+            sys.maxsize
+            if allowed == resource.RLIM_INFINITY
+            else allowed - self._settings.spare_descriptors,
+        )
         self._selector.register(self._wakeup, selectors.EVENT_READ)
         for listener in self._listeners:
             self._selector.register(listener, selectors.EVENT_READ)

@@ -19,6 +19,9 @@ class WebSettings(NamedTuple):
     deadline_seconds: float = 10.0
     # A handful of scrapers and people; 64 descriptors are far below any limit.
     connections: int = 64
+    # Of the descriptors that the process may have, so many are left to the rest of it: it opens a file or a
+    # socket or two on each thread at a time, and beside many control groups keeps some of each.
+    spare_descriptors: int = 24
     # Most servers' caps. A scrape has half a KiB, a browser with large cookies some KiB.
     header_bytes: int = 16 << 10
     request_line_bytes: int = 8 << 10
