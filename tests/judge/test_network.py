@@ -127,6 +127,38 @@ def test_mounts_that_carry_little_of_what_an_interface_does_do_not_speak_for_it(
     assert judged(Direction.WRITE, limit, carried=0.4)[NETWORK].word is not Word.THROTTLED
 
 
+@pytest.mark.parametrize("is_told", [True, False])
+@pytest.mark.parametrize(
+    ("near", "other"),
+    [(Direction.READ, Direction.WRITE), (Direction.WRITE, Direction.READ)],
+)
+def test_calls_near_the_networks_limit_are_not_held_by_it_while_only_those_of_the_other_direction_wait(
+    near, other, is_told
+):
+    limits = (told(near), told(other)) if is_told else ()
+    budgets, judge, r = {NETWORK: Budget(NETWORK, (NIC,), limits)}, Judge(), random.Random(4)
+    mounts = [FlowKey("nfs", name) for name in ("/near", "/slow", "/slower")]
+    budgets |= {
+        BudgetKey(Kind.VOLUME, flow.name): Budget(BudgetKey(Kind.VOLUME, flow.name), (flow,))
+        for flow in mounts
+    }
+    words = []
+    for second in range(90):
+        rate = 0.98 * HELD_BYTES / CALL_BYTES * r.gauss(1, 0.003)
+        slow = [100.0 * r.gauss(1, 0.15) if second >= 20 else 20.0 for _ in range(2)]
+        flows = {mounts[0]: call(rate, 0.001, near)}
+        flows |= {
+            flow: call(each, 16 / each if second >= 20 else 0.002, other)
+            for flow, each in zip(mounts[1:], slow, strict=True)
+        }
+        ways = rate * CALL_BYTES, sum(slow) * CALL_BYTES
+        read, write = ways if near is Direction.READ else reversed(ways)
+        flows[NIC] = FlowTick(1.0, read_bytes_per_second=read, write_bytes_per_second=write)
+        words.append(judge.observe(100.0 + second, 1.0, budgets, flows)[NETWORK].word)
+
+    assert Word.THROTTLED not in words
+
+
 def test_mounts_that_wait_for_slots_prove_no_limit_of_the_network():
     verdicts = judged(Direction.WRITE, queued=0.019, witness=SHORT)
 

@@ -132,6 +132,38 @@ def test_reads_near_a_limit_of_reads_are_not_held_while_only_writes_wait(seed):
     assert all(each[key].word is not Word.THROTTLED for each in said)
 
 
+def beside_writes_that_wait(numbers, limit, depth, *, reads):
+    """Reads at a limit of reads, as many at a time, none of which waits if they are few; and on another disk 32 writes
+    that wait. reads: whether these are writes, and those reads, instead.
+    """
+    rate = limit * numbers.gauss(1.0, 0.004)
+    slow = 200.0 * numbers.gauss(1.0, 0.1)
+    return steady(rate, depth, writes=not reads), steady(slow, 32, writes=reads)
+
+
+@pytest.mark.parametrize(("depth", "word"), [(0.6, Word.HEALTHY), (16, Word.THROTTLED)])
+@pytest.mark.parametrize("dimension", [Dimension.IOPS, Dimension.THROUGHPUT])
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_vms_limit_of_one_direction_holds_only_if_its_requests_wait(
+    reads, dimension, depth, word
+):
+    numbers = random.Random(1)
+    vm, direction = BudgetKey(Kind.VM_UNCACHED, "vm"), Direction.READ if reads else Direction.WRITE
+    limit = told(LIMIT, direction)
+    if dimension is Dimension.THROUGHPUT:
+        limit = limit._replace(dimension=dimension, value=LIMIT * 4096)
+    disks = [disk(name) for name in ("sda", "sdb")]
+    budgets = {key: budget._replace(parents=(vm,)) for key, _, budget in disks}
+    budgets[vm] = Budget(vm, tuple(flow for _, flow, _ in disks), (limit,))
+    calm = [(steady(100.0, 0.2, writes=not reads), steady(100.0, 0.2, writes=reads))] * 10
+    pressed = [beside_writes_that_wait(numbers, LIMIT, depth, reads=reads) for _ in range(60)]
+    flows = [flow for _, flow, _ in disks]
+
+    said = judged(budgets, [dict(zip(flows, each, strict=True)) for each in (*calm, *pressed)])
+
+    assert {each[vm].word for each in said[15:]} == {word}
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_two_reads_that_wait_at_a_limit_of_reads_are_held_whatever_writes_run_beside(seed):
     numbers = random.Random(seed)

@@ -271,11 +271,7 @@ class Case:
         is_volume = self.budget.key.kind is Kind.VOLUME
         of_server = is_volume and drawn.excess >= number.STEEP
         waits = drawn.waiting, drawn.excess, drawn.came, drawn.left
-        if (
-            limit.direction is not Direction.TOTAL
-            and isinstance(drawn, WatchedFlow)
-            and drawn.active
-        ):
+        if limit.direction is not Direction.TOTAL and drawn.outstanding > 0:
             queue, waits = _of_direction(drawn, queue, limit.direction)
         # Of NFS calls that wait it is only known how many there are on average: buffered writes come in gusts.
         stands = not is_volume and min(waits[2:]) >= number.QUEUE_WAITING
@@ -337,7 +333,7 @@ def apart(
 
 
 def _of_direction(
-    drawn: WatchedFlow, queue: Queue, direction: Direction
+    drawn: WatchedFlow | Pool, queue: Queue, direction: Direction
 ) -> tuple[Queue, tuple[float, float, float, float]]:
     """What waits for a limit of reads alone, or of writes: none of the others. The queue, and requests
     that wait, over those in service, and of those outstanding as the block began and ended its share.

@@ -252,20 +252,18 @@ class MountJudge(Restartable):
         bound: dict[BudgetKey, Ruling] = {}
         for key, case in self._networks.items():
             nic = case.watched
-            waiting = self._lend_queue(nic)
+            self._lend_queue(nic)
             claim = case.weigh_claims(dt)
+            is_write = nic.write_bytes_per_second > nic.read_bytes_per_second
             # One mount that waits blames its own volume; several share what is between.
-            shared = waiting > 1 and not case.claims and self._is_steadier(nic)
-            case.plateau.step(nic, dt, allowed=shared)
+            shared = self._waiting_in(is_write) > 1 and not case.claims and self._is_steadier(nic)
+            _, waiting = nic.parts[is_write]
+            case.plateau.step(nic, dt, allowed=shared, recurs=waiting > 0)
             if claim is not None:
                 bound[key] = Ruling.known(case, claim)
             elif case.plateau.on and case.plateau.dimension is Dimension.THROUGHPUT:
-                busier = (
-                    Direction.WRITE
-                    if nic.write_bytes_per_second > nic.read_bytes_per_second
-                    else Direction.READ
-                )
                 ruling = Ruling.learned(case, Culprit.VM)
+                busier = Direction.WRITE if is_write else Direction.READ
                 bound[key] = ruling._replace(direction=busier)
         return bound
 
@@ -278,31 +276,38 @@ class MountJudge(Restartable):
             if watched.queue >= STRONG
         )
 
-    def _lend_queue(self, nic: WatchedFlow) -> int:
-        """Let the mounts that wait speak for the interface, if they carry most of it; how many."""
-        queue, read, write, waiting = NONE, 0.0, 0.0, 0
-        short = {key.name for key, case in self._slots.items() if case.word is Word.THROTTLED}
-        for flow, watched in self._awake.items():
-            if watched.queue > NONE:
-                queue = max(queue, watched.queue)
-                read += watched.read_bytes_per_second
-                write += watched.write_bytes_per_second
-                # Who waits for slots waits here, not on the wire.
-                waiting += watched.queue >= STRONG and self._clients.get(flow) not in short
-                nic.operations += watched.operations
-                nic.outstanding += watched.outstanding
-                nic.waiting += watched.waiting
-                nic.excess = max(nic.excess, watched.excess)
-        carried = max(
-            read / nic.read_bytes_per_second if nic.read_bytes_per_second else 0.0,
-            write / nic.write_bytes_per_second if nic.write_bytes_per_second else 0.0,
+    def _lend_queue(self, nic: WatchedFlow) -> None:
+        """Let the mounts that wait speak for the interface, in each direction of which they carry most."""
+        waits = [watched for watched in self._awake.values() if watched.queue > NONE]
+        carried = (
+            (nic.read_bytes_per_second, sum([each.read_bytes_per_second for each in waits])),
+            (nic.write_bytes_per_second, sum([each.write_bytes_per_second for each in waits])),
         )
-        nic.queue = queue
-        if carried < 0.5:
-            nic.queue, nic.outstanding, nic.waiting = NONE, 0.0, 0.0
+        nic.queue, nic.excess, nic.parts = NONE, 0.0, [(0.0, 0.0), (0.0, 0.0)]
+        for write, (total, part) in enumerate(carried):
+            if not total or part < 0.5 * total:
+                continue
+            parts = [each.parts[write] for each in waits]
+            held, waiting = map(sum, zip(*parts, strict=True))
+            nic.parts[write] = held, waiting
+            speaking = [each for each in waits if each.parts[write][0] > 0]
+            nic.queue = max([nic.queue, *[each.queue for each in speaking]])
+            nic.excess = max([nic.excess, *[each.excess for each in speaking]])
+        nic.outstanding, nic.waiting = map(sum, zip(*nic.parts, strict=True))
+        nic.operations = sum([each.operations for each in waits])
         nic.queued = nic.queued + 1 if nic.queue >= STRONG else 0
         nic.recent_operations.add(0.0)
-        return waiting
+
+    def _waiting_in(self, is_write: bool) -> int:
+        """How many mounts wait on the wire, with more requests of this direction than of the other."""
+        short = {key.name for key, case in self._slots.items() if case.word is Word.THROTTLED}
+        # Who waits for slots waits here, not on the wire.
+        return sum(
+            watched.queue >= STRONG
+            and watched.parts[is_write][1] >= 0.5 * watched.waiting
+            and self._clients.get(flow) not in short
+            for flow, watched in self._awake.items()
+        )
 
     def _bind_slots(
         self, at: float, dt: float, witness: Witness, verdicts: dict[BudgetKey, Verdict]
