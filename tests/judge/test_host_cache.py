@@ -114,6 +114,28 @@ def test_of_a_cached_disks_own_limit_only_writes_and_reads_that_miss_take(misses
     assert {each.limit for each in at_it} == {500.0}
 
 
+@pytest.mark.parametrize("ratio", [1.15, 1.6, 3.0])
+@pytest.mark.parametrize("key", [SDB, UNCACHED_LANE])
+def test_reads_that_a_cache_may_answer_have_no_part_in_a_limit_of_writes(key, ratio):
+    """Neither more writes than it allows, less those reads, stand at it, nor fewer and some of the reads."""
+    for writes, reads in ((500.0 * ratio, 500.0 * (ratio - 1)), (500.0 / ratio, 2000.0)):
+        limit = Limit(Dimension.IOPS, Direction.WRITE, 500.0, Origin.CONFIGURED, "test")
+        told = budgets(cached=(), disk=())
+        told[key] = told[key]._replace(limits=(limit,))
+        judge, origins = Judge(), set()
+        for second in range(60):
+            slow = second >= 10
+            ripple = 1 + 0.02 * (second % 3 - 1)
+            cached = FlowTick(
+                1.0, reads, (writes if slow else 50.0) * ripple, reads * 4096, writes * 4096, 0.0004,
+                0.08 if slow else 0.002, queue_length=writes * 0.08, in_flight=40 * slow, busy_ratio=1.0,
+            )  # fmt: skip
+            ticks = {PLAIN: reading(50.0, 0.002), CACHED: cached}
+            origins.add(judge.observe(100.0 + second, 1.0, told, ticks)[key].origin)
+
+        assert Origin.CONFIGURED not in origins
+
+
 @pytest.mark.parametrize(("uncached", "is_cached"), [(64.0, False), (640.0, True)])
 def test_writes_that_may_count_on_the_cached_lane_do_not_where_the_other_one_explains_them(
     uncached, is_cached

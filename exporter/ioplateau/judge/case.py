@@ -259,15 +259,7 @@ class Case:
                 level, latency = drawn.level_of(limit.dimension), drawn.flat_latency()
             elif drawn.excess >= number.OVERWHELMING_EXCESS:
                 level = drawn.level_of(limit.dimension)
-        if limit.dimension is Dimension.IOPS:
-            hidden, doubtful = drawn.hidden_operations, drawn.doubtful_operations
-        else:
-            hidden, doubtful = drawn.hidden_bytes, drawn.doubtful_bytes
-        if limit.direction is Direction.READ:
-            hidden = doubtful = 0.0  # writes that may count
-        if self.budget.key.kind is Kind.DISK and self.budget.skips_reads:
-            # Reads that the host's cache answers do not count on the disk's own limits either.
-            hidden = doubtful = rate_of(drawn, limit.dimension, Direction.READ)
+        hidden, doubtful = self._unsure(limit)
         is_volume = self.budget.key.kind is Kind.VOLUME
         of_server = is_volume and drawn.excess >= number.STEEP
         waits = drawn.waiting, drawn.excess, drawn.came, drawn.left
@@ -280,6 +272,21 @@ class Case:
             hidden, doubtful, number.STEP if of_server else 0.0, drawn.busy, drawn.busy_most,
             queue > NONE and self.plateau.free.is_usual(drawn), is_single, drawn.was_alone, stands,
         )  # fmt: skip
+
+    def _unsure(self, limit: Limit) -> tuple[float, float]:
+        """Per second, what a limit counts an unknown part of, and what it counts all or nothing of."""
+        drawn, direction = self.drawn, limit.direction
+        reads, doubtful, flushes = drawn.hidden_bytes, drawn.doubtful_bytes, 0.0
+        if limit.dimension is Dimension.IOPS:
+            reads, doubtful = drawn.hidden_operations, drawn.doubtful_operations
+            flushes = drawn.flushing_operations
+        if direction is Direction.WRITE:
+            return flushes, doubtful
+        if self.budget.key.kind is Kind.DISK and self.budget.skips_reads:
+            # Reads that the host's cache answers do not count on the disk's own limits either.
+            reads = rate_of(drawn, limit.dimension, Direction.READ)
+            return reads, reads
+        return (reads, 0.0) if direction is Direction.READ else (reads + flushes, doubtful)
 
     def _is_all(self, dimension: Dimension, direction: Direction) -> bool:
         """Whether next to nothing is done but in this direction."""

@@ -52,6 +52,7 @@ class Pool(Levels):
         "doubtful_bytes",
         "doubtful_operations",
         "excess",
+        "flushing_operations",
         "hidden_bytes",
         "hidden_operations",
         "is_cache",
@@ -118,8 +119,8 @@ class Pool(Levels):
         self.operations = self.bytes = 0.0
         self.read_operations_per_second = self.write_operations_per_second = 0.0
         self.read_bytes_per_second = self.write_bytes_per_second = 0.0
-        # Of which an unknown part counts: reads a host's cache may answer, writes that flush.
-        self.hidden_operations = self.hidden_bytes = 0.0
+        self.hidden_operations = self.hidden_bytes = 0.0  # reads a host's cache may answer
+        self.flushing_operations = 0.0
         # Writes through a read-only cache, which a provider may count on it or not, and empty ones.
         self.doubtful_operations = self.doubtful_bytes = 0.0
         self.waiting = self.excess = self.outstanding = self.busy = self.busy_most = 0.0
@@ -165,7 +166,7 @@ class Pool(Levels):
                         self.doubtful_bytes += watched.write_bytes_per_second
                     else:
                         self.doubtful_operations += watched.doubtful_operations
-                        self.hidden_operations += watched.hidden_operations
+                        self.flushing_operations += watched.flushing_operations
             member.rates = (operations, volume)
         self.operations = self.read_operations_per_second + self.write_operations_per_second
         self.bytes = self.read_bytes_per_second + self.write_bytes_per_second

@@ -629,11 +629,12 @@ class WatchedFlow(Levels):
         return self.empty_writes is None or self.empty_writes.are_counted
 
     @property
-    def hidden_operations(self) -> float:
-        """Writes that flush, and of which those with data count on any limit: nobody counts these apart."""
+    def flushing_operations(self) -> float:
+        """Writes that flush, counted so far or not: those of them that have data count on any limit."""
         return self.doubtful_operations or self.empty_operations
 
-    hidden_bytes = doubtful_bytes = 0.0
+    hidden_operations = hidden_bytes = 0.0
+    doubtful_bytes = 0.0
     is_held = False  # only a sum has members that may wait while it does not
     is_locked = False  # only a sum has members that can move against each other
     is_ordinary = False  # that is asked of a sum only
