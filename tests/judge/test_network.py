@@ -159,6 +159,40 @@ def test_calls_near_the_networks_limit_are_not_held_by_it_while_only_those_of_th
     assert Word.THROTTLED not in words
 
 
+@pytest.mark.parametrize(
+    ("ripple", "word", "origin"),
+    [(0.003, Word.THROTTLED, Origin.LEARNED), (0.1, Word.SATURATED, None)],
+)
+@pytest.mark.parametrize(
+    ("direction", "other"),
+    [(Direction.READ, Direction.WRITE), (Direction.WRITE, Direction.READ)],
+)
+def test_a_mount_that_does_not_wait_in_the_networks_direction_is_judged_by_itself(
+    direction, other, ripple, word, origin
+):
+    judge, r = Judge(), random.Random(5)
+    budgets = {NETWORK: Budget(NETWORK, (NIC,), (told(direction),))}
+    budgets |= {key: Budget(key, (flow,)) for key, flow in zip(VOLUMES, MOUNTS, strict=True)}
+    for second in range(90):
+        rate, slow, calls = 50.0, 50.0, 0.1
+        if second >= 20:
+            rate, slow = HELD_BYTES / CALL_BYTES * r.gauss(1, 0.003), 160.0 * r.gauss(1, ripple)
+            calls = 24
+        flows = {
+            MOUNTS[0]: call(rate, calls / rate, direction),
+            MOUNTS[1]: call(slow, calls / slow, other),
+        }
+        ways = rate * CALL_BYTES, slow * CALL_BYTES
+        read, write = ways if direction is Direction.READ else reversed(ways)
+        flows[NIC] = FlowTick(1.0, read_bytes_per_second=read, write_bytes_per_second=write)
+        verdicts = judge.observe(100.0 + second, 1.0, budgets, flows)
+
+    assert verdicts[NETWORK].word is Word.THROTTLED
+    assert verdicts[NETWORK].sufferers == (MOUNTS[0],)
+    assert [verdicts[key].parent for key in VOLUMES] == [NETWORK, None]
+    assert (verdicts[VOLUMES[1]].word, verdicts[VOLUMES[1]].origin) == (word, origin)
+
+
 def test_mounts_that_wait_for_slots_prove_no_limit_of_the_network():
     verdicts = judged(Direction.WRITE, queued=0.019, witness=SHORT)
 

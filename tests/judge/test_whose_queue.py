@@ -164,6 +164,48 @@ def test_a_vms_limit_of_one_direction_holds_only_if_its_requests_wait(
     assert {each[vm].word for each in said[15:]} == {word}
 
 
+@pytest.mark.parametrize(
+    ("ripple", "word", "origin"),
+    [(0.003, Word.THROTTLED, Origin.LEARNED), (0.1, Word.SATURATED, None)],
+)
+@pytest.mark.parametrize("reads", [True, False])
+def test_what_does_not_wait_in_the_direction_of_the_vms_limit_is_judged_by_itself(
+    reads, ripple, word, origin
+):
+    """One disk at a limit of reads; on another writes wait for something else, and on a third both wait."""
+    numbers = random.Random(2)
+    vm, direction = BudgetKey(Kind.VM_UNCACHED, "vm"), Direction.READ if reads else Direction.WRITE
+    disks = [disk(name) for name in ("sda", "sdb", "sdc")]
+    (held, first, _), (free, second, _), (mixed, third, _) = disks
+    budgets = {key: budget._replace(parents=(vm,)) for key, _, budget in disks}
+    budgets[vm] = Budget(vm, (first, second, third), (told(LIMIT, direction),))
+    calm = {
+        first: steady(60.0, 0.12, writes=not reads),
+        second: steady(60.0, 0.12, writes=reads),
+        third: both(30.0, 0.002, 30.0, 0.002, 0),
+    }
+    ticks = [calm] * 10
+    for _ in range(60):
+        part, wait, slow = LIMIT * numbers.gauss(0.7, 0.02), 20 / LIMIT, 200.0
+        ways = [(LIMIT - part, wait), (100.0 * numbers.gauss(1.0, 0.1), 0.04)]
+        (r, read_wait), (w, write_wait) = ways if reads else reversed(ways)
+        slow *= numbers.gauss(1.0, ripple)
+        ticks.append(
+            {
+                first: steady(part, part * wait, writes=not reads),
+                second: steady(slow, 32, writes=reads),
+                third: both(r, read_wait, w, write_wait, round(r * read_wait + w * write_wait)),
+            }
+        )
+
+    said = judged(budgets, ticks)[-1]
+
+    assert (said[vm].word, said[vm].direction) == (Word.THROTTLED, direction)
+    assert [said[key].parent for key in (held, mixed, free)] == [vm, vm, None]
+    assert (said[free].word, said[free].origin) == (word, origin)
+    assert said[vm].sufferers == (first, third)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_two_reads_that_wait_at_a_limit_of_reads_are_held_whatever_writes_run_beside(seed):
     numbers = random.Random(seed)

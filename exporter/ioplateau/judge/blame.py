@@ -14,7 +14,7 @@ from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import WatchedFlow
 from ioplateau.judge.window import DIMENSIONS, IOPS, blocks_in, level
 from ioplateau.judge.witness import ClientWitness
-from ioplateau.limits.budgets import BudgetKey, Dimension, FlowKey
+from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey
 
 
 class Culprit(Enum):
@@ -91,6 +91,15 @@ def _is_flat_by_its_disks(found: Sequence[_Parts]) -> bool:
     return bool(found) and all(
         each.ratio >= number.SHARE_WAITING and each.flattest <= number.STANDING for each in found
     )
+
+
+def waits_in(watched: WatchedFlow, direction: Direction) -> bool:
+    """Whether what waits is of this direction: most of it, or it takes longer than it should by itself."""
+    if direction is Direction.TOTAL:
+        return True
+    held, waiting = watched.parts[direction is Direction.WRITE]
+    most = waiting >= number.SHARE_WAITING * watched.waiting
+    return waiting > 0 and (most or waiting >= number.QUEUE_EXCESS * (held - waiting))
 
 
 def is_apart(watched: WatchedFlow, pool: Pool) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.blame import (
@@ -19,6 +19,7 @@ from ioplateau.judge.blame import (
     standing_alone,
     stands_at,
     stripe_followers,
+    waits_in,
 )
 from ioplateau.judge.case import Case, apart
 from ioplateau.judge.flows import FlowTick
@@ -31,11 +32,24 @@ from ioplateau.judge.rulings import Ruling
 from ioplateau.judge.signals import STRONG, WatchedFlow
 from ioplateau.judge.window import DIMENSIONS, IOPS, THROUGHPUT
 from ioplateau.judge.witness import Witness
-from ioplateau.limits.budgets import Budget, BudgetKey, Dimension, FlowKey, Kind, Verdict, Word
+from ioplateau.limits.budgets import (
+    Budget,
+    BudgetKey,
+    Dimension,
+    Direction,
+    FlowKey,
+    Kind,
+    Verdict,
+    Word,
+)
 
 # Each stripe asks at each tick: see signals.STRONG.
 DISK, THROTTLED = Kind.DISK, Word.THROTTLED
 LANES = (Kind.VM_UNCACHED, Kind.VM_CACHED, Kind.VM_ULTRA)
+
+
+# Lanes that some limit holds, and what it is of: reads, writes or both.
+Held: TypeAlias = Mapping[BudgetKey, Direction]
 
 
 class FoundInLanes(NamedTuple):
@@ -61,7 +75,7 @@ class DiskJudge(Restartable):
         self._write_cached: set[str] = set()
         self._stripe_of: dict[str, str] = {}
         self._lanes_over: dict[str, tuple[BudgetKey, ...]] = {}  # of disks and stripes
-        self._held_before: set[BudgetKey] = set()  # lanes, in the block before
+        self._held_before: Held = {}  # in the block before
         # Levels that some disk kept while the sum of all moved: disks are often bought alike.
         self._own_levels: list[tuple[Dimension, float]] = []
         self._own: set[str] = set()  # disks at one of them, in this block
@@ -174,14 +188,16 @@ class DiskJudge(Restartable):
         self._find_in_disks(dt, awake, bound, lanes, above)
         lanes |= above.held
         exceeded = instance_exceeded(witness.ebs.values())
-        held = {*lanes}
+        held = _directions(lanes)
         if witness.ebs:
             # What of this lane was inferred is not said either.
-            held = {key for key in held if key.kind is not Kind.VM_UNCACHED}
+            held = {key: of for key, of in held.items() if key.kind is not Kind.VM_UNCACHED}
             if exceeded is not None:
-                held |= {key for key in self._lanes if key.kind is Kind.VM_UNCACHED}
+                held |= {
+                    key: Direction.TOTAL for key in self._lanes if key.kind is Kind.VM_UNCACHED
+                }
         self._held_before = {
-            key for key in held if (claim := lanes.get(key)) is None or claim.direct
+            key: of for key, of in held.items() if (claim := lanes.get(key)) is None or claim.direct
         }
         for key, case in self._disks.items():
             if witness.ebs and (ebs := witness.ebs.get(key.name)) is not None:
@@ -203,7 +219,8 @@ class DiskJudge(Restartable):
             if witness.ebs and key.kind is Kind.VM_UNCACHED:
                 says, members = self._counted(case, exceeded), case.budget.members
             else:
-                says, members = self._of_lane(case, lanes.get(key)), _waiting(case.pool)
+                of = held.get(key, Direction.TOTAL)
+                says, members = self._of_lane(case, lanes.get(key)), _waiting(case.pool, of)
             verdicts[key] = conclude(case, at, dt, says, members)
 
     def _look(self, at: float, dt: float, flows: Mapping[FlowKey, FlowTick | None]) -> None:
@@ -229,7 +246,7 @@ class DiskJudge(Restartable):
             claim = case.weigh_claims(
                 dt,
                 sibling=key.name in siblings,
-                elsewhere=not siblings and self._holder(key.name, self._held_before) is not None,
+                elsewhere=not siblings and self._holder(case, self._held_before) is not None,
             )
             if claim is not None:
                 bound[key] = claim
@@ -259,7 +276,7 @@ class DiskJudge(Restartable):
             pool.add_up()
             fit = _nearest(case)
             # A disk that is as near to the lane's limit as to its own does not explain itself.
-            worst = min(map(_misfit, _offs(case))) + number.SAME_LEVEL
+            worst = min([_misfit(off) for off, _ in _offs(case)]) + number.SAME_LEVEL
             told = {
                 disk.name
                 for disk, claim in bound.items()
@@ -285,7 +302,11 @@ class DiskJudge(Restartable):
                     member.watched.near = True
             if claim is not None:
                 lanes[key] = claim
-                names = {member.name for member in pool.members if member.rates[0] > 0}
+                names = {
+                    member.name
+                    for member in pool.members
+                    if member.rates[0] > 0 and waits_in(member.watched, claim.limit.direction)
+                }
                 for disk in [d for d in bound if d.name in names and d.name not in explained]:
                     del bound[disk]
         return lanes
@@ -332,7 +353,7 @@ class DiskJudge(Restartable):
 
     def _find_in_lanes(self, dt: float, lanes: Mapping[BudgetKey, Claim | None]) -> FoundInLanes:
         """Plateaus of lanes, where no limit that was told holds them."""
-        culprit = Culprit.DISK
+        culprit, held = Culprit.DISK, _directions(lanes)
         found: dict[BudgetKey, Claim | None] = {}
         shared: set[str] = set()
         is_close = False
@@ -346,7 +367,11 @@ class DiskJudge(Restartable):
             who = Culprit.DISK
             if pool.queue >= STRONG:
                 # What stands close to a told limit is likelier that limit, told wrong, than a disk's.
-                is_told_wrong = _nearest(case) <= number.STEP
+                is_told_wrong = any(
+                    all(waits_in(each.watched, direction) for each in pool.those_waiting)
+                    for off, direction in _offs(case)
+                    if abs(off) <= number.STEP
+                )
                 is_close = is_close or is_told_wrong
                 is_vms = is_told_wrong or self._is_shared(pool)
                 who = Culprit.VM if is_vms else of_disks(pool, dt)
@@ -354,7 +379,11 @@ class DiskJudge(Restartable):
                 shared |= in_one_queue(pool, self._disks)
             if pool.queue >= STRONG and culprit is not Culprit.VM:
                 culprit = who
-            is_held = bool(lanes) and any(self._holder(m.name, lanes) for m in pool.members)
+            is_held = any(
+                lane in held and waits_in(member.watched, held[lane])
+                for member in pool.members
+                for lane in self._lanes_over[member.name]
+            )
             case.plateau.step(
                 pool,
                 dt,
@@ -376,7 +405,7 @@ class DiskJudge(Restartable):
         above: FoundInLanes,
     ) -> None:
         """Plateaus of disks, where no limit that was told holds them or a lane of theirs."""
-        shared = above.shared
+        shared, held = above.shared, _directions(lanes)
         waits = any(case.watched.queue >= STRONG for case in awake.values())
         hints = ceilings_met(self._disks) if waits else []
         if waits:
@@ -394,7 +423,7 @@ class DiskJudge(Restartable):
                     case.plateau.disown(watched)
                 case.pass_over(dt)
                 continue
-            is_free = key not in bound and not (lanes and self._holder(key.name, lanes))
+            is_free = key not in bound and not (held and self._holder(case, held))
             case.look_for_limit(
                 dt,
                 told=case.limits_to_beat,
@@ -415,12 +444,15 @@ class DiskJudge(Restartable):
             return True
         return is_apart(case.watched, whole) if above.held else above.culprit is not Culprit.VM
 
-    def _holder(self, name: str, held: Collection[BudgetKey]) -> BudgetKey | None:
-        """The first of these lanes that a disk or stripe draws on."""
-        return next((key for key in self._lanes_over[name] if key in held), None)
+    def _holder(self, case: Case, held: Held) -> BudgetKey | None:
+        """The first of these lanes that a disk or stripe draws on, with requests that wait for it, if any do."""
+        for lane in self._lanes_over[case.budget.key.name]:
+            if lane in held and waits_in(case.watched, held[lane]):
+                return lane
+        return None
 
-    def _if_waiting(self, case: Case, held: Collection[BudgetKey]) -> BudgetKey | None:
-        return self._holder(case.budget.key.name, held) if case.drawn.queue >= STRONG else None
+    def _if_waiting(self, case: Case, held: Held) -> BudgetKey | None:
+        return self._holder(case, held) if case.drawn.queue >= STRONG else None
 
     # -- hypotheses
 
@@ -497,8 +529,22 @@ def _drawn_by(
     return {m.name: (m.reads, m.writes) for m in members if m.watched in flows}
 
 
-def _waiting(pool: Pool) -> tuple[FlowKey, ...]:
-    return tuple([FlowKey("disk", member.name) for member in pool.those_waiting])
+def _directions(lanes: Mapping[BudgetKey, Claim | None]) -> Held:
+    """Of what the limits are that hold these lanes: one that nobody told is of both directions."""
+    return {
+        key: Direction.TOTAL if claim is None else claim.limit.direction
+        for key, claim in lanes.items()
+    }
+
+
+def _waiting(pool: Pool, direction: Direction) -> tuple[FlowKey, ...]:
+    return tuple(
+        [
+            FlowKey("disk", member.name)
+            for member in pool.those_waiting
+            if waits_in(member.watched, direction)
+        ]
+    )
 
 
 def _note(levels: list[tuple[Dimension, float]], level: tuple[Dimension, float]) -> None:
@@ -515,15 +561,15 @@ def _misfit(off: float) -> float:
     return off if off > 0 else -2 * off
 
 
-def _offs(case: Case) -> list[float]:
-    """By which shares the sum is off its known limits, base or burst; none: far off."""
+def _offs(case: Case) -> list[tuple[float, Direction]]:
+    """By which shares the sum is off its known limits, base or burst, and of what they are; none: far off."""
     return [
-        case.rate_of(c.limit.dimension, c.limit.direction) / value - 1
+        (case.rate_of(c.limit.dimension, c.limit.direction) / value - 1, c.limit.direction)
         for c in case.claims
         for value in c.values
-    ] or [1.0]
+    ] or [(1.0, Direction.TOTAL)]
 
 
 def _nearest(case: Case) -> float:
     """How near the sum is to one of its known limits, as a share."""
-    return min(map(abs, _offs(case)))
+    return min([abs(off) for off, _ in _offs(case)])

@@ -10,6 +10,7 @@ from ioplateau.judge.blame import (
     is_connection_bound,
     waits_for_acknowledgements,
     waits_for_slots,
+    waits_in,
 )
 from ioplateau.judge.case import Case
 from ioplateau.judge.flows import FlowTick
@@ -126,9 +127,11 @@ class MountJudge(Restartable):
             if exceeded is not None:
                 counted = Ruling.counted(case, *exceeded)
             says = Hypotheses(counted=counted, met=network.get(key))
-            verdicts[key] = conclude(case, at, dt, says, self._queued())
+            held = network.get(key)
+            direction = (held and held.direction) or Direction.TOTAL
+            verdicts[key] = conclude(case, at, dt, says, self._queued(direction))
         slots = self._bind_slots(at, dt, witness, verdicts)
-        self._judge_volumes(at, dt, witness, verdicts, held=next(iter(network), None), slots=slots)
+        self._judge_volumes(at, dt, witness, verdicts, network=network, slots=slots)
 
     def _look(
         self,
@@ -176,8 +179,12 @@ class MountJudge(Restartable):
         for case in self._networks.values():
             case.watched.unsettle()
 
-    def _queued(self) -> tuple[FlowKey, ...]:
-        return tuple(flow for flow, watched in self._awake.items() if watched.queue >= STRONG)
+    def _queued(self, direction: Direction) -> tuple[FlowKey, ...]:
+        return tuple(
+            flow
+            for flow, watched in self._awake.items()
+            if watched.queue >= STRONG and waits_in(watched, direction)
+        )
 
     # -- stalls
 
@@ -415,10 +422,10 @@ class MountJudge(Restartable):
         witness: Witness,
         verdicts: dict[BudgetKey, Verdict],
         *,
-        held: BudgetKey | None,
+        network: Mapping[BudgetKey, Ruling],
         slots: Mapping[str, tuple[FlowKey, ...]],
     ) -> None:
-        """Volumes, and the connections of clients. held: the network that is; slots: by client whose slots are
+        """Volumes, and the connections of clients. network: the one that is held; slots: by client whose slots are
         taken, the mounts that wait for one.
         """
         tight: dict[str, list[FlowKey]] = {}  # mounts that fill their client's connections
@@ -439,6 +446,14 @@ class MountJudge(Restartable):
                 takes_long and slots[name] and flow not in slots[name]
             )
             is_tight = is_connection_bound(witness.clients.get(name))
+            held = next(
+                (
+                    holder
+                    for holder, ruling in network.items()
+                    if waits_in(watched, ruling.direction or Direction.TOTAL)
+                ),
+                None,
+            )
             claim = case.weigh_claims(dt)
             case.look_for_limit(
                 dt,
