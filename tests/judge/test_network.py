@@ -193,6 +193,31 @@ def test_a_mount_that_does_not_wait_in_the_networks_direction_is_judged_by_itsel
     assert (verdicts[VOLUMES[1]].word, verdicts[VOLUMES[1]].origin) == (word, origin)
 
 
+@pytest.mark.parametrize("direction", [Direction.READ, Direction.WRITE])
+@pytest.mark.parametrize("count", [3, 6, 12])
+def test_one_call_at_a_time_waits_because_of_the_networks_limit_all_the_same(count, direction):
+    judge, r = Judge(), random.Random(6)
+    flows = [FlowKey("nfs", f"/{each}") for each in range(count)]
+    volumes = [BudgetKey(Kind.VOLUME, flow.name) for flow in flows]
+    limit = told(direction)._replace(value=count * 10e6)
+    budgets = {NETWORK: Budget(NETWORK, (NIC,), (limit,))}
+    budgets |= {key: Budget(key, (flow,)) for key, flow in zip(volumes, flows, strict=True)}
+    words = []
+    for second in range(60):
+        rates = [10e6 / CALL_BYTES * r.gauss(1, 0.003) if second >= 20 else 30.0 for _ in flows]
+        waits = [1 / rate if second >= 20 else 0.002 for rate in rates]
+        ticks = {
+            flow: call(rate, wait, direction)
+            for flow, rate, wait in zip(flows, rates, waits, strict=True)
+        }
+        ticks[NIC] = moved(sum(rates) * CALL_BYTES, direction)
+        verdicts = judge.observe(100.0 + second, 1.0, budgets, ticks)
+        words.append({verdicts[key].parent for key in volumes})
+
+    assert {*verdicts[NETWORK].sufferers} == {*flows}
+    assert words[-20:] == [{NETWORK}] * 20
+
+
 def test_mounts_that_wait_for_slots_prove_no_limit_of_the_network():
     verdicts = judged(Direction.WRITE, queued=0.019, witness=SHORT)
 

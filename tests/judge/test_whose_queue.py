@@ -206,6 +206,37 @@ def test_what_does_not_wait_in_the_direction_of_the_vms_limit_is_judged_by_itsel
     assert said[vm].sufferers == (first, third)
 
 
+@pytest.mark.parametrize(("count", "depth"), [(5, 1), (12, 1), (1, 2)])
+@pytest.mark.parametrize("direction", Direction)
+def test_few_requests_at_a_time_wait_because_of_the_vms_limit_all_the_same(count, depth, direction):
+    """But for those of a disk that is as fast as ever, and of one that only does the other direction's."""
+    numbers = random.Random(3)
+    vm, writes = BudgetKey(Kind.VM_UNCACHED, "vm"), direction is Direction.WRITE
+    disks = [disk(f"sd{letter}") for letter in "abcdefghijklmn"[: count + 2]]
+    budgets = {key: budget._replace(parents=(vm,)) for key, _, budget in disks}
+    flows = [flow for _, flow, _ in disks]
+    budgets[vm] = Budget(vm, tuple(flows), (told(LIMIT, direction),))
+    own = 0.1 * LIMIT
+    ticks = [[steady(20.0, 0.02, in_flight=0, writes=writes) for _ in range(count + 2)]] * 20
+    for _ in range(40):
+        rest = LIMIT - own * (1 if direction is not Direction.TOTAL else 2)
+        ways = [
+            steady(rest / count * numbers.gauss(1.0, 0.001), depth, writes=writes)
+            for _ in range(count)
+        ]
+        calm = own * numbers.gauss(1.0, 0.01)
+        ways.append(steady(calm, calm * 0.001, in_flight=0, writes=writes))
+        ways.append(steady(own, own * 0.001, in_flight=0, writes=not writes))
+        ticks.append(ways)
+
+    said = judged(budgets, [dict(zip(flows, each, strict=True)) for each in ticks])
+
+    assert {each[vm].word for each in said[-20:]} == {Word.THROTTLED}
+    assert {each[vm].sufferers for each in said[-20:]} == {tuple(flows[:count])}
+    assert {each[key].parent for each in said[-20:] for key, _, _ in disks[:count]} == {vm}
+    assert {each[key].parent for each in said for key, _, _ in disks[count:]} == {None}
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_two_reads_that_wait_at_a_limit_of_reads_are_held_whatever_writes_run_beside(seed):
     numbers = random.Random(seed)

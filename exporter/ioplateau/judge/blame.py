@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ioplateau.judge import parameters as number
 from ioplateau.judge.case import Case
 from ioplateau.judge.pool import Pool
-from ioplateau.judge.signals import WatchedFlow
+from ioplateau.judge.signals import NONE, WatchedFlow
 from ioplateau.judge.window import DIMENSIONS, IOPS, blocks_in, level
 from ioplateau.judge.witness import ClientWitness
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey
@@ -100,6 +100,12 @@ def waits_in(watched: WatchedFlow, direction: Direction) -> bool:
     held, waiting = watched.parts[direction is Direction.WRITE]
     most = waiting >= number.SHARE_WAITING * watched.waiting
     return waiting > 0 and (most or waiting >= number.QUEUE_EXCESS * (held - waiting))
+
+
+def waits_for_another(watched: WatchedFlow) -> bool:
+    """Whether requests wait where a limit above is known to hold them: a few, or one at a time, are enough."""
+    is_slow = watched.is_slow and watched.operations >= number.LEAST_OPERATIONS
+    return watched.queue > NONE or is_slow
 
 
 def is_apart(watched: WatchedFlow, pool: Pool) -> bool:

@@ -19,6 +19,7 @@ from ioplateau.judge.blame import (
     standing_alone,
     stands_at,
     stripe_followers,
+    waits_for_another,
     waits_in,
 )
 from ioplateau.judge.case import Case, apart
@@ -452,7 +453,7 @@ class DiskJudge(Restartable):
         return None
 
     def _if_waiting(self, case: Case, held: Held) -> BudgetKey | None:
-        return self._holder(case, held) if case.drawn.queue >= STRONG else None
+        return self._holder(case, held) if waits_for_another(case.watched) else None
 
     # -- hypotheses
 
@@ -541,8 +542,8 @@ def _waiting(pool: Pool, direction: Direction) -> tuple[FlowKey, ...]:
     return tuple(
         [
             FlowKey("disk", member.name)
-            for member in pool.those_waiting
-            if waits_in(member.watched, direction)
+            for member in pool.moving
+            if waits_for_another(member.watched) and waits_in(member.watched, direction)
         ]
     )
 

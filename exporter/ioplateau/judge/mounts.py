@@ -9,6 +9,7 @@ from ioplateau.judge.blame import (
     Culprit,
     is_connection_bound,
     waits_for_acknowledgements,
+    waits_for_another,
     waits_for_slots,
     waits_in,
 )
@@ -183,7 +184,7 @@ class MountJudge(Restartable):
         return tuple(
             flow
             for flow, watched in self._awake.items()
-            if watched.queue >= STRONG and waits_in(watched, direction)
+            if waits_for_another(watched) and waits_in(watched, direction)
         )
 
     # -- stalls
@@ -474,7 +475,7 @@ class MountJudge(Restartable):
                 met = Ruling.learned(case, Culprit.DISK)
             elif is_short and watched.active:
                 elsewhere = BudgetKey(Kind.NFS_SLOTS, name)
-            elif watched.queue >= STRONG:
+            elif waits_for_another(watched):
                 elsewhere = held
             says = any_of(claim, met, elsewhere)
             verdicts[key] = conclude(case, at, dt, says, (flow,))
