@@ -218,6 +218,30 @@ def test_one_call_at_a_time_waits_because_of_the_networks_limit_all_the_same(cou
     assert words[-20:] == [{NETWORK}] * 20
 
 
+@pytest.mark.parametrize("mean", [0.96, 1.04, 1.08])
+@pytest.mark.parametrize(("ripple", "least", "most"), [(0.003, 0.9, 1.0), (0.06, 0.0, 0.9)])
+def test_while_the_network_holds_a_mount_its_own_limit_must_be_kept_to_for_longer(
+    mean, ripple, least, most
+):
+    """A mount's part of what all do moves past its own limit now and then, and is not held by that."""
+    judge, r = Judge(), random.Random(0)
+    calls, own = HELD_BYTES / CALL_BYTES, HELD_BYTES / CALL_BYTES / 3
+    limit = Limit(Dimension.IOPS, Direction.TOTAL, own, Origin.CONFIGURED)
+    budgets = {NETWORK: Budget(NETWORK, (NIC,), (told(Direction.READ),))}
+    budgets |= {key: Budget(key, (flow,)) for key, flow in zip(VOLUMES, MOUNTS, strict=True)}
+    budgets[VOLUMES[0]] = budgets[VOLUMES[0]]._replace(limits=(limit,))
+    said = []
+    for second in range(120):
+        part = own * mean * r.gauss(1, ripple) if second >= 20 else 100.0
+        rest, wait = (calls - part, 60 / calls) if second >= 20 else (100.0, 0.001)
+        flows = {MOUNTS[0]: call(part, wait, Direction.READ)}
+        flows[MOUNTS[1]] = call(rest, wait, Direction.READ)
+        flows[NIC] = moved((part + rest) * CALL_BYTES, Direction.READ)
+        said.append(judge.observe(100.0 + second, 1.0, budgets, flows)[VOLUMES[0]].word)
+
+    assert least <= said[20:].count(Word.THROTTLED) / 100 <= most
+
+
 def test_mounts_that_wait_for_slots_prove_no_limit_of_the_network():
     verdicts = judged(Direction.WRITE, queued=0.019, witness=SHORT)
 

@@ -95,6 +95,30 @@ def test_a_stripe_waits_for_the_lanes_of_its_members_alone(stripe, word):
     assert verdicts[STRIPE].word is word
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_stripe_that_waits_says_nothing_of_a_disk_beside_it(seed):
+    """Below the VM's limit, and now and then near its own."""
+
+    def said(stripe):
+        budgets = {key(flow): Budget(key(flow), (flow,)) for flow in (SDA, SDB, OWN)}
+        budgets[key(OWN)] = Budget(key(OWN), (OWN,), told(1000.0))
+        budgets[UNCACHED] = Budget(UNCACHED, (SDA, SDB, OWN), told(3000.0))
+        if stripe:
+            budgets[STRIPE] = Budget(STRIPE, (SDA, SDB))
+        judge, r, words = Judge(), random.Random(seed), []
+        for second in range(100):
+            flows = {flow: tick(300.0, 0.001) for flow in (SDA, SDB, OWN)}
+            if second >= 15:
+                own = 1000 * r.gauss(1, 0.06)
+                half = (3000 - own) / 2
+                flows = {SDA: tick(half, 0.02), SDB: tick(half, 0.02), OWN: tick(own, 0.02)}
+            flows[FlowKey("disk", "md0")] = tick(2 * flows[SDA].operations_per_second, 0.02)
+            words.append(judge.observe(100.0 + second, 1.0, budgets, flows)[key(OWN)].word)
+        return words
+
+    assert said(stripe=True) == said(stripe=False)
+
+
 @pytest.mark.parametrize(("exceeded", "word"), [(0.9, Word.AFFECTED), (0.0, Word.SATURATED)])
 def test_disks_wait_for_the_instances_limit_if_their_volumes_count_it_and_only_then(exceeded, word):
     counts = EbsWitness(0.0, 0.0, exceeded, 0.0)

@@ -247,7 +247,8 @@ class DiskJudge(Restartable):
             claim = case.weigh_claims(
                 dt,
                 sibling=key.name in siblings,
-                elsewhere=not siblings and self._holder(case, self._held_before) is not None,
+                elsewhere=key.name not in siblings
+                and self._holder(case, self._held_before) is not None,
             )
             if claim is not None:
                 bound[key] = claim

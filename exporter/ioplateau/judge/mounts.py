@@ -455,7 +455,7 @@ class MountJudge(Restartable):
                 ),
                 None,
             )
-            claim = case.weigh_claims(dt)
+            claim = case.weigh_claims(dt, elsewhere=held is not None)
             case.look_for_limit(
                 dt,
                 told=() if is_tight else case.limits_to_beat,
