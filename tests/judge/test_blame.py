@@ -7,6 +7,7 @@ import pytest
 from ioplateau.judge import parameters as number
 from ioplateau.judge.blame import (
     Culprit,
+    gives_way,
     is_apart,
     is_connection_bound,
     of_disks,
@@ -231,6 +232,32 @@ def test_a_sum_is_held_against_its_disks_in_the_same_blocks():
     other = [(rate, 0.009) for rate in (5366, 7365, 5068, 5071, 5066, 5063, 5063, 5057)]
 
     assert of_disks(pooled(one, other), 1.0) is Culprit.DISK
+
+
+def test_a_sum_ripples_less_by_the_root_of_as_many_as_move_by_themselves():
+    numbers = random.Random(1)
+    many = [[(numbers.gauss(500.0, 25.0), 0.008) for _ in range(12)] for _ in range(4)]
+    locked = [[(500.0 + 100 * sign * (-1) ** n, 0.03) for n in range(12)] for sign in (1, -1)]
+    uneven = [[(1000.0, 0.008)] * 12, [(100.0, 0.008)] * 12]
+
+    assert pooled(*many).crowd == pytest.approx(4.0, rel=0.05)
+    assert pooled(*many, stripe=True).crowd == 1.0
+    assert pooled(*locked).crowd == 1.0
+    assert pooled(*uneven).crowd == pytest.approx(1100.0**2 / (1000.0**2 + 100.0**2))
+
+
+@pytest.mark.parametrize(("share", "is_found"), [(0.1, False), (0.3, False), (0.5, True)])
+def test_what_a_disk_gives_up_is_the_sums_only_if_it_is_more_than_the_sum_ripples(share, is_found):
+    """A small disk that goes over to another level moves the sum by no more than a limiter ripples."""
+    small = 4000.0 * share
+    steps = [1.06 * small] * 3 + [small] * 3
+    mine = [(rate, 16 / rate) for rate in steps]
+    others = [(4000.0 - rate, 64 / (4000.0 - rate)) for rate in steps]
+    pool = pooled(mine, others)
+
+    found = gives_way(pool.members[0].watched, pool)
+
+    assert (found is not None) is is_found
 
 
 def test_with_one_busy_disk_nobody_can_tell():

@@ -360,6 +360,17 @@ def test_how_long_requests_take_alone_survives_a_restart_and_is_missing_in_older
     assert older.floors.alone(False, 4096.0) is None
 
 
+@pytest.mark.parametrize("counts", [True, False])
+def test_whether_empty_writes_count_survives_a_restart(counts):
+    after = WatchedFlow()
+    after.restore(WatchedFlow().memory()._replace(counts_empty_writes=counts), 100.0)
+    flushing = reading(200.0, 0.002, size=0.0, write=True)._replace(flush_operations_per_second=80)
+    after.look(flushing, 101.0, 1.0)
+
+    assert after.counts_empty_writes is counts
+    assert after.operations == (200.0 if counts else 120.0)
+
+
 def test_writes_past_a_hosts_read_cache_are_not_held_against_the_cache():
     """A read-only cache answers reads in no time; a write goes to the disk as ever."""
     floors = Floors((0.0005, 0.002))

@@ -69,6 +69,19 @@ def moving(seed, on_wire, waiting, spread=0.35, seconds=25):
     return ticks
 
 
+@pytest.mark.parametrize(("on_wire", "limit"), [(None, 8.0), (8, 8.0), (20, None)])
+def test_the_number_of_slots_is_told_unless_the_wire_shows_another(on_wire, limit):
+    slots = Limit(Dimension.SLOTS, Direction.TOTAL, 8.0, Origin.REPORTED)
+    budgets = {VOLUME: Budget(VOLUME, (MOUNT,)), SLOTS: Budget(SLOTS, (MOUNT,), (slots,))}
+    judge = Judge()
+    for second in range(30):
+        flow = tick(100.0, 1.0, 0.0) if second < 12 else tick(800.0, 8.0, 12.0)
+        witness = Witness(clients={"/a": ClientWitness(1, 8, 12.0 * (second >= 12), on_wire)})
+        said = judge.observe(100.0 + second, 1.0, budgets, {MOUNT: flow}, witness)
+
+    assert (said[SLOTS].word, said[SLOTS].limit) == (Word.THROTTLED, limit)
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("on_wire", "waiting"), [(4, 6), (4, 36), (20, 30)])
 def test_a_wire_with_as_many_calls_whatever_they_take_has_no_slot_left(seed, on_wire, waiting):

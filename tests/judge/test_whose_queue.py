@@ -252,6 +252,20 @@ def test_two_reads_that_wait_at_a_limit_of_reads_are_held_whatever_writes_run_be
     assert [each[key].word for each in said[16:]] == [Word.THROTTLED] * 54
 
 
+@pytest.mark.parametrize("empty", [150.0, 300.0, 900.0])
+def test_writes_without_data_have_no_part_in_a_limit_of_reads(empty):
+    """More reads than it allows, less those writes, do not stand at it."""
+    key, flow, budget = disk("sda", told(LIMIT, Direction.READ))
+    calm = [both(100.0, 0.002, 50.0, 0.002, 0)] * 10
+    reads = LIMIT + empty
+    flushed = both(reads, 16 / reads, empty, 0.0005, 16)
+    flushed = flushed._replace(flush_operations_per_second=empty, write_bytes_per_second=0.0)
+
+    said = judged({key: budget}, [{flow: tick} for tick in (*calm, *[flushed] * 40)])
+
+    assert all(each[key].origin is not Origin.CONFIGURED for each in said)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_disk_at_its_own_limit_is_to_blame_from_the_first_block_that_shows_it(seed):
     """Not the VM, of whose limit both disks together are just short."""

@@ -233,6 +233,15 @@ def test_more_rows_than_memory_should_hold_are_left_out_with_a_word():
     assert "the rest is left out" in rows.complaints[-1]
 
 
+def test_a_row_that_is_no_csv_costs_itself_and_is_named_with_its_line():
+    rows = own('name,uncached_iops\nA,"1\nB,2\n')
+
+    assert "b" not in rows.rows.get("azure_vm_sizes", {})
+    assert [
+        each.startswith(f"{SIZES} line 3: unexpected end of data") for each in rows.complaints
+    ] == [True]
+
+
 @given(st.dictionaries(st.sampled_from([*registry.forms(), "x.csv"]), st.binary(max_size=300)))
 def test_whatever_lies_there_reading_returns(files):
     rows = read(files)
