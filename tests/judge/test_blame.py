@@ -10,15 +10,17 @@ from ioplateau.judge.blame import (
     gives_way,
     is_apart,
     is_connection_bound,
+    is_one_queue,
     of_disks,
     standing_alone,
     waits_for_slots,
 )
+from ioplateau.judge.case import Case
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.pool import Member, Pool
 from ioplateau.judge.signals import WatchedFlow
 from ioplateau.judge.witness import ClientWitness
-from ioplateau.limits.budgets import Dimension
+from ioplateau.limits.budgets import Budget, BudgetKey, Dimension, FlowKey, Kind
 
 
 def disk(rate, wait, in_flight=0):
@@ -141,6 +143,22 @@ def test_one_queue_has_one_delay():
     pool = pooled([(3000.0, 0.008)] * 12, [(1500.0, 0.0082)] * 12)
 
     assert of_disks(pool, 1.0) is Culprit.VM
+
+
+@pytest.mark.parametrize("is_met", [True, False])
+def test_disks_that_wait_alike_are_one_queue_unless_each_is_at_a_ceiling_it_is_known_to_have(
+    is_met,
+):
+    pool = pooled([(3000.0, 0.008)] * 12, [(3000.0, 0.0082)] * 12)
+    vm = BudgetKey(Kind.VM_UNCACHED, "vm")
+    disks = {}
+    for member in pool.members:
+        flow = FlowKey("disk", member.name)
+        case = disks[member.key] = Case(Budget(member.key, (flow,)), member.watched, 0.0)
+        if is_met:
+            case.plateau.ceilings.remember(Dimension.IOPS, 3000.0, 2.0 * number.SUM_BLOCKS)
+
+    assert is_one_queue(Case(Budget(vm, ()), pool, 0.0), disks) is not is_met
 
 
 def test_a_member_held_back_by_its_own_told_limit_shares_no_queue_however_alike_they_wait():

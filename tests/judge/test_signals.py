@@ -9,6 +9,8 @@ from ioplateau.judge.floors import Floors
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.memory import SavedFloor
 from ioplateau.judge.signals import Queue, WatchedFlow
+from ioplateau.judge.visits import Visits
+from ioplateau.limits.budgets import Dimension
 
 
 def reading(rate, wait, *, size=4096.0, write=False, busy=1.0, in_flight=1):
@@ -358,6 +360,14 @@ def test_how_long_requests_take_alone_survives_a_restart_and_is_missing_in_older
 
     assert after.floors.alone(False, 4096.0) == before.floors.alone(False, 4096.0)
     assert older.floors.alone(False, 4096.0) is None
+
+
+def test_a_look_that_finds_hardly_anything_as_the_first_block_of_a_level_ends_no_row():
+    watched, visits = seen(reading(500.0, 0.02, in_flight=10)), Visits()
+    watched.emptied = True
+    visits.add(watched)
+
+    assert not visits.is_parted(Dimension.IOPS, 500.0)
 
 
 @pytest.mark.parametrize("counts", [True, False])
