@@ -267,6 +267,81 @@ def test_a_server_that_goes_silent_after_a_failover_is_told(depth):
     assert mount.is_silent(30, depth)[2:] == [Word.STALLED] * 28
 
 
+@pytest.mark.parametrize("on_wire", [1, 4])
+@pytest.mark.parametrize(("disturbances", "lost"), [(2, 0), (8, 4), (None, 0)])
+def test_a_server_that_goes_silent_is_told_where_nobody_ever_read_or_wrote(
+    disturbances, lost, on_wire
+):
+    """As `ls -lR`. lost: before the first look, by connections made anew."""
+    mount = Mount(disturbances)
+    mount.lost = lost
+    before = mount.rests(3)
+    before += [mount.reads(0.0, 0.0, 0, others=7.0 * (second % 2)) for second in range(20)]
+
+    assert Word.STALLED not in before
+    assert mount.is_silent(30, on_wire)[2:] == [Word.STALLED] * 28
+    assert mount.reads(0.0, 0.0, 0, others=7.0) is Word.IDLE
+
+
+@pytest.mark.parametrize(
+    ("disturbances", "is_told"), [(1, True), (2, True), (3, False), (8, False)]
+)
+def test_a_stall_is_told_that_began_before_the_first_look(disturbances, is_told):
+    """Unless a connection was made anew: then what is on the wire may have been answered over it."""
+    mount = Mount(disturbances)
+
+    said = mount.is_silent(13, 4)
+
+    assert (said[1:] == [Word.STALLED] * 12) is is_told
+    assert (Word.STALLED in said) is is_told
+    mount.reads(60.0, 0.5, 4)
+    assert Word.STALLED not in mount.rests(30)
+
+
+def test_what_was_lost_before_the_first_look_waits_for_nothing():
+    """A mount that rests, whose lease is renewed each minute."""
+    mount = Mount(disturbances=4)
+    mount.lost = 3
+    said = []
+    for _ in range(5):
+        said += mount.rests(59)
+        said.append(mount.reads(0.0, 0.0, 0, others=1.0))
+
+    assert set(said) == {Word.IDLE}
+
+
+@pytest.mark.parametrize("used", [(), (0,), (1, 2)])
+def test_of_mounts_that_share_connections_all_wait_where_none_was_ever_used(used):
+    """Else those that were."""
+    flows = [FlowKey("nfs", f"/m{number}") for number in range(3)]
+    volumes = [BudgetKey(Kind.VOLUME, flow.name) for flow in flows]
+    slots = BudgetKey(Kind.NFS_SLOTS, "filer")
+    budgets = {
+        **{key: Budget(key, (flow,)) for key, flow in zip(volumes, flows, strict=True)},
+        slots: Budget(slots, tuple(flows)),
+    }
+    judge = Judge()
+    read = FlowTick(
+        1.0, 60.0, 0.0, 245_760.0, 0.0, 0.002, None, 0.12,
+        read_rtt_seconds=0.002, read_queue_seconds=0.0,
+    )  # fmt: skip
+    for second in range(60):
+        is_silent = second >= 40
+        ticks = {
+            flow: read if number in used and second < 10 else FlowTick(1.0)
+            for number, flow in enumerate(flows)
+        }
+        client = ClientWitness(
+            1, 64, 0.0, int(is_silent), 0.0 if is_silent else 200.0, disturbances=2
+        )
+        said = judge.observe(
+            100.0 + second, 1.0, budgets, ticks, Witness(clients={"filer": client})
+        )
+
+    waiting = [number for number, key in enumerate(volumes) if said[key].word is Word.STALLED]
+    assert waiting == list(used or (0, 1, 2))
+
+
 def test_what_waited_for_the_end_of_a_stall_says_nothing_new():
     """One call at a time: those answered as it ends took half a second on average, and nobody asks for more."""
     mount, numbers = Mount(disturbances=1), random.Random(1)

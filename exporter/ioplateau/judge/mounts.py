@@ -217,8 +217,9 @@ class MountJudge(Restartable):
     def _silent_clients(
         self, witness: Witness, flows: Mapping[FlowKey, FlowTick | None]
     ) -> dict[str, frozenset[FlowKey]]:
-        """Those whose server gives no answers, with the mounts that wait for them: those that did something
-        just before, or, where none did and nothing at all is answered, whichever ever did.
+        """Those whose server gives no answers, with the mounts that wait for them: those that read or wrote
+        just before. Where none did and nothing at all is answered, whichever ever did, or else all: nobody tells
+        whose the other calls are.
         """
         found = {}
         for name, client in witness.clients.items():
@@ -232,7 +233,9 @@ class MountJudge(Restartable):
             ever = [flow for flow in mounts if self._usual.get(flow)]
             lately = [f for f in ever if self._usual[f] * number.SETTLED_SECONDS >= 1.0]
             # Of a server that answers something, one call may take long and nobody be waiting: a copy it makes.
-            found[name] = frozenset(lately if client.receives_per_second else lately or ever)
+            found[name] = frozenset(
+                lately if client.receives_per_second else lately or ever or mounts
+            )
         return found
 
     def _follow_usual(self, flow: FlowKey, operations_per_second: float, dt: float) -> None:
