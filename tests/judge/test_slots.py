@@ -131,6 +131,48 @@ def test_where_the_calls_on_the_wire_come_and_go_slots_are_free(seed):
     assert Word.THROTTLED not in {slots for slots, _ in words(ticks)}
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("on_wire", "waiting"), [(4, 20), (8, 100), (34, 400), (64, 64)])
+def test_calls_that_wait_at_the_server_for_a_limit_in_gusts_want_no_more_slots(
+    seed, on_wire, waiting
+):
+    """Buffered writes: as many on the wire at each look, 20 a second on average, 5 in one and 35 in another."""
+    numbers, ticks = random.Random(seed), []
+    for second in range(40):
+        rate = (5.0, 35.0)[second % 2] * numbers.uniform(0.8, 1.2)
+        call = max(on_wire / 20.0, 12 * ALONE_SECONDS) * numbers.uniform(0.9, 1.1)
+        ticks.append(tick(rate, rate * call, rate * call * waiting / on_wire))
+    found = words(ticks, [on_wire] * 40)
+
+    assert Word.THROTTLED not in {slots for slots, _ in found}
+
+
+@pytest.mark.parametrize("seconds", [2, 6, 30])
+@pytest.mark.parametrize("is_short", [False, True])
+def test_what_waited_for_the_end_of_a_stall_waited_for_no_slot(seconds, is_short):
+    """A client of NFSv4.1 keeps calls back until its session is made anew. is_short: it has few slots, and is asked
+    for more from then on.
+    """
+    budgets = {key: Budget(key, (MOUNT,), ()) for key in (VOLUME, SLOTS)}
+    judge, said = Judge(), []
+    judge.observe(100.0, None, budgets, {}, Witness())
+    kept = tick(2.0, 0.02, 2.0 * seconds)
+    after = tick(220.0, 2.2, 6.6) if is_short else tick(50.0, 0.5, 0.1)
+    alone = [tick(1 / ALONE_SECONDS, 1.0, 0.0)] * 20
+    for second, flow in enumerate(
+        [*alone, *[FlowTick(1.0)] * seconds, kept, kept, kept, *[after] * 10]
+    ):
+        client = ClientWitness(1, None, 0.0, 4, flow.operations_per_second, disturbances=2)
+        told = judge.observe(
+            101.0 + second, 1.0, budgets, {MOUNT: flow}, Witness(clients={"/a": client})
+        )
+        said.append((told[SLOTS].word, told[VOLUME].word))
+
+    assert said[19 + seconds][1] is Word.STALLED
+    assert Word.THROTTLED not in {slots for slots, _ in said[: 20 + seconds + 3]}
+    assert (said[-1][0] is Word.THROTTLED) is is_short
+
+
 def test_what_a_smaller_call_took_tells_that_the_wire_is_not_at_ease_for_a_larger_one():
     numbers = random.Random(1)
     # Never seen but at the volume's limit, from the first call on.

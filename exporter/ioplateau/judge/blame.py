@@ -258,8 +258,8 @@ def stripe_followers(
 def waits_for_slots(
     watched: WatchedFlow, client: ClientWitness | None, load: float, *, is_full: bool = False
 ) -> bool:
-    """Whether calls wait on this client while the wire is at ease, or is known to be full. load: calls
-    on the wire, all mounts of the client together.
+    """Whether calls wait on this client while the wire is at ease, or is known to be full and its calls take
+    no longer than without a limit. load: calls on the wire, all mounts of the client together.
     """
     if client is None or not watched.active:
         return False
@@ -279,7 +279,8 @@ def waits_for_slots(
     if is_connection_bound(client):
         return False
     most = 2 * number.QUEUE_EXCESS if backlog > 1.0 else number.QUEUE_EXCESS
-    return is_full or watched.rtt_excess < most
+    # What takes many times as long as alone waits at the server, for those before it: more at a time would too.
+    return watched.rtt_excess < (number.STEEP if is_full else most)
 
 
 def waits_for_acknowledgements(watched: WatchedFlow) -> bool:

@@ -30,7 +30,7 @@ members: one disk of a stripe is throttled
     for: that disk's own verdict
 slots: the NFS client may not send more calls at once (blame.waits_for_slots)
     for: calls wait on this client although the wire is fast; or the number of calls on the wire stays
-        the same however long each takes, and the rates move (mounts)
+        the same however long each takes, if not many times as long as alone, and the rates move (mounts)
     against: the wire is slow as well; slots are free
 elsewhere: another budget is the limit, one further out or a connection that TCP calls full
 (blame.is_connection_bound)

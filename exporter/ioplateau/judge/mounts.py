@@ -347,6 +347,8 @@ class MountJudge(Restartable):
             )
             case.drawn = self._watched_flows[self._busiest(waiting or case.budget.members)]
             gain = 1.0 if waiting else -1.0
+            if waiting and not all(self._watched_flows[flow].is_settled for flow in waiting):
+                gain = 0.0  # just after a stall they have waited for its end
             case.belief.weigh(gain, dt)
             says = NONE_HOLDS
             if case.belief.held:

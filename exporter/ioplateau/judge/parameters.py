@@ -131,6 +131,7 @@ IN_SERVICE = 3.0
 # - a limiter's bucket is given twice the BURST_SECONDS;
 # - a second off the limit counts against it by LEAST_PART only;
 # - two requests at a time are as good a proof as many;
+# - NFS calls wait at the server, so that more slots would bring no more, however even their number is;
 # - (twice as much) a level of one direction needs no more proof than one of both;
 # - a server's own cache may add STEP to what is done. Fitted.
 STEEP = 5.0
