@@ -576,6 +576,29 @@ def test_a_v40_client_gets_no_more_slots_than_its_table_has(slots, lifted_to):
     assert [each.action for each in found] == lifted_to
 
 
+@pytest.mark.parametrize(
+    ("version", "on_wire", "times"),
+    [
+        ("4.1", 4.0, [4, 16, 64]),
+        ("4.2", 64.0, [4]),
+        ("4.1", 300.0, []),
+        ("3", 4.0, []),
+        ("4.0", 4.0, []),
+    ],
+)
+def test_slots_of_a_session_whose_number_nobody_tells_are_lifted_by_several_times_as_many(
+    version, on_wire, times
+):
+    situation = volume(version=version, slots=None, nfs=NfsUse(latency_seconds=0.016))
+    taken = Limit(Dimension.SLOTS, Direction.TOTAL, on_wire, Origin.LEARNED)
+
+    found = steps(situation, BudgetKey(Kind.NFS_SLOTS, "/data"), taken)
+
+    assert [each.action.split(" as many")[0] for each in found] == [f"{n} times" for n in times]
+    # At 65,536 bytes a call the volume allows 4,096 a second.
+    assert [each.gives for each in found] == [min(n * on_wire / 0.016, 4096) for n in times]
+
+
 def test_a_burst_that_is_used_up_comes_back_with_rest_or_with_the_next_tier():
     found = lifted(machine("azure", "Standard_D8s_v5", [P10]), Kind.DISK, "sdb")
 

@@ -23,7 +23,7 @@ from ioplateau.engine.witnesses import ClientReading
 from ioplateau.judge import ticks
 from ioplateau.judge.flows import FlowTick
 from ioplateau.limits.budgets import FlowKey
-from ioplateau.limits.topology import NFS40_MOST_SLOTS, NfsFlow
+from ioplateau.limits.topology import NFS4_MOST_SLOTS, NfsFlow
 from ioplateau.measure import mountinfo, mountstats
 from ioplateau.measure.asked import Asked
 from ioplateau.measure.delta import ReadingPair, Readings, TimedReadings, stood, timed, window
@@ -461,14 +461,14 @@ def _slots(client: NfsClient, slot_limit: int | None) -> int | None:
     if each is None or client.history.last is None:
         return None
     slots = each * max(len(client.history.last[1]), 1)
-    return min(slots, NFS40_MOST_SLOTS) if client.key.version == "4.0" else slots
+    return min(slots, NFS4_MOST_SLOTS) if client.key.version == "4.0" else slots
 
 
 def _slots_of_one(key: ClientKey, slot_limit: int | None) -> int | None:
     """Calls that each connection may have outstanding, where the kernel tells."""
     if slot_limit is None or not _has_slots(key):
         return None
-    return min(slot_limit, NFS40_MOST_SLOTS) if key.version == "4.0" else slot_limit
+    return min(slot_limit, NFS4_MOST_SLOTS) if key.version == "4.0" else slot_limit
 
 
 def _has_slots(key: ClientKey) -> bool:

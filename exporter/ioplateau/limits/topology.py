@@ -55,9 +55,10 @@ LANES = {
 }
 NOTHING_SOLD = Sold(Identity(""))
 # NFS4_MAX_SLOT_TABLE: one table for all connections of an NFSv4.0 client (nfs40_init_client() in
-# fs/nfs/nfs4client.c), in which a call waits before it comes to a connection's.
+# fs/nfs/nfs4client.c), in which a call waits before it comes to a connection's; and the most that a client of
+# v4.1 and newer asks for.
 # https://github.com/torvalds/linux/blob/v6.1/fs/nfs/nfs4session.h
-NFS40_MOST_SLOTS = 1024
+NFS4_MOST_SLOTS = 1024
 
 
 class NfsFlow(NamedTuple):
@@ -416,7 +417,7 @@ def _group(group: GroupFlow) -> Budget:
 def _slots(flow: NfsFlow) -> tuple[Limit, ...]:
     if flow.slots is None:
         return ()
-    is_most = flow.version == "4.0" and flow.slots >= NFS40_MOST_SLOTS
+    is_most = flow.version == "4.0" and flow.slots >= NFS4_MOST_SLOTS
     source = "NFSv4.0's slot table" if is_most else "sunrpc.tcp_max_slot_table_entries"
     slots = float(flow.slots)
     return (Limit(Dimension.SLOTS, Direction.TOTAL, slots, Origin.REPORTED, source),)

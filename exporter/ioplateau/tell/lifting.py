@@ -6,7 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ioplateau.judge import ticks
 from ioplateau.judge.flows import FlowTick
-from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey, Kind
+from ioplateau.limits.budgets import (
+    Budget,
+    BudgetKey,
+    Dimension,
+    Direction,
+    FlowKey,
+    Kind,
+    Limit,
+    Origin,
+)
 from ioplateau.limits.lifting import steps
 from ioplateau.limits.lifting.step import NfsUse, Situation, Step, sentence
 from ioplateau.state import BudgetState, State
@@ -17,9 +26,13 @@ MOST_STEPS = 4  # what a person reads; the smallest gains first
 def of_budget(state: State, budget: BudgetState) -> tuple[Step, ...]:
     """Steps for each limit of the budget that holds requests back now."""
     held = [each.limit for each in budget.limits if each.throttled]
-    if not held:
+    are_slots = budget.verdict.dimension is Dimension.SLOTS
+    if not held and not are_slots:
         return ()
     situation = _situation(state, budget.budget)
+    if not held and situation.nfs.on_wire:
+        # How many there are nobody tells: all are taken, so as many as there are calls on the wire.
+        held = [Limit(Dimension.SLOTS, Direction.TOTAL, situation.nfs.on_wire, Origin.LEARNED)]
     found = [step for limit in held for step in steps(situation, budget.budget.key, limit)]
     return tuple(dict.fromkeys(found))[:MOST_STEPS]
 
@@ -76,17 +89,23 @@ def _drawn(state: State, flow: FlowKey) -> FlowTick | None:
 def _nfs_use(state: State, budget: Budget, drawn: Sequence[FlowTick]) -> NfsUse:
     mounts = {flow.name for flow in budget.members}
     client = next((c for c in state.clients.values() if mounts & set(c.mounts)), None)
-    times = [
-        (tick.read_operations_per_second, tick.read_rtt_seconds)
-        for tick in drawn
-        if tick.read_rtt_seconds is not None
-    ] + [
-        (tick.write_operations_per_second, tick.write_rtt_seconds)
-        for tick in drawn
-        if tick.write_rtt_seconds is not None
-    ]
-    calls = sum(rate for rate, _ in times)
+    calls = sum(rate for tick in drawn for rate, _ in _sent(tick))
+    now = [tick for flow in budget.members if (tick := state.flows.get(flow)) is not None]
     return NfsUse(
         connections=len(client.now) if client is not None else None,
-        latency_seconds=sum(rate * rtt for rate, rtt in times) / calls if calls else None,
+        latency_seconds=_on_wire(drawn) / calls if calls else None,
+        on_wire=_on_wire(now) or None,
     )
+
+
+def _on_wire(drawn: Sequence[FlowTick]) -> float:
+    """Mean number of calls that were sent and not answered (Little's law)."""
+    return sum(rate * rtt for tick in drawn for rate, rtt in _sent(tick))
+
+
+def _sent(tick: FlowTick) -> Iterator[tuple[float, float]]:
+    """Reads and writes per second, each with the seconds that one is on the wire, where known."""
+    if tick.read_rtt_seconds is not None:
+        yield tick.read_operations_per_second, tick.read_rtt_seconds
+    if tick.write_rtt_seconds is not None:
+        yield tick.write_operations_per_second, tick.write_rtt_seconds

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ioplateau.limits.budgets import VM, Budget, BudgetKey, Dimension, Direction, Kind, Limit
+from ioplateau.limits.budgets import (
+    VM,
+    Budget,
+    BudgetKey,
+    Dimension,
+    Direction,
+    Kind,
+    Limit,
+    Origin,
+)
 from ioplateau.limits.claims import Target, VolumeFact
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.lifting.disks import LEAST_GAIN
 from ioplateau.limits.lifting.step import Next, Situation, Step
 from ioplateau.limits.tables import Catalogue
-from ioplateau.limits.topology import NFS40_MOST_SLOTS, volume_facts
+from ioplateau.limits.topology import NFS4_MOST_SLOTS, volume_facts
 
 # 16 is the kernel's most, NFS_MAX_CONNECTIONS:
 # https://github.com/torvalds/linux/blob/v6.1/fs/nfs/fs_context.c
@@ -74,19 +83,25 @@ def _connections(situation: Situation, budget: Budget, limit: Limit) -> Iterable
 
 
 def _slots(situation: Situation, budget: Budget, limit: Limit) -> Iterable[Step]:
-    """More requests at once. Little's law: the rate is what is on its way over the latency.
+    """More requests at once. Little's law: the rate is what is on its way over the latency. A limit that nobody told
+    is what is on its way now.
 
     https://doi.org/10.1287/opre.9.3.383
     """
     latency = situation.nfs.latency_seconds
     if not latency:
         return
-    most = NFS40_MOST_SLOTS if budget.info.get("version") == "4.0" else MOST_SLOTS
+    version, is_told = budget.info.get("version"), limit.origin is not Origin.LEARNED
+    if not is_told and version in {"3", "4.0"}:
+        return  # over RDMA, or UDP: a table of another name
+    most = MOST_SLOTS if version == "3" else NFS4_MOST_SLOTS
     for times in MORE_SLOTS:
         slots = limit.value * times
         if slots <= most:
             rate = limit._replace(dimension=Dimension.IOPS, value=slots / latency)
-            words = f"{slots:,.0f} slots in place of {limit.value:,.0f}"
+            words = f"{times} times as many session slots (nfs.max_session_slots), if the server gives them"
+            if is_told:
+                words = f"{slots:,.0f} slots in place of {limit.value:,.0f}"
             step = _held(situation, words, rate, Kind.NFS_SLOTS, budget)
             yield step
             if step.gives < rate.value:

@@ -105,6 +105,7 @@ class NfsUse(NamedTuple):
 
     connections: int | None = None
     latency_seconds: float | None = None  # of one request once it was sent
+    on_wire: float | None = None  # mean number of requests that are sent and not answered
 
 
 class Situation(NamedTuple):
