@@ -91,7 +91,7 @@ def test_a_limit_that_lets_more_pass_than_its_bucket_holds_is_gone(rate, is_held
 def test_a_standing_queue_that_goes_slower_than_the_limit_is_a_slower_devices():
     """A limit that binds lets as much pass as it allows: a second below it is no gust while requests stand."""
     gusts = Signs(Queue.DEEP, waiting=30.0, excess=8.0, came=14.0, left=14.0)
-    stands = gusts._replace(stands=True)
+    stands = gusts._replace(stands=True, counted=True)
 
     assert after((500.0, gusts), *[(425.0, gusts)] * 5).on
     assert not after((500.0, stands), *[(425.0, stands)] * 5).on

@@ -265,12 +265,13 @@ class Case:
         waits = drawn.waiting, drawn.excess, drawn.came, drawn.left
         if limit.direction is not Direction.TOTAL and drawn.outstanding > 0:
             queue, waits = _of_direction(drawn, queue, limit.direction)
-        # Of NFS calls that wait it is only known how many there are on average: buffered writes come in gusts.
-        stands = not is_volume and min(waits[2:]) >= number.QUEUE_WAITING
+        stands = min(waits[2:]) >= number.QUEUE_WAITING
         return Signs(
             queue, level, latency, *waits, elsewhere,
             hidden, doubtful, number.STEP if of_server else 0.0, drawn.busy, drawn.busy_most,
             queue > NONE and self.plateau.free.is_usual(drawn), is_single, drawn.was_alone, stands,
+            # Of NFS calls that wait it is only known how many there are on average: buffered writes come in gusts.
+            stands and not is_volume,
         )  # fmt: skip
 
     def _unsure(self, limit: Limit) -> tuple[float, float]:

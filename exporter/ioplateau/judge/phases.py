@@ -50,7 +50,8 @@ class Signs(NamedTuple):
     something was outstanding, of several disks at least; busy_most: at most. was_free: as much was
     done for long while nobody waited. is_single: one at a time is always outstanding.
     was_alone: requests were seen one at a time, so that it is known when nobody waits. stands: requests
-    were counted at both looks, beyond what is in service: a limit that binds lets as much pass as it allows then.
+    stood at both looks, beyond what is in service: a limit that binds lets as much pass as it allows then.
+    counted: they were counted at the looks, and are no mean between them.
     """
 
     queue: Queue
@@ -70,6 +71,7 @@ class Signs(NamedTuple):
     is_single: bool = False
     was_alone: bool = True
     stands: bool = False
+    counted: bool = False
 
 
 class Claim:
@@ -171,11 +173,13 @@ class Claim:
         if self.on and self._is_surpassed(rate, dt, signs):
             return -inf
         has_bound = self._bound_seconds >= number.SUM_BLOCKS and not signs.elsewhere
+        # A mean of many that wait says less than as many counted: one gust near a limit, and what it did before.
+        is_doubtful = not signs.counted and self._is_behind()
         is_held = weight > 0 and at_its_pace(signs, rate, self.value)
         if is_held and is_near and self._is_exceeded(self.value, signs):
             return min(weight, 1.0)  # one block near it may be a late look: two in a row are none
         if is_held and has_bound:
-            if is_near:
+            if is_near and (self.on or not is_doubtful):
                 return number.FULL_SECONDS  # one that has bound before needs one second
             # Two parts in a row: buffered writes come in gusts that nobody waits for.
             if self._is_in_part(rate, signs):
@@ -193,8 +197,9 @@ class Claim:
             return -inf  # another limit explains what waits, or nothing is outstanding any more
         # Where only a guess says that requests wait, one or two are no queue.
         is_steep = signs.excess >= number.STEEP and (signs.was_alone or signs.waiting >= 2.0)
-        if self.on and is_steep and self._is_gust() and not self._stands_below(signs):
-            return -0.5 if signs.stands else -number.LEAST_PART
+        is_gust = self._is_gust() and not (is_doubtful or self._stands_below(signs))
+        if self.on and is_steep and is_gust:
+            return -0.5 if signs.counted else -number.LEAST_PART
         return -1.0
 
     def _stands_below(self, signs: Signs) -> bool:
