@@ -92,6 +92,41 @@ def test_a_machine_without_sysfs_is_told(machine):
     assert "--path.sysfs" in text
 
 
+@pytest.mark.parametrize(
+    ("reads", "example"), [(0, 'disk = "sda"'), (100, 'mount = "/a"\nbytes_per_second = ')]
+)
+def test_a_limit_is_proposed_of_what_data_moved_on(reads, example):
+    text, static = mounted("/a", reads=reads), Static(mountinfo=entry("/a", "0:40"))
+    snapshot = Snapshot(
+        mono=1.0, mono_end=1.0, wall=1e9, boot=1.0, static=static,
+        texts={MOUNTSTATS: text, DISKSTATS: LINE},
+    )  # fmt: skip
+    state = Engine().observe(snapshot)
+
+    [found] = [each for each in doctor.examine(snapshot, state) if each.subject == "limits"]
+
+    assert found.mend.partition("[[limit]]\n")[2].startswith(example)
+
+
+@pytest.mark.parametrize(
+    ("why", "may_be_refused"),
+    [("sockets: no answer within 0.4 s, going on without it", False), ("not permitted", True)],
+)
+def test_sockets_whose_answer_came_late_are_not_said_to_be_refused(why, may_be_refused):
+    text = mounted("/a", ports=(0,), reads=1)
+    static = Static(mountinfo=entry("/a", "0:40"))
+    snapshot = Snapshot(
+        mono=1.0, mono_end=1.0, wall=1e9, boot=1.0, static=static, texts={MOUNTSTATS: text},
+        failed={"tcp": why},
+    )  # fmt: skip
+    state = Engine().observe(snapshot)
+
+    [found] = [each for each in doctor.examine(snapshot, state) if each.subject == "NFS sockets"]
+
+    assert found.what.startswith("fs (NFSv4.1): 1 connection, ")
+    assert ("AF_NETLINK" in found.mend) is may_be_refused
+
+
 def test_mounts_are_told_with_their_connections(machine):
     (machine / "proc/self/mountstats").write_bytes(mounted("/a"))
     (machine / "proc/self/mountinfo").write_bytes(entry("/a", "0:40"))

@@ -25,6 +25,7 @@ from ioplateau.measure.snapshot import (
     Snapshot,
 )
 from ioplateau.run.machine import Machine
+from ioplateau.run.reader import LATE
 from ioplateau.run.settings import PathSettings, ServeSettings
 from ioplateau.state import State
 from ioplateau.tell import blindness, plain
@@ -212,13 +213,16 @@ def _nfs(snapshot: Snapshot, state: State) -> Iterable[Finding]:
         yield _good("NFS", "no NFS mounts in this mount namespace")
         return
     for client in state.clients.values():
-        found = f"{client.key.server} (NFSv{client.key.version}): {len(client.now)} connections"
+        count = len(client.now)
+        connections = "1 connection" if count == 1 else f"{count} connections"
+        found = f"{client.key.server} (NFSv{client.key.version}): {connections}"
         if client.sockets is None:
             why = snapshot.failed.get("tcp", "socket diagnostics not asked yet")
             yield _lacking(
                 "NFS sockets",
                 f"{found}, {why}",
-                mend="allow AF_NETLINK (systemd: RestrictAddressFamilies)",
+                # Who answers late may be asked.
+                mend="" if LATE in why else "allow AF_NETLINK (systemd: RestrictAddressFamilies)",
             )
         elif not client.sockets and client.key.protocol.startswith("tcp"):
             yield _lacking(
@@ -307,9 +311,8 @@ def _limits(state: State) -> Iterable[Finding]:
     if known:
         yield _good("limits", f"known for {', '.join(known)}")
     else:
-        remote = (name for name, disk in state.disks.items() if is_remote_disk(name, disk.device))
-        disk = next(remote, next(iter(state.disks), None))
-        example = "" if disk is None else f', like:\n[[limit]]\ndisk = "{disk}"\niops = 5000'
+        lines = _example(state)
+        example = f", like:\n[[limit]]\n{lines}" if lines else ""
         yield _lacking(
             "limits",
             "none known: only plateaus that were met can be named",
@@ -317,3 +320,14 @@ def _limits(state: State) -> Iterable[Finding]:
         )
     for notice in state.notices:
         yield _lacking("configuration", notice)
+
+
+def _example(state: State) -> str:
+    """A limit to state, of what most data moved on: an NFS volume, or else a disk; "": there is neither."""
+    moved = {label: sum(mount.now.bytes[4:6]) for label, mount in state.mounts.items()}
+    busiest = max(moved, key=lambda label: moved[label], default=None)
+    if busiest is not None and moved[busiest]:
+        return f'mount = "{busiest}"\nbytes_per_second = 100_000_000'
+    remote = (name for name, disk in state.disks.items() if is_remote_disk(name, disk.device))
+    disk = next(remote, next(iter(state.disks), None))
+    return "" if disk is None else f'disk = "{disk}"\niops = 5000'

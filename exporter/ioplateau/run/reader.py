@@ -18,6 +18,9 @@ from ioplateau.threads import started
 UNREAD = "not read, no thread can be started for it"
 
 
+LATE = "no answer within"  # why a source is gone on without, seconds behind it
+
+
 class Source(NamedTuple):
     """Something read again and again. `name` is a path, or a key of the snapshot's blobs."""
 
@@ -131,7 +134,7 @@ class _Task:
             if hung is None:
                 return None
             self._abandoned = True
-            why = f"{hung.place or hung.name}: no answer within {waited_seconds:g} s, going on without it"
+            why = f"{hung.place or hung.name}: {LATE} {waited_seconds:g} s, going on without it"
             # One reason for as long as it hangs: the log tells it once.
             stuck[hung.name] = self._gathered.failed[hung.name] = why
             return hung
