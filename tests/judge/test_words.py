@@ -265,6 +265,14 @@ def test_limits_that_are_known_and_do_not_hold_are_named(known, told):
     assert at_ease == told
 
 
+def test_calls_that_pass_most_time_on_the_client_are_said_to():
+    queued = WAITS._replace(evidence={**WAITS.evidence, "queue_share": 0.91})
+
+    assert sentence(queued, 136.0).startswith(
+        "13 requests wait, 137 ms instead of 16 ms, 91% of a call's time passes before it is sent, but at no known"
+    )
+
+
 def test_a_healthy_disk_whose_requests_wait_now_and_then_says_so():
     """Buffered writes come in gusts."""
     healthy = WAITS._replace(word=Word.HEALTHY)

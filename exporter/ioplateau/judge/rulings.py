@@ -201,6 +201,8 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
     else:
         if word is SATURATED:
             evidence.update(_saturated_evidence(case))
+            if isinstance(drawn, WatchedFlow) and drawn.queue_share > number.SHARE_WAITING:
+                evidence["queue_share"] = drawn.queue_share
         if case.claims:
             share = max([claim.reached for claim in case.claims])
     return Verdict(

@@ -272,7 +272,10 @@ def _known(limit: Limit) -> str:
 
 
 def _saturated(verdict: Verdict, _at: float, known: Sequence[Limit]) -> str:
-    proofs = f"{_queue(verdict)}, but {_at_none(known)}"
+    proofs, share = _queue(verdict), _number(verdict, "queue_share")
+    if share:
+        proofs += f", {share:.0%} of a call's time passes before it is sent"
+    proofs += f", but {_at_none(known)}"
     untold = f"{'another' if known else 'a'} limit nobody told"
     later = _number(verdict, "later_per_second")
     if later:
