@@ -159,9 +159,7 @@ def test_what_waited_for_the_end_of_a_stall_waited_for_no_slot(seconds, is_short
     kept = tick(2.0, 0.02, 2.0 * seconds)
     after = tick(220.0, 2.2, 6.6) if is_short else tick(50.0, 0.5, 0.1)
     alone = [tick(1 / ALONE_SECONDS, 1.0, 0.0)] * 20
-    for second, flow in enumerate(
-        [*alone, *[FlowTick(1.0)] * seconds, kept, kept, kept, *[after] * 10]
-    ):
+    for second, flow in enumerate([*alone, *[FlowTick(1.0)] * seconds, kept, kept, *[after] * 10]):
         client = ClientWitness(1, None, 0.0, 4, flow.operations_per_second, disturbances=2)
         told = judge.observe(
             101.0 + second, 1.0, budgets, {MOUNT: flow}, Witness(clients={"/a": client})
@@ -169,7 +167,7 @@ def test_what_waited_for_the_end_of_a_stall_waited_for_no_slot(seconds, is_short
         said.append((told[SLOTS].word, told[VOLUME].word))
 
     assert said[19 + seconds][1] is Word.STALLED
-    assert Word.THROTTLED not in {slots for slots, _ in said[: 20 + seconds + 3]}
+    assert Word.THROTTLED not in {slots for slots, _ in said[: 20 + seconds + 2]}
     assert (said[-1][0] is Word.THROTTLED) is is_short
 
 

@@ -347,8 +347,8 @@ class MountJudge(Restartable):
             )
             case.drawn = self._watched_flows[self._busiest(waiting or case.budget.members)]
             gain = 1.0 if waiting else -1.0
-            if waiting and not all(self._watched_flows[flow].is_settled for flow in waiting):
-                gain = 0.0  # just after a stall they have waited for its end
+            if waiting and all(self._watched_flows[flow].has_waited_before for flow in waiting):
+                gain = 0.0
             case.belief.weigh(gain, dt)
             says = NONE_HOLDS
             if case.belief.held:

@@ -261,6 +261,11 @@ class WatchedFlow(Levels):
     def is_settled(self) -> bool:
         return self.watched_seconds >= number.SETTLED_SECONDS
 
+    @property
+    def has_waited_before(self) -> bool:
+        """Whether its calls have waited on the client since before a stall ended, or the first look: for that, too."""
+        return self.active and self.queue_load >= self.watched_seconds * self.operations
+
     def look(self, tick: FlowTick, at: float, dt: float, on_wire: int | None = None) -> None:
         """One block. on_wire: calls of a mount that are sent and not answered as it ends; None: unknown."""
         # At once: a field of a named tuple is dear before Python 3.12.
