@@ -242,7 +242,7 @@ def _left(groups: GroupsLook | None, own: frozenset[str]) -> dict[str, float] | 
     for each in groups.busiest:
         if each.device in own:
             left[each.group] = left.get(each.group, 0) + each.bytes
-    left[""] = sum(groups.device_bytes.get(number, 0) for number in own) - sum(left.values())
+    left[""] = _device_bytes(groups, own) - sum(left.values())
     return left
 
 

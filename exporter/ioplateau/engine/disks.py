@@ -54,12 +54,9 @@ class Disks(Follower):
         # Whether some disk is new, or its counters have just begun: it may be another one than
         # what is known of the machine tells.
         self.is_strange = self._has_unknown = False
-        self._sizeless: Mapping[
-            str, int
-        ] = {}  # of each device without a size: operations as that was seen
-        self._empty: frozenset[str] = (
-            frozenset()
-        )  # of those, what has done nothing since, and is left out
+        # Of each device without a size: operations as that was seen. Those that have done nothing since are left out.
+        self._sizeless: Mapping[str, int] = {}
+        self._empty: frozenset[str] = frozenset()
         self._known: dict[str, BlockDevice] = {}  # as they were told last
         # What sysfs says, paths of multipath and all.
         self._described: Mapping[str, BlockDevice] = {}

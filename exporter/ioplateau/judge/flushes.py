@@ -46,11 +46,8 @@ class EmptyWrites(Recent):
 
     def note(self, empty: float, reads: float) -> None:
         """One block: empty writes and reads, per second."""
-        values, of_reads = self.values, self._reads.values
-        values.append(empty)
-        of_reads.append(reads)
-        if len(values) > 2 * number.SUM_BLOCKS:
-            del values[0], of_reads[0]
+        self.add(empty)
+        self._reads.add(reads)
 
     def forget(self) -> None:
         super().forget()

@@ -213,8 +213,7 @@ def _nfs(snapshot: Snapshot, state: State) -> Iterable[Finding]:
         yield _good("NFS", "no NFS mounts in this mount namespace")
         return
     for client in state.clients.values():
-        count = len(client.now)
-        connections = "1 connection" if count == 1 else f"{count} connections"
+        connections = plain.counted(len(client.now), "connection")
         found = f"{client.key.server} (NFSv{client.key.version}): {connections}"
         if client.sockets is None:
             why = snapshot.failed.get("tcp", "socket diagnostics not asked yet")

@@ -21,7 +21,7 @@ from ioplateau.limits.claims import counted, settle
 from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.ask import disk_of
 from ioplateau.limits.clouds.identity import DATA, DiskIdentity, Draws, Sold, SoldDisk
-from ioplateau.limits.lifting.step import Choice, Next, Situation, Step
+from ioplateau.limits.lifting.step import Choice, Next, Situation, Step, with_disk
 from ioplateau.limits.topology import LANES, lane_claims
 from ioplateau.limits.whatif import HITS, MISSES, NONE, Question
 
@@ -124,10 +124,8 @@ def _has_room(sold: Sold, name: str) -> bool:
 
 
 def _striped(sold: Sold, name: str) -> Choice:
-    disk = sold.disks[name].identity
-    identity = sold.identity._replace(
-        disks={**sold.identity.disks, ANOTHER: disk._replace(device=ANOTHER, name="", lun=None)}
-    )
+    second = sold.disks[name].identity._replace(device=ANOTHER, name="", lun=None)
+    identity = with_disk(sold.identity, ANOTHER, second)
     return Choice(f"a second disk like {name}, striped with it", identity)
 
 
