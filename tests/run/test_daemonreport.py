@@ -121,6 +121,26 @@ def test_a_limit_of_the_vm_keeps_the_lane_that_it_is_of(daemon):
     assert samples.lanes[BudgetKey(Kind.DISK, "sda")] == "cached"
 
 
+@pytest.mark.parametrize(
+    ("vm", "told"),
+    [
+        (("azure", "Standard_D4s_v3", "westeurope"), "azure Standard_D4s_v3, westeurope"),
+        ((None, "Standard_D4s_v3", None), "Standard_D4s_v3"),
+        ((None, None, None), ""),
+    ],
+)
+def test_the_machine_is_told_as_far_as_the_daemon_knows_it(daemon, vm, told):
+    ask, now = daemon
+
+    def ask_of_a_vm(path, **query):
+        known = {"vm": dict(zip(("cloud", "size", "region"), vm, strict=True))}
+        return ask(path, **query) | (known if path == "state" else {})
+
+    _, source = of_daemon(ask_of_a_vm, now - 60, now - 30, now, lambda: now)
+
+    assert source.machine == told
+
+
 def test_a_control_group_has_its_requirements_as_in_the_report_of_a_recording():
     group, now = FlowKey("cgroup", "/batch"), 1_700_000_000.0
     found = states.budget(Kind.CGROUP, group.name, states.limit())

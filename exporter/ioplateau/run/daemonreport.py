@@ -17,7 +17,7 @@ from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, K
 from ioplateau.run import daemonviews
 from ioplateau.run.daemonaddress import DaemonAddress
 from ioplateau.run.daemonviews import NoDaemonError
-from ioplateau.tell import apiview
+from ioplateau.tell import apiview, plain
 from ioplateau.tell.blindness import Unseen
 from ioplateau.tell.report.document import ReportSource
 from ioplateau.tell.report.samples import (
@@ -80,6 +80,9 @@ def of_daemon(
         return samples, ReportSource(
             str(state["host"]),
             str(state["version"]),
+            machine=plain.machine(
+                *(str(state["vm"][part] or "") for part in ("cloud", "size", "region"))
+            ),
             began=samples.at[0] if len(samples) else None,
             ended=samples.at[-1] + samples.seconds[-1] if len(samples) else None,
             what="the daemon's memory",

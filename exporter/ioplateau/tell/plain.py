@@ -60,6 +60,11 @@ def budget(key: BudgetKey, lane: str = "") -> str:
     return words if is_told else f"{words} {key.name}"
 
 
+def machine(cloud: str, size: str, region: str) -> str:
+    """Which machine it is, as far as a cloud told: "azure Standard_D4s_v3, westeurope"."""
+    return ", ".join(filter(None, (f"{cloud} {size}".strip(), region)))
+
+
 def amount(dimension: Dimension, value: float | None) -> str:
     """What a limit or a rate of this dimension says: "500 IOPS", "96 MB/s", "64 slots"."""
     match dimension:

@@ -199,8 +199,8 @@ class View(NamedTuple):
 
 
 def machine(view: View) -> str:
-    """Which machine this is, as far as a cloud told: "azure Standard_D4s_v3, westeurope"."""
-    return ", ".join(filter(None, (f"{view.cloud} {view.size}".strip(), view.region)))
+    """As `plain.machine`."""
+    return plain.machine(view.cloud, view.size, view.region)
 
 
 def of(state: State | None, before: State | None = None, lifts: Lifts = lifting.sentences) -> View:

@@ -61,7 +61,7 @@ class ReportSource(NamedTuple):
     host: str = ""
     version: str = ""  # ioplateau's, that looked
     kernel: str = ""
-    machine: str = ""  # cloud and size
+    machine: str = ""  # as plain.machine() tells it
     began: float | None = None
     ended: float | None = None
     what: str = ""  # "recording slow.jsonl.gz", "the daemon's memory", "looked at live"
