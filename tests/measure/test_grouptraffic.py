@@ -75,6 +75,22 @@ def v1(root, path, count):
     (place / "blkio.throttle.io_serviced").write_text(f"8:16 Read {count}\n")
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_discards_are_no_requests_which_no_limit_of_a_disk_counts(tmp_path, version):
+    traffic = GroupTraffic(Host(tmp_path))
+    for count in (1, 3):
+        if version == 1:
+            v1(tmp_path, "trim", count)
+            served = tmp_path / "sys/fs/cgroup/blkio/trim/blkio.throttle.io_serviced"
+            served.write_text(f"8:16 Read {count}\n8:16 Discard {count * 50}\n")
+        else:
+            v2(tmp_path, "trim", f"8:16 rbytes={count * 4096} rios={count} dios={count * 50}\n")
+        look = traffic.look(float(count))
+
+    assert look.busiest == (BusyGroup("/trim", "8:16", 8192, 0, 2, 0),)
+    assert dict(look.device_requests) == {"8:16": 2}
+
+
 def test_where_both_versions_are_mounted_the_one_that_counts_io_is_read(tmp_path):
     unified = tmp_path / "sys/fs/cgroup/unified/system.slice/db.service"
     unified.mkdir(parents=True)

@@ -32,7 +32,11 @@ NOTHING_YET: Counts = (0, 0, 0, 0)
 
 
 class BusyGroup(NamedTuple):
-    """One control group on one device over the time between two looks: bytes and requests."""
+    """One control group on one device over the time between two looks: bytes and requests.
+
+    Without discards, unlike `cgroups.GroupCounters`: a group's own limit holds them, those of disks and of
+    the VM, on which these groups draw, count none (judge/signals.py).
+    """
 
     group: str  # path below the root of its hierarchy: "/system.slice/db.service"
     device: str  # "8:16"
