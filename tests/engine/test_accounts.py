@@ -151,7 +151,7 @@ def test_a_configured_limit_that_is_passed_by_far_for_seconds_is_doubted_until_i
     books.reads(10.0, seconds=60)
     later = books.book.doubts({SDA: books.budget})
     other = books.budget._replace(limits=(PLAIN._replace(value=10_000.0),))
-    said = "does 9,000 operations/s, but configuration says 1,000 operations/s (no source)"
+    said = "does 9,000 IOPS, but configuration says 1,000 IOPS (no source)"
 
     assert early == ()
     assert told == later == (f"disk sda: {said}: is its unit right, or does it burst?",)

@@ -134,7 +134,7 @@ def test_a_learned_limit_beside_another_claim_is_a_doubt_and_does_not_hold():
     assert [one.effective for one in state.budgets[SDA].limits] == [5000.0]
     assert state.notices == (
         (
-            "disk sda: held at 3,200 operations/s, but configuration says 5,000 operations/s "
+            "disk sda: held at 3,200 IOPS, but configuration says 5,000 IOPS "
             "(c limit[0]): if that is wrong, say what it was sold with"
         ),
     )

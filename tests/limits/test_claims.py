@@ -98,6 +98,23 @@ def test_a_burst_that_is_not_above_its_base_is_dropped_and_named():
     assert lost[0][1] == "catalogue says burst 205,000, which is not above 240,000: no burst"
 
 
+@pytest.mark.parametrize(
+    ("dimension", "told", "met", "words"),
+    [
+        (Dimension.IOPS, 5000, 3200, ("5,000 IOPS", "3,200 IOPS")),
+        (Dimension.THROUGHPUT, 200e6, 96e6, ("200.0 MB/s", "96.0 MB/s")),
+        (Dimension.SLOTS, 64, 16, ("64 slots", "16 slots")),
+    ],
+)
+def test_what_disagrees_with_a_limit_is_told_in_the_units_of_all_other_words(
+    dimension, told, met, words
+):
+    known, learned = claim(told, dimension=dimension), claim(met, Origin.LEARNED, dimension)
+
+    for said in (limits.doubt(known, learned), limits.outdone(known, met)):
+        assert f"{words[1]}, but catalogue says {words[0]} (no source)" in said
+
+
 def test_no_claim_is_no_limit():
     assert limits.settle([]) == ((), ())
 

@@ -242,7 +242,7 @@ def test_a_learned_limit_stands_beside_the_catalogues_with_a_warning(tmp_path):
     assert [limit["limit"] for limit in disk["limits"]] == [5000, 200e6]
     assert [(lost["limit"], lost["origin"]) for lost in disk["rejected"]] == [(3200, "learned")]
     assert any(
-        "disk sdc: held at 3,200 operations/s, but catalogue says 5,000" in notice
+        "disk sdc: held at 3,200 IOPS, but catalogue says 5,000 IOPS" in notice
         for notice in found["notices"]
     )
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from ioplateau.limits import units
 from ioplateau.limits.budgets import Burst, Dimension, Direction, Limit, Origin
 
 
@@ -231,8 +232,8 @@ def doubt(known: Limit, learned: Limit) -> str:
     if any(abs(learned.value / rate - 1) <= AGREES + known.tolerance for rate in rates):
         return ""
     return (
-        f"held at {_rate(learned)}, but {_SPEAKERS[known.origin]} says {_rate(known)} "
-        f"({known.source or 'no source'}): if that is wrong, say what it was sold with"
+        f"held at {units.rate(learned.value, learned.dimension)}, but {_SPEAKERS[known.origin]} says "
+        f"{units.rate(known.value, known.dimension)} ({known.source or 'no source'}): if that is wrong, say what it was sold with"
     )
 
 
@@ -247,14 +248,9 @@ def is_outdone(known: Limit, rate: float) -> bool:
 def outdone(known: Limit, rate: float) -> str:
     """What to say where more is done than a limit that we were told allows."""
     return (
-        f"does {_rate(known._replace(value=rate))}, but {_SPEAKERS[known.origin]} says {_rate(known)} "
-        f"({known.source or 'no source'}): is its unit right, or does it burst?"
+        f"does {units.rate(rate, known.dimension)}, but {_SPEAKERS[known.origin]} says "
+        f"{units.rate(known.value, known.dimension)} ({known.source or 'no source'}): is its unit right, or does it burst?"
     )
-
-
-def _rate(limit: Limit) -> str:
-    unit = {Dimension.IOPS: "operations/s", Dimension.THROUGHPUT: "bytes/s"}
-    return f"{limit.value:,.0f} {unit.get(limit.dimension, 'slots')}"
 
 
 def _figure(value: float) -> str:
