@@ -615,6 +615,12 @@ def test_a_host_cached_disk_is_lifted_by_a_size_with_more_for_cached_disks():
     assert (larger.gives, larger.next) == (32_000, Next(Kind.VM_CACHED, Dimension.IOPS, 32_000))
 
 
+def test_the_lane_of_ultra_and_premium_v2_disks_is_told_as_of_both():
+    following = Next(Kind.VM_ULTRA, Dimension.IOPS, 4000)
+
+    assert following.name == "the VM's limit for Ultra and Premium SSD v2 disks"
+
+
 def test_a_control_groups_own_limit_is_lifted_to_what_its_disk_may_do():
     disk, group = BudgetKey(Kind.DISK, "sdb"), BudgetKey(Kind.CGROUP, "/batch")
     held = Limit(Dimension.IOPS, Direction.READ, 400, Origin.REPORTED)

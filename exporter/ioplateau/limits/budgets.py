@@ -89,6 +89,10 @@ VM = "vm"
 ALL_DISKS = "all disks"
 
 
+# What else a VM has limits for, apart from those of Kind.VM_UNCACHED, which `Budget.lane` tells.
+LANES = {Kind.VM_CACHED: "cached disks", Kind.VM_ULTRA: "Ultra and Premium SSD v2 disks"}
+
+
 def lane_words(key: BudgetKey, lane: str) -> str:
     """Which disks a limit of the VM over disks counts together. lane: those of the whole VM's."""
     return lane if key.name == VM else f"{key.name} disks"

@@ -10,7 +10,16 @@ import time
 from typing import TYPE_CHECKING
 
 from ioplateau.limits import units
-from ioplateau.limits.budgets import VM, BudgetKey, Dimension, Direction, Kind, Word, lane_words
+from ioplateau.limits.budgets import (
+    LANES,
+    VM,
+    BudgetKey,
+    Dimension,
+    Direction,
+    Kind,
+    Word,
+    lane_words,
+)
 
 if TYPE_CHECKING:
     from ioplateau.history import Episode
@@ -21,8 +30,7 @@ KINDS = {
     Kind.DISK: "disk",
     Kind.STRIPE: "stripe",
     Kind.VM_UNCACHED: "VM, disks",  # which, its lane tells
-    Kind.VM_CACHED: "VM, cached disks",
-    Kind.VM_ULTRA: "VM, Ultra and Premium SSD v2 disks",
+    **{kind: f"VM, {disks}" for kind, disks in LANES.items()},
     Kind.VM_NETWORK: "VM, network",
     Kind.VOLUME: "NFS volume",
     Kind.NFS_SLOTS: "NFS slots",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ioplateau.limits.budgets import ALL_DISKS, Budget, BudgetKey, Dimension, Kind, Limit
+from ioplateau.limits.budgets import ALL_DISKS, LANES, Budget, BudgetKey, Dimension, Kind, Limit
 from ioplateau.limits.ceilings import Ceiling
 from ioplateau.limits.clouds.identity import DiskIdentity, Identity, Sold
 from ioplateau.limits.tables import EMPTY_CATALOGUE, Catalogue
@@ -16,8 +16,7 @@ from ioplateau.measure.nothing import NO_ENTRIES
 NAMES: Mapping[Kind, str] = {
     Kind.DISK: "the disk's limit",
     Kind.STRIPE: "the stripe's limit",
-    Kind.VM_CACHED: "the VM's limit for cached disks",
-    Kind.VM_ULTRA: "the VM's limit for Ultra disks",
+    **{kind: f"the VM's limit for {disks}" for kind, disks in LANES.items()},
     Kind.VM_NETWORK: "the VM's network limit",
     Kind.VOLUME: "the volume's limit",
     Kind.NFS_SLOTS: "the client's slots",
