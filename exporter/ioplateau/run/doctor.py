@@ -14,6 +14,7 @@ from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.aws import is_ebs
 from ioplateau.limits.stacks import is_remote_disk
 from ioplateau.measure import ebs
+from ioplateau.measure.mountstats import SERVER_READ, SERVER_WRITE
 from ioplateau.measure.snapshot import (
     DISKSTATS,
     MEMINFO,
@@ -323,7 +324,10 @@ def _limits(state: State) -> Iterable[Finding]:
 
 def _example(state: State) -> str:
     """A limit to state, of what most data moved on: an NFS volume, or else a disk; "": there is neither."""
-    moved = {label: sum(mount.now.bytes[4:6]) for label, mount in state.mounts.items()}
+    moved = {
+        label: sum(mount.now.bytes[SERVER_READ : SERVER_WRITE + 1])
+        for label, mount in state.mounts.items()
+    }
     busiest = max(moved, key=lambda label: moved[label], default=None)
     if busiest is not None and moved[busiest]:
         return f'mount = "{busiest}"\nbytes_per_second = 100_000_000'
