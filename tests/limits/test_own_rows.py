@@ -129,7 +129,7 @@ def test_a_bad_row_costs_itself_and_says_its_line():
     )
 
     assert set(rows.rows["azure_vm_sizes"]) == {"standard_a", "standard_h"}
-    assert rows.date == "2026-10-01"
+    assert rows.rows["azure_vm_sizes"]["standard_h"]["date"] == "2026-10-01"
     for line, words in (
         (3, "'many', want a number"),
         (4, "name is empty"),

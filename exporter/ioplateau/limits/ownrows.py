@@ -36,7 +36,6 @@ class OwnRows(NamedTuple):
 
     rows: Mapping[str, Mapping[str, Entry]] = NO_ENTRIES
     complaints: tuple[str, ...] = ()
-    date: str = ""  # the newest that a row states, YYYY-MM-DD
 
     @property
     def total(self) -> int:
@@ -52,7 +51,6 @@ def read(files: Mapping[str, bytes], complaints: Iterable[str] = ()) -> OwnRows:
     wrong = list(complaints)
     forms = registry.forms()
     rows: dict[str, dict[str, Entry]] = {}
-    dates = [""]
     left = MOST_ROWS
     for name, content in sorted(files.items()):
         form = forms.get(name)
@@ -61,16 +59,15 @@ def read(files: Mapping[str, bytes], complaints: Iterable[str] = ()) -> OwnRows:
             continue
         entries = rows.setdefault(form.table, {})
         before = len(entries)
-        _file(form, content, entries, dates, wrong, left)
+        _file(form, content, entries, wrong, left)
         left -= len(entries) - before
-    return OwnRows({table: each for table, each in rows.items() if each}, tuple(wrong), max(dates))
+    return OwnRows({table: each for table, each in rows.items() if each}, tuple(wrong))
 
 
 def _file(
     form: Form,
     content: bytes,
     entries: dict[str, Entry],
-    dates: list[str],
     wrong: list[str],
     most: int,
 ) -> None:
@@ -111,14 +108,13 @@ def _file(
             wrong.append(f"{where}: more than {MOST_ROWS} rows in all: the rest is left out")
             return
         try:
-            key, entry, date = _row(form, header, cells, where)
+            key, entry = _row(form, header, cells, where)
         except ValueError as error:
             wrong.append(f"{where}: {error}: the row is left out")
             continue
         if key in entries:
             wrong.append(f"{where}: {key} stands above already: the later row holds")
         entries[key] = entry
-        dates.append(date)
 
 
 def _columns(form: Form) -> set[str]:
@@ -142,14 +138,14 @@ def _wanted(name: str, known: Iterable[str], told: Iterable[str]) -> str:
     return f"want {near[0]}" if near else f"want one of {', '.join(told)}"
 
 
-def _row(form: Form, header: list[str], cells: list[str], where: str) -> tuple[str, Entry, str]:
+def _row(form: Form, header: list[str], cells: list[str], where: str) -> tuple[str, Entry]:
     if len(cells) > len(header):
         raise ValueError(f"{len(cells)} cells, want {len(header)} as in the first line")
     row = dict(zip(header, cells, strict=False))
-    empty = [column for column in form.keys if not row.get(column) and column != "condition"]
+    empty = [column for column in form.keys if not row.get(column)]
     if empty:
         raise ValueError(f"{' and '.join(empty)} is empty")
-    key = form.key({**dict.fromkeys(form.keys, ""), **row})
+    key = form.key(row)
     said = row.pop("date", "") or row.get("doc_date", "")
     known = _columns(form)
     entry = form.entry({name: value for name, value in row.items() if name in known})
@@ -162,7 +158,7 @@ def _row(form: Form, header: list[str], cells: list[str], where: str) -> tuple[s
         entry[form.date] = date
     source = str(entry.get("source", "") or row.get("doc_source", ""))
     entry["source"] = f"{source} ({where})" if source else where
-    return key, entry, day(date)
+    return key, entry
 
 
 class CatalogueWithOwnRows:
