@@ -385,7 +385,8 @@ def _serve(options: argparse.Namespace, settings: Settings) -> int:
             raise ReloadError("\n".join(error.messages)) from error
         return _serve_settings(fresh, cataloguefiles.CatalogueFiles())
 
-    return serve.serve(_serve_settings(settings, cataloguefiles.CatalogueFiles()), reload)
+    serve.serve(_serve_settings(settings, cataloguefiles.CatalogueFiles()), reload)
+    return GOOD
 
 
 def _check(settings: Settings) -> int:

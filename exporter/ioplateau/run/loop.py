@@ -33,6 +33,8 @@ LOG = logging.getLogger(__name__)
 # Ticks in a row after which the last good state is too old to be shown.
 MOST_FAILED = 10
 SILENT_SECONDS = 60.0  # between two lines on ticks that fail
+# Between two looks at the machine's shape for what is unfamiliar, which may stay so.
+SHAPES_SECONDS = 5.0
 # For whoever asks until what was sampled is understood; after it the state before has to do. A
 # thousand mounts take 0.02 s a tick, a source that hangs holds the ticking thread for 0.8.
 ASKED_SECONDS = 0.25
@@ -198,6 +200,7 @@ class Loop:
 
     def _notice_new_shapes(self, state: State) -> None:
         """A disk or mount that the static part does not know yet: look at the machine again."""
-        if state.is_unfamiliar and state.ticks > 1 and state.mono - self._looked_again >= 5:
+        is_due = state.mono - self._looked_again >= SHAPES_SECONDS
+        if state.is_unfamiliar and state.ticks > 1 and is_due:
             self._looked_again = state.mono
             self._sampler.look_again()

@@ -147,7 +147,7 @@ def remembered(
 
 
 def live(
-    settings: ServeSettings, seconds: float, paused: Callable[[Loop], None] | None = None
+    settings: ServeSettings, seconds: float, paused: Callable[[Loop], None]
 ) -> tuple[Samples, ReportSource]:
     """What the machine does for so many seconds. paused: called with the loop, to end it early."""
     watched = machine(settings)
@@ -158,8 +158,7 @@ def live(
 
     began = watched.clock.wall()
     loop = watched.loop(after_tick)
-    if paused is not None:
-        paused(loop)
+    paused(loop)
     loop.run(max(round(seconds / settings.engine.interval_seconds), 1) + 1)
     watched.background.end()
     samples = collector.finish()

@@ -28,6 +28,7 @@ LOOK_SECONDS = 10.0  # a healthy look takes 0.3 ms a disk
 FACTS = (
     "/proc/sys/kernel/osrelease",
     "/proc/sys/sunrpc/tcp_max_slot_table_entries",
+    # For who reads a recording; nothing here is worked out from these two.
     "/proc/sys/sunrpc/tcp_slot_table_entries",
     "/sys/module/nfs/parameters/max_session_slots",
     "/sys/class/dmi/id/sys_vendor",

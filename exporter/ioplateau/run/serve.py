@@ -48,14 +48,12 @@ TOGETHER_SECONDS = 5.0
 OLD_SECONDS, OLD_INTERVALS = 10.0, 3.0
 
 
-def serve(settings: ServeSettings, reload: Callable[[], ServeSettings]) -> int:
+def serve(settings: ServeSettings, reload: Callable[[], ServeSettings]) -> None:
     """Run until SIGTERM or SIGINT. `reload` gives new settings on SIGHUP or raises ReloadError.
 
     Raises OSError with a sentence for an address that cannot be had.
     """
-    daemon = Daemon(settings, reload)
-    daemon.run()
-    return 0
+    Daemon(settings, reload).run()
 
 
 class Daemon:
