@@ -27,8 +27,6 @@ def process(pid, size, devices, group="/system.slice/db.service"):
         "group": group,
         "read_bytes": size,
         "write_bytes": 0,
-        "read_calls": 1,
-        "write_calls": 0,
         "devices": devices,
     }
 

@@ -86,8 +86,6 @@ BLOBS: Mapping[str, Any] = {
                     "group": "/db.service",
                     "read_bytes": 4096,
                     "write_bytes": 8192,
-                    "read_calls": 1,
-                    "write_calls": 2,
                     "devices": ["8:0"],
                 }
             ],

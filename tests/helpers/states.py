@@ -183,7 +183,7 @@ def nfs_mount(label: str = "/mnt/a", before: Mount | None = None, **changes: Any
     """A superblock; with `before` the rate window reaches back to that record."""
     now = mount(label, **changes)
     window = None if before is None else ReadingPair(before, now, WINDOW_SECONDS)
-    entry = MountEntry(36, (0, 42), "/", label, 0, "nfs4", "10.0.0.4:/vol1", {"addr": "10.0.0.4"})
+    entry = MountEntry((0, 42), label, 0, "nfs4", "10.0.0.4:/vol1", {"addr": "10.0.0.4"})
     return NfsMountState(label, now, window, entry, (label,), CLIENT)
 
 

@@ -29,7 +29,7 @@ from ioplateau.measure.processes import (
 )
 from ioplateau.measure.reading import FormatError
 
-IO = "rchar: 1\nwchar: 2\nsyscr: {calls}\nsyscw: 0\nread_bytes: {read}\nwrite_bytes: {write}\n"
+IO = "rchar: 1\nwchar: 2\nsyscr: 0\nsyscw: 0\nread_bytes: {read}\nwrite_bytes: {write}\n"
 MOUNTS = "36 35 8:17 / /data rw,noatime - ext4 /dev/sdb1 rw\n25 1 0:6 / /dev rw - devtmpfs dev rw\n"
 
 
@@ -41,21 +41,19 @@ class Machine:
         (root / "proc").mkdir()
         self.host = Host(root)
 
-    def process(
-        self, pid, *, read=0, write=0, calls=0, name="fio", started=10, files=(), threads=()
-    ):
+    def process(self, pid, *, read=0, write=0, name="fio", started=10, files=(), threads=()):
         """threads: bytes that each of them read, of a process that has reaped children."""
         place = self.root / "proc" / str(pid)
         (place / "fdinfo").mkdir(parents=True, exist_ok=True)
         (place / "fd").mkdir(exist_ok=True)
-        (place / "io").write_text(IO.format(read=read, write=write, calls=calls))
+        (place / "io").write_text(IO.format(read=read, write=write))
         reaped = "9" if threads else "0"
         (place / "stat").write_text(
             f"{pid} ({name}) S {'0 ' * 7}{reaped} {'0 ' * 10}{started * 100} 0 0\n"
         )
         for number, size in enumerate(threads, pid):
             (place / "task" / str(number)).mkdir(parents=True, exist_ok=True)
-            (place / "task" / str(number) / "io").write_text(IO.format(read=size, write=0, calls=0))
+            (place / "task" / str(number) / "io").write_text(IO.format(read=size, write=0))
         (place / "cgroup").write_text("0::/system.slice/db.service\n")
         (place / "mountinfo").write_text(MOUNTS)
         for number, (mount, target) in enumerate(files):
@@ -71,12 +69,12 @@ def machine(tmp_path):
 
 
 def test_who_did_most_between_two_looks_comes_first_with_what_it_has_open(machine):
-    machine.process(7, read=1000, calls=1, files=[(36, "/data/a"), (25, "/dev/sdc")])
+    machine.process(7, read=1000, files=[(36, "/data/a"), (25, "/dev/sdc")])
     machine.process(8, read=900_000)
     machine.process(9, write=5)
     looks = Processes(machine.host)
     assert looks.look(100.0) is None
-    machine.process(7, read=51_000, calls=11, files=[(36, "/data/a"), (25, "/dev/sdc")])
+    machine.process(7, read=51_000, files=[(36, "/data/a"), (25, "/dev/sdc")])
     machine.process(9, write=2005)
 
     look = looks.look(102.0)
@@ -86,7 +84,6 @@ def test_who_did_most_between_two_looks_comes_first_with_what_it_has_open(machin
         (9, 0, 2000),
     ]
     assert look.busiest[0].devices == ("8:17", "sdc")
-    assert look.busiest[0].read_calls == 10
     assert look.busiest[0].group == "/system.slice/db.service"
     assert (look.seconds, look.seen) == (2.0, 3)
 
@@ -287,7 +284,7 @@ def test_the_hierarchy_that_counts_io_is_found(text, path):
 
 def test_io_without_its_columns_is_none():
     assert parse_io(b"rchar: 1\n") is None
-    assert parse_io(b"syscr: 3\nsyscw: 4\nread_bytes: 1\nwrite_bytes: 2\n") == ProcessIo(1, 2, 3, 4)
+    assert parse_io(b"read_bytes: 1\nwrite_bytes: 2\n") == ProcessIo(1, 2)
 
 
 @pytest.mark.parametrize(
@@ -343,7 +340,7 @@ def test_what_a_process_dirtied_and_took_back_was_not_written(machine):
     place = machine.process(7, write=1000)
     looks = Processes(machine.host)
     looks.look(100.0)
-    text = IO.format(read=0, write=9000, calls=0) + "cancelled_write_bytes: 6000\n"
+    text = IO.format(read=0, write=9000) + "cancelled_write_bytes: 6000\n"
     (place / "io").write_text(text)
 
     assert looks.look(102.0).busiest[0].write_bytes == 2000
@@ -353,7 +350,7 @@ def test_who_truncates_anothers_pages_wrote_nothing(machine):
     place = machine.process(7, write=0)
     looks = Processes(machine.host)
     looks.look(100.0)
-    (place / "io").write_text(IO.format(read=0, write=10, calls=0) + "cancelled_write_bytes: 60\n")
+    (place / "io").write_text(IO.format(read=0, write=10) + "cancelled_write_bytes: 60\n")
 
     assert looks.look(102.0).busiest == ()
 

@@ -73,7 +73,7 @@ def settings_from(
     name = os.path.basename(file) if file else "configuration"
     messages = [*broken, *(f"{file or name}: {problem}" for problem in problems)]
     messages += overlay(values, options, environ)
-    made = _made(values, name, file, environ)
+    made = _made(values, name, environ)
     messages += rules.broken_together(made)
     if messages:
         raise ConfigurationError(tuple(messages))
@@ -104,7 +104,7 @@ def read_tree(file: str, *, again: bool = False) -> dict[str, Any]:
         raise ValueError(f"is not TOML: {error}") from error
 
 
-def _made(values: Values, name: str, file: str | None, environ: Mapping[str, str]) -> Settings:
+def _made(values: Values, name: str, environ: Mapping[str, str]) -> Settings:
     vm = accepted(values["vm"])
     return Settings(
         web=WebSettings(**accepted(values["web"])),
@@ -129,7 +129,6 @@ def _made(values: Values, name: str, file: str | None, environ: Mapping[str, str
             VolumeFact(**accepted(entry), source=f"{name} volume[{number}]")
             for number, entry in enumerate(values["volume"])
         ),
-        config_file=file,
     )
 
 

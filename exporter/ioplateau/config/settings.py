@@ -76,4 +76,3 @@ class Settings(NamedTuple):
     vm: VmFact | None = None
     disks: tuple[DiskFact, ...] = ()
     volumes: tuple[VolumeFact, ...] = ()
-    config_file: str | None = None

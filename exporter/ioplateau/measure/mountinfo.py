@@ -20,9 +20,7 @@ NFS_PORT = 2049
 class MountEntry(NamedTuple):
     """One line."""
 
-    mount_id: int
     device: tuple[int, int]  # major:minor of the superblock
-    root: str
     mount_point: str
     occurrence: int  # n-th line with this mount point, from 0
     fstype: str
@@ -78,9 +76,7 @@ def _entry(line: bytes, seen: dict[str, int]) -> MountEntry:
     seen[mount_point] = occurrence + 1
     fstype, source, super_options = _after_tags(words)
     return MountEntry(
-        number(words[0], "mount id"),
         _device(words[2]),
-        decode(words[3]),
         mount_point,
         occurrence,
         fstype,

@@ -48,12 +48,10 @@ _DEVICE_NODE = re.compile(r"/dev/(?:mapper/|disk/.*/)?([\w!.-]+)\Z")
 
 
 class ProcessIo(NamedTuple):
-    """One process, cumulative bytes and system calls since it started."""
+    """One process, cumulative bytes since it started."""
 
     read_bytes: int
     write_bytes: int
-    read_calls: int
-    write_calls: int
     cancelled_bytes: int = 0
 
     @property
@@ -67,7 +65,7 @@ class ProcessIo(NamedTuple):
 
 
 class BusyProcess(NamedTuple):
-    """One process over the time between two looks: bytes and calls in that time.
+    """One process over the time between two looks: bytes in that time.
 
     devices: numbers ("8:16") of block devices and file systems that it has files open on, and
     names ("sdb", "vg-data") of device nodes it has open, or that a file system without a block
@@ -80,8 +78,6 @@ class BusyProcess(NamedTuple):
     group: str  # its control group, "" if not known
     read_bytes: int
     write_bytes: int  # without cancelled ones; into the page cache, or past it
-    read_calls: int  # system calls that read or wrote anything, not requests to a disk
-    write_calls: int
     devices: tuple[str, ...] | None
 
     @property
@@ -198,8 +194,6 @@ class Processes:
             group,
             growth.read_bytes,
             growth.written_bytes,
-            growth.read_calls,
-            growth.write_calls,
             self._devices(pid),
         )
 
@@ -261,8 +255,6 @@ def from_json(value: Any) -> ProcessesLook:
             str(each["group"]),
             counted(each["read_bytes"]),
             counted(each["write_bytes"]),
-            counted(each["read_calls"]),
-            counted(each["write_calls"]),
             None if each["devices"] is None else tuple(map(str, each["devices"])),
         )
         for each in value["busiest"]
@@ -286,8 +278,6 @@ def parse_io(text: bytes) -> ProcessIo | None:
         return ProcessIo(
             values[b"read_bytes"],
             values[b"write_bytes"],
-            values[b"syscr"],
-            values[b"syscw"],
             values.get(b"cancelled_write_bytes", 0),
         )
     except KeyError:

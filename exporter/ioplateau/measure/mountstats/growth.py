@@ -133,7 +133,6 @@ class ConnectionRates(NamedTuple):
     """One connection over one interval."""
 
     sends_per_second: float
-    receives_per_second: float
     on_wire: int  # as the interval ends
     mean_requests: float | None  # per send
     mean_backlog: float | None
@@ -312,7 +311,6 @@ def _connection_rates(was: NfsConnection, now: NfsConnection, t: float) -> Conne
     backlog = max(now.backlog_sum - was.backlog_sum, 0)
     return ConnectionRates(
         sends / t,
-        (now.receives - was.receives) / t,
         now.on_wire,
         requests / sends if sends else None,
         backlog / sends if sends else None,

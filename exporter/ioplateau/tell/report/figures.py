@@ -34,10 +34,7 @@ class Spread(NamedTuple):
 
 
 class Checklist(NamedTuple):
-    """One flow, or all disks together, in base units. Ratios are 0 to 1.
-
-    random: nobody counts it; merged requests say something of sequential ones, not enough.
-    """
+    """One flow, or all disks together, in base units. Ratios are 0 to 1."""
 
     operations: Spread
     read_ratio: Spread

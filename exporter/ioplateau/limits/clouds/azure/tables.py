@@ -24,7 +24,6 @@ class VmSize(NamedTuple):
     """One Azure VM size. None: documented nowhere, never 0."""
 
     name: str
-    series: str
     vcpus: int | None
     max_data_disks: int | None
     premium_storage: bool | None
@@ -43,7 +42,6 @@ class VmSize(NamedTuple):
     source: str
     date: str
     basis: str
-    notes: str
 
 
 class DiskTier(NamedTuple):
@@ -101,7 +99,6 @@ def _of_controller(variant: dict[str, Any]) -> dict[str, Any]:
 def _vm_size(row: Mapping[str, Any]) -> VmSize:
     return VmSize(
         name=row["name"],
-        series=row.get("series", ""),
         vcpus=row.get("vcpus"),
         max_data_disks=row.get("max_data_disks"),
         premium_storage={"yes": True, "no": False}.get(row.get("premium_io", "")),
@@ -124,7 +121,6 @@ def _vm_size(row: Mapping[str, Any]) -> VmSize:
         source=row.get("source", ""),
         date=row.get("date", ""),
         basis=row.get("limits_basis", ""),
-        notes=row.get("notes", ""),
     )
 
 
