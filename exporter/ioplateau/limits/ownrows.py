@@ -7,7 +7,7 @@ A bad row costs itself, and leaves a reason with its file and line.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ioplateau.limits.clouds import registry
@@ -65,45 +65,22 @@ def read(files: Mapping[str, bytes], complaints: Iterable[str] = ()) -> OwnRows:
 
 
 def _file(
-    form: Form,
-    content: bytes,
-    entries: dict[str, Entry],
-    wrong: list[str],
-    most: int,
+    form: Form, content: bytes, entries: dict[str, Entry], wrong: list[str], most: int
 ) -> None:
-    import csv  # a daemon without own rows does not pay for it
-
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        wrong.append(f"{form.file}: is not UTF-8 (at line {line}): the file is left out")
+    lines = _lines(form, content, wrong)
+    first = next(lines, None)
+    if first is None:
         return
-    reader = csv.reader(text.splitlines(), strict=True)
-    header: list[str] = []
-    while True:
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            wrong.append(f"{form.file} line {reader.line_num}: {error}: the row is left out")
-            continue
-        if cells is None:
-            return
-        if not any(cell.strip() for cell in cells):
-            continue
-        cells = [cell.strip() for cell in cells]
-        if not header:
-            header = cells
-            missing = [column for column in form.keys if column not in header]
-            if missing:
-                wrong.append(
-                    f"{form.file}: no column {' nor '.join(missing)} in the first line: "
-                    "the file is left out"
-                )
-                return
-            wrong.extend(_odd_columns(form, header))
-            continue
-        where = f"{form.file} line {reader.line_num}"
+    _, header = first
+    missing = [column for column in form.keys if column not in header]
+    if missing:
+        wrong.append(
+            f"{form.file}: no column {' nor '.join(missing)} in the first line: "
+            "the file is left out"
+        )
+        return
+    wrong.extend(_odd_columns(form, header))
+    for where, cells in lines:
         if len(entries) >= most:
             wrong.append(f"{where}: more than {MOST_ROWS} rows in all: the rest is left out")
             return
@@ -115,6 +92,30 @@ def _file(
         if key in entries:
             wrong.append(f"{where}: {key} stands above already: the later row holds")
         entries[key] = entry
+
+
+def _lines(form: Form, content: bytes, wrong: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Where each line that has cells is, and these."""
+    import csv  # a daemon without own rows does not pay for it
+
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        wrong.append(f"{form.file}: is not UTF-8 (at line {line}): the file is left out")
+        return
+    reader = csv.reader(text.splitlines(), strict=True)
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            wrong.append(f"{form.file} line {reader.line_num}: {error}: the row is left out")
+            continue
+        if cells is None:
+            return
+        cells = [cell.strip() for cell in cells]
+        if any(cells):
+            yield f"{form.file} line {reader.line_num}", cells
 
 
 def _columns(form: Form) -> set[str]:
