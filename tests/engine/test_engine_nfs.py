@@ -3,12 +3,11 @@
 import pytest
 
 from ioplateau.engine import Engine
-from ioplateau.engine.follower import Moment
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.limits.budgets import BudgetKey, FlowKey, Kind
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
-from ioplateau.measure.mountstats import client_rates, parse, rates
+from ioplateau.measure.mountstats import client_rates, rates
 from ioplateau.measure.snapshot import MOUNTINFO, MOUNTSTATS, Snapshot, Static
 from ioplateau.state import ClientKey
 from nfs_texts import entry, mounted
@@ -38,6 +37,18 @@ class Machine:
                 static=self.static,
                 texts={MOUNTSTATS: b"".join(records)},
                 **parts,
+            )
+        )
+
+    def tick_without_answer(self):
+        self.second += 1
+        return self.engine.observe(
+            Snapshot(
+                mono=self.second,
+                mono_end=self.second,
+                wall=1e9 + self.second,
+                static=self.static,
+                failed={MOUNTSTATS: "no answer"},
             )
         )
 
@@ -376,7 +387,7 @@ def test_two_proxies_of_this_machine_have_the_sockets_of_their_own_ports():
     """As efs-utils mounts: each file system through a port of 127.0.0.1."""
     at = {"/a": 20049, "/b": 20050, "/c": None}
     table = b"".join(
-        entry(point, f"0:{40 + number}", of=f"127.0.0.1:/{number}", address="127.0.0.1").replace(
+        entry(point, f"0:{40 + number}", of=f"proxy{number}:/", address="127.0.0.1").replace(
             b"\n", b",port=%d\n" % port if port else b"\n"
         )
         for number, (point, port) in enumerate(at.items())
@@ -386,21 +397,20 @@ def test_two_proxies_of_this_machine_have_the_sockets_of_their_own_ports():
         for port in (20049, 20050, 2049)
     ]
     machine = Machine()
-    machine.tick(
+    state = machine.tick(
         *(
-            mounted(point, of=f"127.0.0.1:/{number}", sends=1000 * number)
+            mounted(point, of=f"proxy{number}:/", sends=1000 * number)
             for number, point in enumerate(at)
         ),
         table=table,
         blobs={"tcp": sockets},
     )
-    nfs = machine.engine._nfs
     ports = {
-        client.label: [each.remote_port for each in nfs._sockets[client.label]]
-        for client in nfs._now.clients.values()
+        client.mounts: [each.remote_port for each in client.sockets]
+        for client in state.clients.values()
     }
 
-    assert ports == {"/a": [20049], "/b": [20050], "/c": [2049]}
+    assert ports == {("/a",): [20049], ("/b",): [20050], ("/c",): [2049]}
 
 
 def test_what_tcp_counts_goes_on_as_one_of_the_connections_is_made_anew():
@@ -442,16 +452,7 @@ def test_a_source_that_was_away_begins_anew():
     machine = Machine()
     machine.tick(mounted("/a"), table=entry("/a", "0:40"))
     for _ in range(30):
-        machine.second += 1
-        machine.engine.observe(
-            Snapshot(
-                mono=machine.second,
-                mono_end=machine.second,
-                wall=machine.second,
-                static=machine.static,
-                failed={MOUNTSTATS: "no answer"},
-            )
-        )
+        machine.tick_without_answer()
     state = machine.tick(mounted("/a", reads=100))
 
     assert state.mounts["/a"].window is None
@@ -460,10 +461,9 @@ def test_a_source_that_was_away_begins_anew():
 def test_flows_of_a_source_that_failed_are_unknown():
     machine = Machine()
     machine.tick(mounted("/a"), table=entry("/a", "0:40"))
-    key = FlowKey("nfs", "/a")
-    flows = followed(machine, 2.0, None)
+    flows = machine.tick_without_answer().flows
 
-    assert flows == {key: None}
+    assert flows == {FlowKey("nfs", "/a"): None}
 
 
 def test_only_tcp_has_the_slots_of_tcp():
@@ -511,11 +511,6 @@ def test_a_slot_limit_that_is_no_number_is_unknown(odd):
     assert state.budgets[BudgetKey(Kind.NFS_SLOTS, "/a")].budget.limits == ()
 
 
-def followed(machine, at, table):
-    moment = Moment(at, at, Static(), gap=False, is_late=False)
-    return machine.engine._nfs.follow(table, moment).flows
-
-
 def test_a_line_that_could_not_be_read_once_is_no_growth_from_zero():
     machine = Machine()
     whole = [mounted("/a", reads=reads) for reads in (5000, 5010, 5020, 5030)]
@@ -523,9 +518,8 @@ def test_a_line_that_could_not_be_read_once_is_no_growth_from_zero():
     key, found = FlowKey("nfs", "/a"), []
     machine.tick(whole[0], table=entry("/a", "0:40"))
     for text in (torn, *whole[2:]):
-        machine.second += 1
-        flows = followed(machine, machine.second, parse(text))
-        found.append(flows[key] and flows[key].read_operations_per_second)
+        flow = machine.tick(text).flows[key]
+        found.append(flow and flow.read_operations_per_second)
 
     assert found == [None, 10.0, 10.0]
 

@@ -67,9 +67,16 @@ class Machine(NamedTuple):
         return statefile.peek(self.settings.state_directory, self.engine.restore, self.clock.wall())
 
 
-def machine(settings: ServeSettings, *, sampler_for: SamplerFor = sampler_of_everything) -> Machine:
-    """The machine that these settings speak of, not read yet. sampler_for: another reader of it."""
-    clock = SystemClock()
+def machine(
+    settings: ServeSettings,
+    *,
+    sampler_for: SamplerFor = sampler_of_everything,
+    clock: Clock | None = None,
+) -> Machine:
+    """The machine that these settings speak of, not read yet. sampler_for: another reader of it; clock:
+    another than the system's.
+    """
+    clock = clock or SystemClock()
     sampler = sampler_for(settings, clock)
     background = BackgroundReaders(settings, sampler, clock)
     return Machine(settings, clock, sampler, engine(settings.engine), background)

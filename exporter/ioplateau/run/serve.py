@@ -19,6 +19,7 @@ from ioplateau.measure import interfaces
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.run import cataloguefiles
 from ioplateau.run.api import Api
+from ioplateau.run.clock import Clock
 from ioplateau.run.episodelog import EpisodeLog
 from ioplateau.run.historyfiles import HistoryFiles
 from ioplateau.run.machine import machine
@@ -59,10 +60,15 @@ def serve(settings: ServeSettings, reload: Callable[[], ServeSettings]) -> None:
 class Daemon:
     """The parts, and what connects them."""
 
-    def __init__(self, settings: ServeSettings, reload: Callable[[], ServeSettings]) -> None:
+    def __init__(
+        self,
+        settings: ServeSettings,
+        reload: Callable[[], ServeSettings],
+        clock: Clock | None = None,
+    ) -> None:
         self._settings = settings
         self._reload = Reload(reload)
-        watched = machine(settings)
+        watched = machine(settings, clock=clock)
         self._clock, self._engine = watched.clock, watched.engine
         self._background = watched.background
         self._started = self._clock.wall()
