@@ -81,7 +81,7 @@ def test_what_is_no_basic_authorization_is_wrong_at_once(header):
 
 
 def test_an_unknown_name_costs_the_rounds_of_the_dearest_hash_and_so_does_a_cheap_one():
-    users = Users({"cheap": hashed(b"a", 6), "dear": hashed(b"b", 11)})
+    users = Users({"cheap": hashed(b"a", 4), "dear": hashed(b"b", 9)})
     seconds = {name: cpu_seconds(users, name) for name in ("cheap", "dear", "nobody")}
 
     # Rounds double with each cost: without the padding "cheap" would take 1/32.
