@@ -2,6 +2,7 @@
 
 import json
 
+from ioplateau.limits.budgets import Dimension, Direction
 from ioplateau.measure import sysblock
 from ioplateau.measure.snapshot import Static
 
@@ -25,6 +26,15 @@ GCE_DMI = {
     "/sys/class/dmi/id/product_name": "Google Compute Engine",
 }
 REMOTE = "MSFT NVMe Accelerator v1.0"
+
+
+IOPS = (Dimension.IOPS, Direction.TOTAL)
+BYTES = (Dimension.THROUGHPUT, Direction.TOTAL)
+
+
+def figures(limits):
+    """Values by dimension and direction."""
+    return {(limit.dimension, limit.direction): limit.value for limit in limits}
 
 
 def devices(**block):

@@ -88,15 +88,6 @@ class MachineTree:
         self._block(name, f"{attachment}/{name}", f"../../{controller}", gib, (259, number))
         self._write(self.sysfs / attachment / name / "nsid", "1\n")
 
-    def md(self, name: str, *members: str) -> None:
-        """A stripe over disks."""
-        home = f"devices/virtual/block/{name}"
-        self._block(name, home, "", 1024, (9, len(self._disks)))
-        self._write(self.sysfs / home / "md/level", "raid0\n")
-        (self.sysfs / home / "slaves").mkdir()
-        for member in members:
-            (self.sysfs / home / "slaves" / member).symlink_to(f"../../../{member}")
-
     def remove(self, name: str) -> None:
         del self._disks[name]
         (self.sysfs / "class/block" / name).unlink()

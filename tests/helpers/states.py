@@ -49,6 +49,11 @@ def state(**parts: Any) -> State:
     return State(**(times | {"held": held(parts.get("budgets", {}))} | parts))
 
 
+def waited(mono: float, microseconds: int) -> State:
+    """In which tasks have waited for I/O so long in all."""
+    return state(mono=mono, machine=MachineState(Pressure(microseconds, None)))
+
+
 def held(budgets: Mapping[BudgetKey, BudgetState]) -> tuple[Verdict, ...]:
     """The verdicts of which an episode is made."""
     return tuple(each.verdict for each in budgets.values() if each.verdict.word in HELD)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloud_machines import AZURE_DMI, NITRO_DMI, devices, nvme
+from cloud_machines import AZURE_DMI, BYTES, IOPS, NITRO_DMI, devices, figures, nvme
 from ioplateau.limits.budgets import Burst, Dimension, Direction, Kind, Origin
 from ioplateau.limits.claims import DiskFact
 from ioplateau.limits.clouds import discover
@@ -17,14 +17,6 @@ CATALOGUE = CatalogueFiles()
 MIB = 1 << 20
 EBS = "Amazon Elastic Block Store"
 DMI = "/sys/class/dmi/id/"
-
-
-def figures(limits):
-    return {(limit.dimension, limit.direction): limit.value for limit in limits}
-
-
-IOPS = (Dimension.IOPS, Direction.TOTAL)
-BYTES = (Dimension.THROUGHPUT, Direction.TOTAL)
 
 
 @pytest.mark.parametrize(

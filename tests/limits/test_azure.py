@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from cloud_machines import (
     AZURE_DMI,
+    BYTES,
     FIXED,
     GEN1_OS,
     GEN1_TEMPORARY,
+    IOPS,
     NITRO_DMI,
     OS_DISK,
     REMOTE,
@@ -20,6 +22,7 @@ from cloud_machines import (
     azure_answer,
     data_disk,
     devices,
+    figures,
     nvme,
     scsi,
 )
@@ -40,14 +43,6 @@ MIB = 1 << 20
 
 def identify(answer, **block):
     return azure.identify({azure.INSTANCE: answer}, devices(**block))
-
-
-def figures(limits):
-    return {(limit.dimension, limit.direction): limit.value for limit in limits}
-
-
-IOPS = (Dimension.IOPS, Direction.TOTAL)
-BYTES = (Dimension.THROUGHPUT, Direction.TOTAL)
 
 
 def test_an_azure_vm_is_told_by_its_asset_tag():

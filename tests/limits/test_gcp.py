@@ -6,7 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from cloud_machines import AZURE_DMI, GCE_DMI, NITRO_DMI, devices, gce_answer, nvme
+from cloud_machines import (
+    AZURE_DMI,
+    BYTES,
+    GCE_DMI,
+    IOPS,
+    NITRO_DMI,
+    devices,
+    figures,
+    gce_answer,
+    nvme,
+)
 from ioplateau.limits import ownrows, topology
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin
 from ioplateau.limits.claims import DiskFact, VmFact
@@ -28,16 +38,10 @@ READS = (Dimension.IOPS, Direction.READ)
 WRITES = (Dimension.IOPS, Direction.WRITE)
 BYTES_READ = (Dimension.THROUGHPUT, Direction.READ)
 BYTES_WRITTEN = (Dimension.THROUGHPUT, Direction.WRITE)
-IOPS = (Dimension.IOPS, Direction.TOTAL)
-BYTES = (Dimension.THROUGHPUT, Direction.TOTAL)
 
 
 def disk(serial, gib=10):
     return {"size": str(gib * GIB // 512), "dev": "8:0", "serial": serial}
-
-
-def figures(limits):
-    return {(limit.dimension, limit.direction): limit.value for limit in limits}
 
 
 def machine(machine_type, disks, facts=discover.NO_FACTS, **block):

@@ -49,15 +49,21 @@ def api():
     return Api(history, lambda: state, state.wall - 200, lambda: state.wall), state.wall
 
 
+def asks(api):
+    """A function that asks it for a path, as over HTTP."""
+
+    def ask(path, **query):
+        return getattr(api, path)({name: str(value) for name, value in query.items()})
+
+    return ask
+
+
 @pytest.fixture(scope="module")
 def daemon(api):
     """Asks what it would answer; and when it was asked."""
     answers, now = api
 
-    def ask(path, **query):
-        return getattr(answers, path)({name: str(value) for name, value in query.items()})
-
-    return ask, now
+    return asks(answers), now
 
 
 def test_what_is_remembered_by_the_second_has_the_figures_of_the_recording(daemon):
@@ -155,10 +161,7 @@ def test_a_control_group_has_its_requirements_as_in_the_report_of_a_recording():
             flows={group: flow},
         )
         history.observe(state)
-    answers = Api(history, lambda: state, now - 60, lambda: now)
-
-    def ask(path, **query):
-        return getattr(answers, path)({name: str(value) for name, value in query.items()})
+    ask = asks(Api(history, lambda: state, now - 60, lambda: now))
 
     samples, source = of_daemon(ask, now - 60, now, now, lambda: now)
     told = render.as_json(samples, source)["requirements"]["flows"]
@@ -185,10 +188,7 @@ def asking_one_that_saw(history, ticks):
         history.observe(state)
     api = Api(history, lambda: state, MINUTE, lambda: state.wall)
 
-    def ask(path, **query):
-        return getattr(api, path)({name: str(value) for name, value in query.items()})
-
-    return ask
+    return asks(api)
 
 
 def as_if_old(ask, now):
@@ -361,11 +361,7 @@ def test_an_episode_of_an_earlier_run_keeps_who_did_it_and_what_would_lift_it(
                 history.tell_lift(sda, "a P15: 1,100 IOPS")
         files.keep(history, is_last=True)
     now = seen[-1].wall
-    api = Api(history, lambda: seen[-1], now - 10, lambda: now)
-
-    def ask(path, **query):
-        return getattr(api, path)({name: str(value) for name, value in query.items()})
-
+    ask = asks(Api(history, lambda: seen[-1], now - 10, lambda: now))
     made = document.document(*of_daemon(ask, now - 200, now, now, lambda: now))
 
     for text in (render.text(made), render.markdown(made), render.html(made)):

@@ -6,7 +6,6 @@ import pytest
 
 import states
 from ioplateau.limits.budgets import Burst, Kind, Word
-from ioplateau.measure.pressure import Pressure
 from ioplateau.tell import api, apiview, view
 
 ABOUT = {"version": "1.0", "host": "db-01", "started": None}
@@ -62,10 +61,7 @@ def test_a_level_that_nobody_told_is_not_said_to_be_told(effective, says):
 
 
 def test_shares_of_time_come_from_two_answers():
-    def at(mono, microseconds):
-        return states.state(mono=mono, machine=states.MachineState(Pressure(microseconds, None)))
-
-    first, second = at(1000.0, 1_000_000), at(1004.0, 2_000_000)
+    first, second = states.waited(1000.0, 1_000_000), states.waited(1004.0, 2_000_000)
 
     assert apiview.view_of(answer(second), answer(first)) == view.of(second, first)
     assert view.of(second, first).io_waiting_ratio == 0.25

@@ -2,7 +2,6 @@
 
 import states
 from ioplateau.limits.budgets import Dimension, Kind, Word
-from ioplateau.measure.pressure import Pressure
 from ioplateau.tell import screen, view
 from ioplateau.tell.summary import Severity
 
@@ -114,10 +113,7 @@ def test_disks_and_mounts_have_their_rates():
 
 
 def test_pressure_is_the_share_of_the_time_between_two_looks():
-    def at(mono, microseconds):
-        return states.state(mono=mono, machine=states.MachineState(Pressure(microseconds, None)))
-
-    lines = shown(at(1004.0, 2_000_000), at(1000.0, 1_000_000))
+    lines = shown(states.waited(1004.0, 2_000_000), states.waited(1000.0, 1_000_000))
 
     assert lines[2] == "tasks wait for I/O 25 % of the time"
 
