@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 
 import process
-from profile_tick import HandBench
+from hand_bench import HandBench
 from sizes import SIZES, directory, print_rows
 
 TICKS = 20  # from the window being full on
