@@ -149,7 +149,8 @@ Written by `bench/sensitivity.py`: numbers of `judge/parameters.py` at 0.7 and a
 (what counts blocks: rounded, by one at least), and by how much that changes the scores of a sample:
 F1 per tick of {len(sample.traces)} runs of recorded requests, limits told and not; F1 and attribution
 of {len(sample.examined)} scenarios; and the share of time in which devices whose pace wanders are
-*not* called throttled, from the first second on.
+*not* called throttled, from the first second on. The examiner is a simulator of machines with families of
+scenarios, of which it knows what is true; it is no part of this project (`bench/cases.py`).
 
 {len(rows)} of {len(list(numbers()))} numbers, of which {len(still)} change no score of this sample by
 {MATTERS} or more. A sample is not the world: what NFS, control groups, host caches and words need is
