@@ -40,7 +40,7 @@ contracts: $(BIN)/ioplateau
 # Nothing of these folders is for `make check`, so it does not even read them.
 UNREAD := --ignore=tests/live --ignore=tests/alerts --ignore=tests/guests
 
-check: lint types contracts ## About a minute: lint, types, contracts, unit and story tests
+check: lint types contracts ## Before each commit: lint, types, contracts, unit and story tests
 	@$(BIN)/pytest -n auto --hypothesis-profile=quick -m "not live and not guest and not slow" $(UNREAD)
 
 # What fails in `make test` is run again at its end by itself, up to two times, each in a new process with
