@@ -144,6 +144,21 @@ def test_a_head_that_begins_to_count_begins_anew():
     assert reads_per_second(state) == 500
 
 
+def test_a_mapper_node_over_two_paths_is_one_disk_counted_once():
+    block = {name: {"size": "2048", "device/vpd_pg80": SERIAL} for name in ("sda", "sdb")}
+    block["dm-0"] = {"size": "2048", "dm/uuid": "mpath-36", "slaves": ["sda", "sdb"]}
+    machine = Machine(block, ConfiguredLimit(iops=1000.0, serial=SERIAL, source="test"))
+    for second in range(4):
+        half = 250 * second
+        state = machine.tick(**{"sda": half, "sdb": half, "dm-0": half * 2})
+    told = [key for key, budget in state.budgets.items() if budget.budget.limits]
+
+    assert set(state.disks) == {"dm-0"}
+    assert told == [BudgetKey(Kind.DISK, "dm-0")]
+    assert state.budgets[told[0]].limits[0].utilization == pytest.approx(0.5)
+    assert state.budgets[LANE].budget.members == (FlowKey("disk", "dm-0"),)
+
+
 def test_a_virtual_disk_repeats_what_other_disks_do():
     block = {
         "sda": {"size": "2048", "dev": "8:0", "link": "../../devices/pci0/host0/0:0:0:0/block/sda"},

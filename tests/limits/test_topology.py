@@ -8,6 +8,7 @@ from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.identity import DiskIdentity, Identity
 from ioplateau.limits.tables import Tables
 from ioplateau.limits.topology import GroupFlow, NfsFlow, Rules, build
+from ioplateau.measure.multipath import described
 from ioplateau.measure.snapshot import Static
 from ioplateau.measure.sysblock import parse
 
@@ -20,7 +21,7 @@ def machine(**block):
         slaves=slaves,
         partitions=partitions,
     )
-    return parse(static)
+    return described(parse(static))
 
 
 def limit(**selector):
@@ -106,15 +107,37 @@ def multipathed(*serials, **more):
     return machine(**paths, **{"dm-0": {"slaves": [*paths], "dm/name": "mpatha"}}, **more)
 
 
-def test_the_serial_of_a_multipathed_disk_is_that_of_the_node_over_its_paths():
+@pytest.mark.parametrize(
+    "chosen", [{"serial": "SER1"}, {"disk": "sdb"}, {"disk": "mpatha"}, {"disk": "sd*"}]
+)
+def test_a_limit_of_a_multipathed_disk_is_that_of_the_node_over_its_paths(chosen):
     above = {"dm-1": {"slaves": ["dm-0"], "dm/name": "vg-data"}}
     found = build(
-        multipathed("SER1", "SER1", **above), (), (), Rules([limit(serial="SER1")]), Tables({})
+        multipathed("SER1", "SER1", **above), (), (), Rules([limit(**chosen)]), Tables({})
     )
     limited = {key: budget.limits for key, budget in found.budgets.items() if budget.limits}
 
     assert {key.name: limits[0].value for key, limits in limited.items()} == {"dm-0": 500.0}
     assert found.notices == ()
+
+
+def test_a_multipathed_disk_is_one_disk_of_the_vm_and_what_lies_on_it_a_stripe():
+    above = {
+        "dm-1": {"slaves": ["dm-0"], "dm/name": "mpatha-part1", "dm/uuid": "part1-mpath-3600"},
+        "dm-2": {"slaves": ["dm-1", "sdx"], "dm/name": "vg-data"},
+    }
+    found = budgets(multipathed("SER1", "SER1", sdx={}, **above))
+    members = {
+        key: [flow.name for flow in each.members] for key, each in found.items() if each.members
+    }
+
+    assert members == {
+        BudgetKey(Kind.DISK, "dm-0"): ["dm-0"],
+        BudgetKey(Kind.DISK, "sdx"): ["sdx"],
+        BudgetKey(Kind.STRIPE, "dm-1"): ["dm-0"],
+        BudgetKey(Kind.STRIPE, "dm-2"): ["sdx", "dm-0"],
+        BudgetKey(Kind.VM_UNCACHED, "vm"): ["dm-0", "sdx"],
+    }
 
 
 @pytest.mark.parametrize("serials", [("SER1",), ("SER1", "SER2"), ("SER1", "SER1", "")])

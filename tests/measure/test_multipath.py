@@ -60,6 +60,43 @@ def test_a_head_over_the_network_is_a_network_disk():
     assert multipath.described(told)["nvme0n1"].kind == "network"
 
 
+def mapped(paths, **node):
+    said = {name: {"device/vpd_pg80": "SER1", **path} for name, path in paths.items()}
+    return devices(**said, **{"dm-0": {"dm/name": "x", "slaves": [*paths], **node}})
+
+
+@pytest.mark.parametrize(
+    ("paths", "node", "found"),
+    [
+        ({"sda": {}, "sdb": {}}, {}, {"sda": "dm-0", "sdb": "dm-0"}),  # no UUID recorded
+        ({"sda": {}, "sdb": {}}, {"dm/uuid": "mpath-36"}, {"sda": "dm-0", "sdb": "dm-0"}),
+        ({"sda": {}}, {"dm/uuid": "mpath-36"}, {"sda": "dm-0"}),  # the other path has gone
+        ({"sda": {}, "sdb": {}}, {"dm/uuid": "LVM-abc"}, {}),
+        ({"sda": {"wwid": "naa.1"}, "sdb": {"wwid": "naa.2"}}, {}, {}),
+        ({"sda": {}}, {}, {}),
+        ({"sda": {}}, {"dm/uuid": "part1-mpath-36"}, {}),
+    ],
+)
+def test_the_paths_of_a_mapper_node_are_told_by_its_uuid_or_by_what_they_have_in_common(
+    paths, node, found
+):
+    told = mapped(paths, **node)
+
+    assert multipath.paths(told, told) == found
+
+
+@pytest.mark.parametrize(
+    ("link", "kind"),
+    [("", "disk"), ("../../devices/platform/host1/session1/1:0:0:1/block/sda", "network")],
+)
+def test_a_mapper_node_over_paths_is_described_as_their_disk(link, kind):
+    told = mapped({"sda": {"link": link}, "sdb": {"link": link}}, **{"dm/uuid": "mpath-36"})
+    (node,) = multipath.described(told).values()
+
+    assert (node.kind, node.serial, node.paths) == (kind, "SER1", ("sda", "sdb"))
+    assert node.slaves == ()
+
+
 IDLE_HEAD = "259 0 nvme0n1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
 HEAD = "259 0 nvme0n1 30 0 240 60 3 0 24 6 0 66 66 0 0 0 0 0 0\n"
 PATHS = (

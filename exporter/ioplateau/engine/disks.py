@@ -60,7 +60,7 @@ class Disks(Follower):
         self._known: dict[str, BlockDevice] = {}  # as they were told last
         # What sysfs says, paths of multipath and all.
         self._described: Mapping[str, BlockDevice] = {}
-        self._heads: Mapping[str, str] = {}  # of each path of native multipath, its disk
+        self._heads: Mapping[str, str] = {}  # of each path of multipath, its disk
         self._paths: dict[str, tuple[str, ...]] = {}  # of each such disk, its paths
         self._counting: dict[str, tuple[str, ...]] = {}  # and whose counters were its own last
         # The kernel was told to count nothing of them.

@@ -96,7 +96,7 @@ class VolumeFact(NamedTuple):
 class Target(NamedTuple):
     """What a selector may choose: a disk by its names, LUN or serial, a volume by its mounts."""
 
-    disks: tuple[str, ...] = ()  # kernel and mapper name
+    disks: tuple[str, ...] = ()  # kernel and mapper name, and those of its paths
     lun: int | None = None
     serial: str = ""
     mounts: tuple[str, ...] = ()

@@ -37,21 +37,10 @@ def stack_members(disks: Devices, name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def paths_of(disks: Devices, name: str) -> tuple[BlockDevice, ...]:
-    """The disks that a device-mapper node stands on, where they are several paths to one disk."""
-    device = disks.get(name)
-    if device is None or device.kind != "dm":
-        return ()
-    slaves = [disks.get(slave) for slave in device.slaves]
-    paths = tuple(slave for slave in slaves if slave is not None and slave.serial)
-    alike = {(path.serial, path.wwid) for path in paths}
-    return paths if len(paths) > 1 and len(paths) == len(slaves) and len(alike) == 1 else ()
-
-
 def is_remote_disk(name: str, device: BlockDevice | None) -> bool:
     """Whether a block device that no cloud tells us of draws on the VM's disk lanes."""
-    if device is not None and device.kind in LOCAL_KINDS:
-        return False
+    if device is not None and (device.kind in LOCAL_KINDS or device.paths):
+        return device.kind not in LOCAL_KINDS  # a device-mapper node with paths is their disk
     return not name.startswith(LOCAL_NAMES)
 
 

@@ -41,7 +41,7 @@ from ioplateau.limits.clouds.identity import (
     Identity,
     Sold,
 )
-from ioplateau.limits.stacks import Devices, is_remote_disk, paths_of, stack_members
+from ioplateau.limits.stacks import Devices, is_remote_disk, stack_members
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import GIB
 from ioplateau.measure.nothing import NO_ENTRIES
@@ -143,9 +143,6 @@ class _Builder:
             if device is None or not device.partition_of
         }
         self._members = {name: stack_members(disks, name) for name in self._whole}
-        paths = {name: paths_of(disks, name) for name in self._whole}
-        self._serials = {name: found[0].serial for name, found in paths.items() if found}
-        self._paths = {path.name for found in paths.values() for path in found}
 
     def disks(self) -> Iterable[Budget]:
         for name, device in self._whole.items():
@@ -339,10 +336,7 @@ class _Builder:
         sold = self._sold.disks.get(name)
         if device is None:
             return Target((name,))
-        target = discover.target_of(device, sold.identity if sold is not None else None)
-        # The serial number of a path is that of the disk, whose limit is not each path's.
-        serial = "" if name in self._paths else self._serials.get(name, target.serial)
-        return target._replace(serial=serial)
+        return discover.target_of(device, sold.identity if sold is not None else None)
 
 
 def lane_claims(kind: Kind, sold: Sold, rules: Rules) -> list[Limit]:

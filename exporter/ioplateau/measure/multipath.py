@@ -1,9 +1,11 @@
-"""Native NVMe multipath: one disk (the head, nvme0n1), however many paths the kernel lists with it.
+"""Multipath: one disk (the head), however many paths the kernel lists with it.
 
-A path is a hidden block device nvme<subsystem>c<controller>n<namespace> (drivers/nvme/host/core.c,
-nvme_alloc_ns()). Which of them diskstats counts depends on the kernel: until 6.3 the paths alone,
+A path of native NVMe multipath (head nvme0n1) is a hidden block device nvme<subsystem>c<controller>n<namespace>
+(drivers/nvme/host/core.c, nvme_alloc_ns()). Which of them diskstats counts depends on the kernel: until 6.3 the paths alone,
 from 6.4 on (nvme_mpath_start_request() in multipath.c) the head as well, unless its queue/iostats
 is off. So the counters of a head are its own where it has some, and else its paths' together.
+
+A path of device-mapper multipath (head dm-0) is a disk like others (sda) that the head stands on.
 
 https://github.com/torvalds/linux/blob/v6.1/drivers/nvme/host/core.c
 """
@@ -19,6 +21,9 @@ from ioplateau.measure.sysblock import NETWORK, BlockDevice
 
 FIRST = DiskCounters._fields.index("reads")
 
+# What multipath-tools begin the UUIDs of their nodes with, and of no partition on them ("part1-mpath-").
+# https://github.com/opensvc/multipath-tools/blob/0.9.4/libmultipath/devmapper.h
+_MAPPER_MULTIPATH = "mpath-"
 _PATH = re.compile(r"(nvme\d+)c\d+(n\d+)")
 
 
@@ -39,7 +44,25 @@ def paths(names: Collection[str], devices: Mapping[str, BlockDevice]) -> dict[st
             found[name] = head
         elif device is not None and device.hidden:
             found[name] = ""
+    for head, device in devices.items():
+        if head in names:
+            found |= dict.fromkeys(_below_mapper(device, devices), head)
     return found
+
+
+def _below_mapper(device: BlockDevice, devices: Mapping[str, BlockDevice]) -> tuple[str, ...]:
+    """The paths of a device-mapper node over several to one disk; (): it is no such node."""
+    if device.kind != "dm":
+        return ()
+    found = [below for slave in device.slaves if (below := devices.get(slave)) is not None]
+    if not device.mapper_uuid:  # not recorded
+        alike = {(path.serial, path.wwid) for path in found}
+        is_one = len(alike) == 1 and all(path.serial for path in found)
+        if len(found) < 2 or len(found) < len(device.slaves) or not is_one:
+            return ()
+    elif not device.mapper_uuid.startswith(_MAPPER_MULTIPATH):
+        return ()
+    return tuple(path.name for path in found)
 
 
 def described(devices: Mapping[str, BlockDevice]) -> dict[str, BlockDevice]:
@@ -53,8 +76,11 @@ def described(devices: Mapping[str, BlockDevice]) -> dict[str, BlockDevice]:
 
 
 def _completed(head: BlockDevice, path: BlockDevice) -> BlockDevice:
+    is_mapper = head.kind == "dm"
     return head._replace(
-        kind=NETWORK if path.kind == NETWORK else head.kind,
+        kind=path.kind if is_mapper or path.kind == NETWORK else head.kind,
+        slaves=() if is_mapper else head.slaves,
+        paths=(*head.paths, path.name),
         model=head.model or path.model,
         serial=head.serial or path.serial,
         wwid=head.wwid or path.wwid,

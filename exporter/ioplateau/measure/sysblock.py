@@ -22,7 +22,7 @@ ATTRIBUTES = (
     *("queue/nr_requests", "queue/scheduler", "queue/iostats"),
     *("device/model", "device/vendor", "device/serial", "device/wwid"),
     "device/transport",  # of an NVMe controller
-    *("md/level", "dm/name"),
+    *("md/level", "dm/name", "dm/uuid"),
 )
 # virtio_blk sends a request to the device for it, and that waits where all others wait.
 SERIAL = "serial"
@@ -75,6 +75,8 @@ class BlockDevice(NamedTuple):
     controller: str = ""  # vmbus device_id, on Hyper-V
     hidden: bool = False  # a path of native multipath
     counts_io: bool | None = None  # queue/iostats
+    mapper_uuid: str = ""
+    paths: tuple[str, ...] = ()  # of a disk with multipath, where it is told by them (multipath.py)
 
 
 class BlockTree(NamedTuple):
@@ -244,6 +246,7 @@ def _device(name: str, static: Static) -> BlockDevice:
         controller=said.get(CONTROLLER, ""),
         hidden=said.get("hidden") == "1",
         counts_io={"0": False, "1": True}.get(said.get("queue/iostats", "")),
+        mapper_uuid=said.get("dm/uuid", ""),
     )
 
 

@@ -82,7 +82,12 @@ def identify(
 def target_of(device: BlockDevice, disk: DiskIdentity | None) -> Target:
     """What a rule of the configuration may choose a disk by."""
     return Target(
-        disks=(device.name, device.mapper_name, disk.name if disk is not None else ""),
+        disks=(
+            device.name,
+            device.mapper_name,
+            disk.name if disk is not None else "",
+            *device.paths,
+        ),
         lun=lun_of(device, disk),
         serial=device.serial,
     )
