@@ -336,6 +336,20 @@ def test_a_disk_that_only_discards_is_not_idle_until_it_rests():
     assert words[-1] is Word.IDLE
 
 
+def test_discards_that_are_always_outstanding_are_not_called_served_at_once():
+    fold, said = engine(), []
+    for second in range(20):
+        done, waits = 100 * max(second - 5, 0), 16 if second > 4 else 0
+        took = 160 * done
+        columns = f"7 0 56 7 0 0 0 0 {waits} {took} {took} {done} 0 {done * 8} {took} 0 0"
+        state = fold.observe(snapshot(1.0 + second, f"   8 0 sda {columns}\n".encode()))
+        said.append(state.budgets[BudgetKey(Kind.DISK, "sda")].verdict.sentence)
+
+    assert {sentence.partition(", some")[0] for sentence in said[7:]} == {
+        "100.0 discards a second, 160 ms each"
+    }
+
+
 def test_interfaces_are_followed():
     header = b"Inter-|   Receive\n face |bytes\n"
     row = "  eth0: {0} 1 0 0 0 0 0 0 {0} 1 0 0 0 0 0 0\n"

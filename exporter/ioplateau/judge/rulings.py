@@ -152,6 +152,8 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
     )
     waits = case.drawn.queue >= STRONG
     begins_to_wait = waits and case.drawn.queued == 1 and word in UNHURRIED
+    if before is not None and not waits:
+        begins_to_wait = "clears" in verdict.evidence.keys() - before.evidence
     is_new = changed or before is None or before.limit != verdict.limit
     if is_new or begins_to_wait or at >= case.say_again:
         # A sentence stays for some seconds, so that a person can read it; the numbers beside it are new.
@@ -203,6 +205,12 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
             evidence.update(_saturated_evidence(case))
             if isinstance(drawn, WatchedFlow) and drawn.queue_share > number.SHARE_WAITING:
                 evidence["queue_share"] = drawn.queue_share
+        elif word is Word.HEALTHY and isinstance(drawn, WatchedFlow) and drawn.clear_seconds:
+            evidence.update(
+                clears=drawn.clears,
+                cleared_per_second=drawn.cleared,
+                clear_seconds=drawn.clear_seconds,
+            )
         if case.claims:
             share = max([claim.reached for claim in case.claims])
     return Verdict(

@@ -120,6 +120,8 @@ class WatchedFlow(Levels):
         "busy_counted",
         "bytes",
         "came",
+        "clear_seconds",
+        "cleared",
         "clears",
         "delay",
         "doubtful_operations",
@@ -179,7 +181,9 @@ class WatchedFlow(Levels):
         self.resting = 0  # consecutive blocks without any operation
         self.still = 0  # consecutive blocks without it
         self.stalled_seconds = 0.0
-        self.clears = False  # discards or flushes, which are no operations that a limit counts
+        self.clears = ""  # "discards" or "flushes", or both, which are held against no limit
+        # How many a second, and what each took, where something was outstanding at both looks; 0: nothing was.
+        self.cleared = self.clear_seconds = 0.0
         self.watched_seconds = 0.0  # without a gap, a miss or a stall
         self.in_flight = 0
         self._ended = 0  # requests outstanding as the last block ended
@@ -271,12 +275,12 @@ class WatchedFlow(Levels):
         # At once: a field of a named tuple is dear before Python 3.12.
         (
             _, reads, writes, read_bytes, write_bytes, read_wait, write_wait, _,
-            in_flight, busy_ratio, discards, flushes, read_rtt, write_rtt, _, _, later,
+            in_flight, busy_ratio, _, flushes, read_rtt, write_rtt, _, _, later,
         ) = tick  # fmt: skip
         self.was_looked_at = True
         before, began, cleared = self.in_flight, self._ended, self.clears
         operations = reads + writes
-        self.clears = bool(discards or flushes)
+        self._take_clears(tick)
         self._count_outstanding(in_flight or 0, operations, dt, on_wire)
         if operations <= 0:
             self._rest()
@@ -330,6 +334,20 @@ class WatchedFlow(Levels):
         self._keep(self.operations, self.bytes, self.latency)
         if self.empty_writes is not None and self.queue >= STRONG:
             self._decide_on_empty_writes(dt)
+
+    def _take_clears(self, tick: FlowTick) -> None:
+        discards, flushes = tick.discard_operations_per_second, tick.flush_operations_per_second
+        self.clears = " and ".join(
+            what for what, rate in (("discards", discards), ("flushes", flushes)) if rate
+        )
+        self.cleared = self.clear_seconds = 0.0
+        if self.clears and self.in_flight and tick.in_flight:
+            held = (tick.queue_length or 0.0) - (
+                tick.read_operations_per_second * (tick.read_await_seconds or 0.0)
+                + tick.write_operations_per_second * (tick.write_await_seconds or 0.0)
+            )
+            self.cleared = discards + flushes
+            self.clear_seconds = max(held, 0.0) / self.cleared
 
     def _count_outstanding(
         self, in_flight: int, operations: float, dt: float, on_wire: int | None

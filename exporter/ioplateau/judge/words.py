@@ -321,7 +321,18 @@ def _idle(verdict: Verdict, _at: float, known: Sequence[Limit]) -> str:
 def _healthy(verdict: Verdict, _at: float, known: Sequence[Limit]) -> str:
     if verdict.key.kind.startswith("vm_"):
         return _at_none(known)
-    return _now_and_then(verdict) or "requests are served at once"
+    return _now_and_then(verdict) or _clears(verdict) or "requests are served at once"
+
+
+def _clears(verdict: Verdict) -> str:
+    """Which requests are outstanding that are no reads or writes; "": none are."""
+    each, what = _number(verdict, "clear_seconds"), verdict.evidence.get("clears")
+    if not each:
+        return ""
+    return (
+        f"{_number(verdict, 'cleared_per_second'):,.1f} {what} a second, {duration(each)} each, some always "
+        "outstanding, which are held against no limit; no reads or writes wait"
+    )
 
 
 def _now_and_then(verdict: Verdict) -> str:
