@@ -257,6 +257,22 @@ def test_the_network_lane_leaves_out_the_loopback_interface():
     assert found[BudgetKey(Kind.VM_NETWORK, "vm")].members == (FlowKey("nic", "eth0"),)
 
 
+@pytest.mark.parametrize(
+    ("chosen", "is_told"),
+    [({"serial": "vol1"}, True), ({"serial": "vol*"}, False), ({"disk": "nvme1n*"}, False)],
+)
+def test_a_serial_number_of_several_namespaces_is_told_and_a_pattern_is_meant(chosen, is_told):
+    disks = machine(**{name: {"device/serial": "vol1"} for name in ("nvme1n1", "nvme1n2")})
+    found = build(disks, (), (), Rules([limit(**chosen)]), Tables({}))
+
+    notice = (
+        "config.toml limit[0]: 'vol1' is nvme1n1 and nvme1n2: the limit is taken for each of them; "
+        "a disk's name tells them apart"
+    )
+
+    assert found.notices == ((notice,) if is_told else ())
+
+
 def test_two_disks_of_an_array_that_gives_both_its_serial_are_no_paths_of_one():
     disks = {name: {"serial": "SER1", "wwid": f"naa.{name}"} for name in ("sda", "sdb")}
     stripe = {"slaves": [*disks], "dm/name": "vg-data"}

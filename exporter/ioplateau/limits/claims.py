@@ -274,6 +274,14 @@ def selector(rule: ConfiguredLimit | DiskFact | VolumeFact) -> str:
     return f"LUN {getattr(rule, 'lun', None)}"
 
 
+def is_exact(rule: ConfiguredLimit | DiskFact | VolumeFact) -> bool:
+    """Whether it was meant for one disk: by LUN or by a serial number that is no pattern."""
+    serial = getattr(rule, "serial", None)
+    if serial is not None:
+        return not any(letter in serial for letter in "*?[")
+    return getattr(rule, "lun", None) is not None
+
+
 def unmatched(
     rule: ConfiguredLimit | DiskFact | VolumeFact, what: str, targets: Iterable[Target]
 ) -> str:

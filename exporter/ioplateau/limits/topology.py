@@ -27,6 +27,7 @@ from ioplateau.limits.claims import (
     Target,
     VolumeFact,
     configured,
+    is_exact,
     selector,
     selects,
     settle,
@@ -313,10 +314,11 @@ class _Builder:
             elif not is_nfs and hidden.keys() >= {*chosen}:
                 names = f"{' and '.join(chosen)} {'are' if chosen[1:] else 'is'}"
                 yield f"{rule.source}: {names} left out by device.exclude: the limit is not told"
-            elif len(chosen) > 1 and getattr(rule, "lun", None) is not None:
+            elif len(chosen) > 1 and is_exact(rule):
+                apart = "name or serial" if getattr(rule, "serial", None) is None else "name"
                 yield (
                     f"{rule.source}: {selector(rule)} is {' and '.join(chosen)}: the limit is "
-                    "taken for each of them; a disk's name or serial tells them apart"
+                    f"taken for each of them; a disk's {apart} tells them apart"
                 )
 
     def _partition(self, rule: ConfiguredLimit | VolumeFact) -> str:
