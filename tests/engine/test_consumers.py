@@ -2,7 +2,7 @@
 
 import pytest
 
-from ioplateau.engine.consumers import Consumers, Devices, devices_of_disk
+from ioplateau.engine.consumers import STACKED, Consumers, Devices, devices_of_disk
 from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey, Kind
 from ioplateau.measure import sysblock
 from ioplateau.measure.groupnames import PodVolume
@@ -36,20 +36,20 @@ def look(busiest=(), groups=None, **more):
     return {"processes": {**seen, "busiest": list(busiest)}, "groups": groups, "refused": ""}
 
 
-def grouped(*busiest, total):
+def grouped(*busiest, total, seen=2):
     keys = ("group", "device", "read_bytes", "write_bytes", "reads", "writes", "is_of_ended")
     return {
         "seconds": 2.0,
         "busiest": [dict(zip(keys, each, strict=False)) for each in busiest],
         "device_bytes": {"8:16": total},
-        "seen": 2,
+        "seen": seen,
     }
 
 
-def found(blob, mount_table=b"", **more):
+def found(blob, mount_table=b"", devices=DEVICES, **more):
     consumers = Consumers()
     assert consumers.take(10.0, blob) == ()
-    return consumers.by_budget(11.0, BUDGETS, lambda: DEVICES.get, mount_table, **more)
+    return consumers.by_budget(11.0, BUDGETS, lambda: devices.get, mount_table, **more)
 
 
 def test_at_a_limit_of_requests_who_makes_most_of_them_is_named_first():
@@ -172,6 +172,28 @@ def test_buffered_writes_are_told_as_the_flushers_with_whom_it_writes_for():
         "most I/O by the kernel's flusher, which writes for backup.service (1.5 MB/s dirtied, 75 %); "
         "cp (pid 7) (1.5 MB/s, 75 %)"
     )
+
+
+def test_writes_of_the_root_group_are_not_called_the_flushers_where_no_other_counts_any():
+    groups = grouped(("/", "8:16", 0, 4_000_000, 0, 1000), total=4_000_000, seen=1)
+    disk = found(look([writer(7, 4_000_000, "/job")], groups))[DISK]
+    ended = found(look([], groups))[DISK]
+
+    assert sentence(disk) == "most I/O by /job (2.0 MB/s, 100 %); cp (pid 7) (2.0 MB/s, 100 %)"
+    assert [each.label for each in ended.groups] == ["the root control group"]
+
+
+@pytest.mark.parametrize(
+    ("processes", "label"),
+    [([writer(7, 4_000_000, "/job")], "the kernel, for /job"), ([], STACKED)],
+)
+def test_writes_below_a_stacked_device_are_the_kernels_and_may_be_another_workers(processes, label):
+    """dm-crypt submits them from a worker (kcryptd_crypt_write_io_submit() in drivers/md/dm-crypt.c)."""
+    groups = grouped(("/", "8:16", 0, 4_000_000, 0, 1000), total=4_000_000)
+    stacked = {SDB: DEVICES[SDB]._replace(is_stacked=True)}
+    (group,) = found(look(processes, groups), devices=stacked)[DISK].groups
+
+    assert (group.label, group.by_flusher) == (label, False)
 
 
 def test_a_group_whose_writes_are_counted_for_it_is_not_the_flushers():

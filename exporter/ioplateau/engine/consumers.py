@@ -4,7 +4,8 @@ Buffered writes are done by the kernel's flusher. cgroup v2 counts them for the 
 pages where the file system takes part (ext4, btrfs, xfs, block devices); elsewhere, and always in v1,
 the root group has them. Then who dirtied pages is known by the processes that have a file open there:
 write_bytes of /proc/<pid>/io grow when a page is dirtied (folio_account_dirtied() in
-mm/page-writeback.c).
+mm/page-writeback.c). Where something is stacked on the disk the root group's writes may be those of a worker of
+that (dm-crypt's, md's) as well, and where no other group counts I/O they are anybody's.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ class Devices(NamedTuple):
     numbers: frozenset[str]
     names: frozenset[str]
     own: frozenset[str]  # numbers of the flow alone: a request counts on each level of a stack
+    is_stacked: bool = False  # md or device-mapper nodes are on it, whose workers may do the I/O
 
 
 _Opened: TypeAlias = tuple[BusyProcess, frozenset[str]]
@@ -185,7 +187,14 @@ def _drawn(
     whole = _whole(look, own, moved, doubt, by_requests=by_requests)
     return BudgetConsumers(
         seconds=_seconds(look),
-        groups=_flushed(_groups(look.groups, own, by_requests=by_requests), moved, look, own, whole)
+        groups=_flushed(
+            _groups(look.groups, own, by_requests=by_requests),
+            moved,
+            look,
+            own,
+            whole,
+            is_stacked=any(each.is_stacked for each in devices),
+        )
         or _groups_of(moved, look, whole),
         processes=_processes(moved, look, whole),
         volumes=tuple(dict.fromkeys(volume for number, volume in volumes if number in numbers)),
@@ -303,6 +312,7 @@ def _device_bytes(groups: GroupsLook | None, own: frozenset[str]) -> int:
 
 _NO_GROUPS = GroupsLook(0.0, ())
 FLUSHER = "the kernel's flusher, for whom is not known"
+STACKED = "the kernel, for whom is not known"
 
 
 def devices_of_disk(
@@ -327,6 +337,7 @@ def devices_of_disk(
         frozenset(numbers[each] for each in found if each in numbers),
         frozenset(found | mapped),
         frozenset({numbers[name]} if name in numbers else ()),
+        any(static.holders.get(each) for each in found),
     )
 
 
@@ -429,6 +440,8 @@ def _flushed(
     look: _Look,
     own: frozenset[str],
     whole: float | None,
+    *,
+    is_stacked: bool,
 ) -> tuple[Consumer, ...]:
     """The groups, and where the kernel's flusher does most of the I/O, those it does it for first."""
     if look.groups is None:
@@ -440,16 +453,18 @@ def _flushed(
         found = _waiting([each.process for each in moved], look.groups, own)
     if found is None:
         return groups
+    if look.groups.seen < 2:  # the root group, which then counts what all do
+        return _groups_of(moved, look, whole) or groups
     waiting, by_flusher = found
     dirtied = sum(waiting.values())
     known = tuple(
         Consumer(
             path,
-            _label(path),
+            f"the kernel, for {_label(path)}" if is_stacked else _label(path),
             size / _seconds(look),
             share=size / dirtied * by_flusher / whole if whole and is_sure else None,
             group=groupnames.name(path),
-            by_flusher=True,
+            by_flusher=not is_stacked,
             is_at_most=not is_sure,
         )
         for path, size in sorted(waiting.items(), key=lambda item: item[1], reverse=True)
@@ -463,7 +478,8 @@ def _flushed(
             and not seen.is_hidden
             and not seen.left_out
         )
-        return tuple(g._replace(label=FLUSHER) if is_seen and g.name == ROOT else g for g in groups)
+        whose = STACKED if is_stacked else FLUSHER
+        return tuple(g._replace(label=whose) if is_seen and g.name == ROOT else g for g in groups)
     names = {each.name for each in known}
     others = tuple(g for g in groups if g.name != ROOT and g.name not in names)
     return (*known, *others)[:MOST_NAMED]
