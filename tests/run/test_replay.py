@@ -32,6 +32,20 @@ def test_an_episode_ends_when_its_disk_goes(tmp_path):
     assert " ..    80.0 s  disk sda throttled" in episode
 
 
+def test_a_device_mapper_node_is_told_with_its_name(tmp_path):
+    path = tmp_path / "mapped.jsonl"
+    header, snapshots = recording.read(DISK)
+    with path.open("wb") as file:
+        writer = recording.Writer(file, header.interval_seconds)
+        for snapshot in snapshots:
+            block = {**snapshot.static.block, "sda": {"size": "2048", "dm/name": "vg-data"}}
+            writer.write(snapshot._replace(static=snapshot.static._replace(block=block)))
+    out = io.StringIO()
+    replay(path, LIMITED, "text", out)
+
+    assert "  disk sda (vg-data) throttled: " in out.getvalue()
+
+
 def test_an_episode_that_goes_on_at_the_end_is_counted(tmp_path):
     path = tmp_path / "begun.jsonl"
     header, snapshots = recording.read(DISK)

@@ -58,6 +58,14 @@ def test_the_table_explains_each_limit_and_what_was_rejected():
     )
 
 
+def test_a_device_mapper_node_is_told_with_its_name():
+    stripe = Budget(
+        BudgetKey(Kind.STRIPE, "dm-0"), (FlowKey("disk", "sda"),), info={"mapper": "vg-data"}
+    )
+
+    assert "stripe dm-0 (vg-data)  unknown" in limits.budgets_text([stripe])
+
+
 def test_a_machine_without_budgets_is_told_so():
     assert "no disk, NFS mount or interface" in limits.budgets_text([])
 

@@ -116,7 +116,7 @@ class _HeldPrinter:
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
-        self._open: dict[BudgetKey, tuple[float, Word, Height]] = {}
+        self._open: dict[BudgetKey, tuple[float, Word, Height, str]] = {}  # its name is last
         self._begin: float | None = None
         self._last = 0.0  # monotonic seconds of the last state
         self._length = 0.0  # seconds of the recordings before, where several follow one another
@@ -155,7 +155,8 @@ class _HeldPrinter:
             if running is not None:
                 self._close(key, state.mono)
             if verdict.word in HELD:
-                self._open[key] = (state.mono, verdict.word, Height(verdict))
+                name = f"{key.kind} {key.name}{plain.mapper(budget.budget.info)}"
+                self._open[key] = (state.mono, verdict.word, Height(verdict), name)
 
     def end(self, state: State | None, count: int) -> None:
         if state is None or self._begin is None:
@@ -173,10 +174,9 @@ class _HeldPrinter:
             self._length += self._last - self._begin
 
     def _close(self, key: BudgetKey, now: float) -> None:
-        start, word, height = self._open.pop(key)
+        start, word, height, name = self._open.pop(key)
         assert self._begin is not None
         span = f"{start - self._begin:7.1f} s .. {now - self._begin:7.1f} s"
-        name = plain.printable(f"{key.kind} {key.name}")
         said = "" if height.verdict is None else height.verdict.sentence
         sentence = f": {plain.printable(said)}" if said else ""
-        print(f"{span}  {name} {word}{sentence}", file=self._out)
+        print(f"{span}  {plain.printable(name)} {word}{sentence}", file=self._out)

@@ -257,7 +257,7 @@ def budgets_text(
     rows: list[tuple[str, ...]] = [head]
     after: dict[int, list[str]] = {}
     for budget in budgets:
-        name = plain.budget(budget.key, budget.lane)
+        name = plain.budget(budget.key, budget.lane) + plain.mapper(budget.info)
         members = " ".join(member.name for member in budget.members)
         if not budget.limits:
             rows.append((name, "unknown", "", "", "", members))

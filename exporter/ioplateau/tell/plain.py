@@ -22,6 +22,8 @@ from ioplateau.limits.budgets import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ioplateau.history import Episode
 
 UNKNOWN = "unknown"
@@ -71,6 +73,11 @@ def budget(key: BudgetKey, lane: str = "") -> str:
 def machine(cloud: str, size: str, region: str) -> str:
     """Which machine it is, as far as a cloud told: "azure Standard_D4s_v3, westeurope"."""
     return ", ".join(filter(None, (f"{cloud} {size}".strip(), region)))
+
+
+def mapper(info: Mapping[str, str]) -> str:
+    """What a device-mapper node is known by: " (vg-data)"; "": it is none. info: Budget.info."""
+    return f" ({info['mapper']})" if "mapper" in info else ""
 
 
 def amount(dimension: Dimension, value: float | None) -> str:
