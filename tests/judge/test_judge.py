@@ -168,6 +168,9 @@ def test_two_disks_that_stand_with_their_sum_may_be_held_by_the_vm(step, whose):
 
     assert verdicts[keys[0]].word is Word.THROTTLED
     assert verdicts[keys[0]].evidence["culprit"] == whose
+    # The other disk moves all the time.
+    is_open = "what other disks do does not tell which" in verdicts[keys[0]].sentence
+    assert is_open == (whose == "disk or VM")
 
 
 def test_before_any_rates_nothing_is_known():

@@ -150,7 +150,7 @@ def _by(verdict: Verdict, lane: str) -> str:
     if verdict.origin is Origin.LEARNED:
         culprit = str(verdict.evidence.get("culprit", ""))
         if verdict.key.kind is Kind.DISK and culprit == "disk or VM":
-            return "a limit of the disk or of the VM (learned; while no other disk moves they look alike)"
+            return "a limit of the disk or of the VM (learned; what other disks do does not tell which)"
         return f"{whose} (learned)"
     if verdict.limit is None or verdict.origin is None:
         return whose
