@@ -365,6 +365,17 @@ def test_a_gap_changes_no_verdict():
     assert after == before
 
 
+def test_after_two_gaps_with_no_block_between_nothing_is_known():
+    judge = Judge()
+    judged(judge, *CALM, *[tick()] * 4)
+    short = tick(seconds=0.2)
+    for at, elapsed, each in ((200.0, None, None), (200.2, 0.2, short), (300.0, None, None)):
+        verdict = judge.observe(at, elapsed, BUDGETS, {DISK: each})[SDA]
+
+    assert verdict.word is Word.UNKNOWN
+    assert "gap" in verdict.sentence
+
+
 def test_what_was_done_before_a_gap_is_not_judged_with_what_came_after_it():
     judge = Judge()
     short = tick(100.0, 0.002, seconds=0.3)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from ioplateau.judge import words
 from ioplateau.judge.disks import DiskJudge
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.flushes import without_empty_writes
@@ -30,6 +31,7 @@ class Judge:
         self._mounts = MountJudge()
         self._groups = GroupJudge()
         self._verdicts: dict[BudgetKey, Verdict] = {}
+        self._is_gap = False  # nothing was judged since the last one
 
     def observe(
         self,
@@ -39,18 +41,24 @@ class Judge:
         flows: Mapping[FlowKey, FlowTick | None],
         witness: Witness | None = None,
     ) -> Mapping[BudgetKey, Verdict]:
-        """One tick. elapsed None: a gap, of which nothing is known and nothing changes."""
+        """One tick. elapsed None: a gap, of which nothing is known and nothing changes; after two of
+        them with no block between, nothing is known at all.
+        """
         if budgets is not self._budgets:
             self._take_budgets(budgets, at)
         if elapsed is None:
             self._blocks.clear()
             self._disks.unsettle()
             self._mounts.unsettle()
+            if self._is_gap:
+                self._verdicts = {key: _unknown(was, at) for key, was in self._verdicts.items()}
+            self._is_gap = True
             return self._verdicts
         block = self._blocks.add(elapsed, flows)
         if block is None:
             return self._verdicts
         seconds, merged = block
+        self._is_gap = False
         verdicts: dict[BudgetKey, Verdict] = {}
         self._disks.step(at, seconds, merged, witness or NOTHING, verdicts)
         self._mounts.step(at, seconds, merged, witness or NOTHING, verdicts)
@@ -104,3 +112,9 @@ class Judge:
         """Take up a memory that was saved `away_seconds` ago."""
         self._disks.restore(saved.disks, away_seconds)
         self._mounts.restore(saved.mounts, away_seconds)
+
+
+def _unknown(before: Verdict, at: float) -> Verdict:
+    if before.word is Word.UNKNOWN:
+        return before
+    return Verdict(before.key, Word.UNKNOWN, at, sentence=words.NO_RATES)

@@ -385,6 +385,8 @@ def _number(verdict: Verdict, name: str) -> float | None:
     return value if isinstance(value, (int, float)) else None
 
 
+NO_RATES = "no rates: a first reading, a gap or a reset"
+
 _SAY: Mapping[Word, Callable[[Verdict, float, Sequence[Limit]], str]] = {
     Word.IDLE: _idle,
     Word.HEALTHY: _healthy,
@@ -392,5 +394,5 @@ _SAY: Mapping[Word, Callable[[Verdict, float, Sequence[Limit]], str]] = {
     Word.LATENCY_BOUND: _latency_bound,
     Word.SATURATED: _saturated,
     Word.STALLED: _stalled,
-    Word.UNKNOWN: lambda *_: "no rates: a first reading, a gap or a reset",
+    Word.UNKNOWN: lambda *_: NO_RATES,
 }
