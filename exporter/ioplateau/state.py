@@ -213,6 +213,8 @@ class State(NamedTuple):
     wall: float
     interval_seconds: float
     ticks: int  # observed since the engine started
+    # After longer than a gap, and no gap: looks are so late again and again.
+    is_late: bool = False
     disks: Mapping[str, DiskState] = NO_ENTRIES
     # EBS volumes that count themselves, by device; packets over allowances, by interface.
     volumes: Mapping[str, EbsCounters] = NO_ENTRIES
@@ -245,3 +247,8 @@ class State(NamedTuple):
     def is_throttled(self) -> bool:
         """Whether some budget is at its limit."""
         return any(verdict.word is Word.THROTTLED for verdict in self.held)
+
+    def is_gap(self, elapsed_seconds: float) -> bool:
+        """Whether nothing is known of so long a time before this tick."""
+        longest = GAP_INTERVALS * self.interval_seconds
+        return elapsed_seconds <= 0 or (elapsed_seconds > longest and not self.is_late)

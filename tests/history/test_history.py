@@ -210,6 +210,15 @@ def test_a_gap_and_a_set_clock_are_events():
     assert "3,600 s" in history.events()[1].sentence
 
 
+def test_looks_that_are_late_again_and_again_are_no_gaps():
+    history = after(5)
+    for number in range(20):
+        history.observe(tick(10 + 6 * number, is_late=True, word=Word.THROTTLED))
+
+    assert history.events() == ()
+    assert history.open_episodes()[0].held_seconds == pytest.approx(20 * 6)
+
+
 def test_a_source_that_cannot_be_read_and_then_can_is_an_event_each_time():
     history = after(5)
     for second, why in enumerate(["gone", "gone", "", ""], start=5):

@@ -13,6 +13,7 @@ from ioplateau.engine import accounts, surroundings
 from ioplateau.engine.accounts import Accounts, SavedAccounts
 from ioplateau.engine.awaited import Awaited
 from ioplateau.engine.consumers import Devices, DevicesOf, devices_of_disk, devices_of_mount
+from ioplateau.engine.looks import Looks
 from ioplateau.engine.marks import Marks, SavedMark
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.engine.sources import SOURCES, Followed, Followers
@@ -30,7 +31,7 @@ from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.snapshot import Snapshot, Static
 from ioplateau.measure.words import count_of
 from ioplateau.saved import Seconds
-from ioplateau.state import GAP_INTERVALS, BudgetState, MachineState, State
+from ioplateau.state import BudgetState, MachineState, State
 
 
 class SavedEngine(NamedTuple):
@@ -51,6 +52,7 @@ class Engine:
         self._settings = settings or EngineSettings()
         self._judge = judge or Judge()
         self._last: Snapshot | None = None
+        self._looks = Looks()
         self._ticks = 0
         self._follow = follow = Followers(self._settings)
         self._unwell: set[str] = set()  # sources
@@ -81,7 +83,7 @@ class Engine:
         """One tick: the snapshot's text, held against what came before."""
         passed = self._passed(snapshot)
         elapsed = self._elapsed(snapshot, passed)
-        flows = self._measure(snapshot, gap=elapsed is None)
+        flows = self._measure(snapshot, elapsed)
         budgets = self._layout(snapshot).budgets
         witness = self._witnesses.witness(
             self._nfs.client_readings(self._follow.sockets.known, _slot_limit(snapshot.static)),
@@ -112,13 +114,14 @@ class Engine:
         if last is None:
             return None
         elapsed = snapshot.mono - last.mono
-        longest = GAP_INTERVALS * self._settings.interval_seconds
-        return elapsed if 0 < elapsed <= longest and passed - elapsed <= longest else None
+        return self._looks.look(elapsed, passed - elapsed, self._settings.interval_seconds)
 
-    def _measure(self, snapshot: Snapshot, *, gap: bool) -> dict[FlowKey, FlowTick | None]:
+    def _measure(self, snapshot: Snapshot, elapsed: float | None) -> dict[FlowKey, FlowTick | None]:
         """What every flow did since the last tick, source by source."""
         flows: dict[FlowKey, FlowTick | None] = {}
-        interval = self._settings.interval_seconds
+        interval, gap = self._settings.interval_seconds, elapsed is None
+        if self._looks.is_late and elapsed is not None:
+            interval = elapsed  # a source comes no more often than the looks
         due = {*snapshot.texts, *snapshot.blobs, *snapshot.failed, *snapshot.took}
         for source in self._sources:
             if source.key in due or source.is_always_asked:
@@ -215,6 +218,7 @@ class Engine:
             wall=snapshot.wall,
             interval_seconds=self._settings.interval_seconds,
             ticks=self._ticks,
+            is_late=self._looks.is_late,
             disks=self._disks.states(),
             volumes=self._providers.volumes,
             mounts=self._nfs.mount_states(),

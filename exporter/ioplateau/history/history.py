@@ -224,7 +224,7 @@ class History:
             why = ": it was set, or the machine slept" if jumped > 0 else ": it was set"
             words = f"the wall clock jumped {ahead} by {abs(jumped):,.0f} s{why}"
             self.note(What.CLOCK, words, state.wall)
-        if not 0.0 < dt <= self._longest:
+        if state.is_gap(dt):
             self.note(What.GAP, f"nobody looked for {dt:,.0f} s", state.wall)
             return 0.0
         return dt

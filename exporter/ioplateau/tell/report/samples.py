@@ -12,7 +12,7 @@ from ioplateau.judge.usage import drawn
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind, Limit, Word
 from ioplateau.limits.stacks import ABOVE_DISKS, ABOVE_KINDS
 from ioplateau.measure.procstat import CpuTicks
-from ioplateau.state import GAP_INTERVALS, State
+from ioplateau.state import State
 from ioplateau.tell import blindness, lifting
 from ioplateau.tell.blindness import Unseen
 
@@ -96,7 +96,7 @@ class Collector:
         self._lift(state)
         self.last = state
         elapsed = 0.0 if last is None else state.mono - last.mono
-        is_known = 0 < elapsed <= GAP_INTERVALS * state.interval_seconds
+        is_known = not state.is_gap(elapsed)
         blindness.note(samples.unseen, state, elapsed if is_known else 0.0)
         if not is_known or blindness.is_blind(state):
             self._cpu = state.machine.cpu

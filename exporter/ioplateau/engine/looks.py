@@ -1,0 +1,38 @@
+"""How looks follow each other: which time between two of them is a gap."""
+
+from __future__ import annotations
+
+from ioplateau.judge.parameters import BLOCK_SECONDS
+from ioplateau.state import GAP_INTERVALS
+
+# So late again and again: what GAP_INTERVALS are of the longest interval that may be set.
+LONGEST_SECONDS = 25.0
+
+
+class Looks:
+    """Remembers when looks were late. is_late: the last one came after longer than a usual gap, as the one
+    before it did, and is judged.
+    """
+
+    def __init__(self) -> None:
+        self.is_late = False
+        self._late_seconds = 0.0  # how late a look was last; 0: none was
+        self._watched_seconds = 0.0  # since then
+
+    def look(self, elapsed: float, slept: float, interval: float) -> float | None:
+        """Seconds since the look before, of which `slept` more went by in a suspend; None: a gap.
+
+        One pause is a gap: a paused VM does nothing, and its requests wait. Where less was watched since
+        the pause before than that one lasted, pauses are how this daemon is run: counters have gone on.
+        """
+        self.is_late = False
+        if elapsed <= 0 or slept > GAP_INTERVALS * interval:
+            return None
+        if elapsed <= GAP_INTERVALS * interval:
+            self._watched_seconds += elapsed
+            return elapsed
+        late = self._late_seconds
+        is_again = late > 0 and self._watched_seconds < max(late, BLOCK_SECONDS)
+        self.is_late = is_again and elapsed <= LONGEST_SECONDS
+        self._late_seconds, self._watched_seconds = elapsed, 0.0
+        return elapsed if self.is_late else None
