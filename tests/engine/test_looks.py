@@ -113,3 +113,18 @@ def test_a_daemon_that_is_let_run_again_finds_a_single_pause_a_gap_again():
 
     assert late == [1, None, 6, 7]
     assert again == [*[1] * 7, None]
+
+
+def test_looks_that_were_missed_are_told_until_they_are_a_minute_ago():
+    looks = Looks()
+    for _ in range(60):
+        looks.look(1, 0, 1.0)
+    single = (looks.look(3, 0, 1.0), looks.notices)
+    looks.look(8, 0, 1.0)
+    told = looks.notices[0]
+    for _ in range(60):
+        looks.look(1, 0, 1.0)
+
+    assert single == (None, ())
+    assert told.startswith("9 of the last 60 looks were missed: ")
+    assert looks.notices == ()

@@ -210,6 +210,18 @@ def test_a_gap_and_a_set_clock_are_events():
     assert "3,600 s" in history.events()[1].sentence
 
 
+def test_gaps_that_follow_one_another_are_one_event_a_minute():
+    history = after(5)
+    for number in range(200):
+        history.observe(tick(10 + 6 * number))
+        history.observe(tick(11 + 6 * number))
+    told = [event.sentence for event in history.events()]
+
+    assert told[0] == "nobody looked for 6 s"
+    assert told[1] == "nobody looked for 50 s in 10 parts"
+    assert 10 <= len(told) <= 22
+
+
 def test_looks_that_are_late_again_and_again_are_no_gaps():
     history = after(5)
     for number in range(20):

@@ -254,6 +254,7 @@ class Engine:
             ),
             notices=(
                 *surroundings.notices(snapshot.static.files),
+                *self._looks.notices,
                 *layout.notices,
                 *self._accounts.corrections,
                 *self._accounts.doubts(layout.budgets),

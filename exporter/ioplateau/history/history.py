@@ -19,6 +19,7 @@ from ioplateau.state import GAP_INTERVALS, BudgetState, LimitState, State, has_m
 
 CLOCK_SECONDS = 1.0  # a wall clock that moved further than this was set, or the machine slept
 MOST_EVENTS = 400
+GAPS_SECONDS = 60.0  # gaps after one that was told are told together
 MOST_PLACES = 2000  # of limits that are remembered by time
 # How often they changed: of all together, of one at least and at most.
 MOST_STEPS, LEAST_OF_ONE, MOST_OF_ONE = 16_384, 8, 256
@@ -74,6 +75,8 @@ class History:
         self.rings = Rings(lock=lock)
         self._episodes = Episodes()
         self._events: deque[Event] = deque(maxlen=MOST_EVENTS)
+        self._gaps: tuple[float, ...] = ()  # seconds of each that is not told yet
+        self._gap_told = -GAPS_SECONDS  # monotonic seconds
         self._limits: dict[Place, Steps] = {}
         self._learned: dict[Place, float] = {}
         self._met: set[BudgetKey] = set()
@@ -174,7 +177,10 @@ class History:
 
     def events(self, since: float = 0.0, until: float = float("inf")) -> tuple[Event, ...]:
         """Events of a span of UNIX seconds, the oldest first."""
-        return tuple(event for event in tuple(self._events) if since <= event.at <= until)
+        events, gaps, state = tuple(self._events), self._gaps, self._state
+        if gaps and state is not None:
+            events += (Event(state.wall, What.GAP, _said(gaps), ""),)
+        return tuple(event for event in events if since <= event.at <= until)
 
     def series(
         self,
@@ -225,9 +231,16 @@ class History:
             words = f"the wall clock jumped {ahead} by {abs(jumped):,.0f} s{why}"
             self.note(What.CLOCK, words, state.wall)
         if state.is_gap(dt):
-            self.note(What.GAP, f"nobody looked for {dt:,.0f} s", state.wall)
+            self._gaps += (dt,)
+            self._tell_gaps(state)
             return 0.0
         return dt
+
+    def _tell_gaps(self, state: State) -> None:
+        """At once, but for those soon after another."""
+        if self._gaps and state.mono - self._gap_told >= GAPS_SECONDS:
+            self.note(What.GAP, _said(self._gaps), state.wall)
+            self._gaps, self._gap_told = (), state.mono
 
     def _set_clock(self, offset: float, state: State) -> None:
         # A second begins half an interval away from the ticks: they come a little early or late, and
@@ -253,6 +266,7 @@ class History:
 
     def _turn(self, now: int, state: State) -> None:
         """Ten seconds are over."""
+        self._tell_gaps(state)
         before, self._period = self._period, now
         self._turns.append(_Turn(before, now, state.wall, state.budgets))
         if self._when_over is None:
@@ -348,6 +362,11 @@ def _forget_gone(places: dict[Place, T], budgets: Container[BudgetKey]) -> None:
     gone = [place for place in places if place[0] not in budgets]
     for place in gone[:-MOST_GONE]:
         del places[place]
+
+
+def _said(gaps: Sequence[float]) -> str:
+    parts = f" in {len(gaps)} parts" if len(gaps) > 1 else ""
+    return f"nobody looked for {sum(gaps):,.0f} s{parts}"
 
 
 def _drained(waiting: deque[T]) -> tuple[T, ...]:
