@@ -282,6 +282,15 @@ def test_late_ticks_are_skipped_and_counted_never_caught_up():
     assert grid.next(104.4) == 105.0
 
 
+@pytest.mark.parametrize(("taken", "due"), [(103.3, 104.0), (103.7, 105.0)])
+def test_no_tick_comes_less_than_half_an_interval_after_the_one_before(taken, due):
+    grid = Grid(100.0, 1.0)
+    grid.next(100.0)
+    grid.next(103.0)  # we slept on, until `taken`
+
+    assert grid.next(taken + 0.02, taken) == due
+
+
 def test_a_seldom_source_that_failed_is_asked_again_soon(machine):
     now = [100.0]
 

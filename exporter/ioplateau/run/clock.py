@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from math import inf
 from typing import Protocol
 
 
@@ -23,7 +24,9 @@ class SystemClock:
 
 
 class Grid:
-    """Ticks on a monotonic grid. A late tick is skipped, never caught up."""
+    """Ticks on a monotonic grid. A late tick is skipped, never caught up, and so is one that would come less
+    than half an interval after the one before: the rates of a moment are no second's.
+    """
 
     def __init__(self, start: float, interval_seconds: float) -> None:
         self._start = start
@@ -31,8 +34,10 @@ class Grid:
         self._next = 0
         self.skipped = 0
 
-    def next(self, now: float) -> float:
-        """When the next tick is due; those already past by half an interval or more are skipped."""
+    def next(self, now: float, taken: float = -inf) -> float:
+        """When the next tick is due; those already past by half an interval or more are skipped.
+        taken: when the one before was.
+        """
         due = self._start + self._next * self._interval
         late = now - due
         if late > self._interval / 2:
@@ -40,5 +45,9 @@ class Grid:
             self.skipped += missed
             self._next += missed
             due = self._start + self._next * self._interval
+        if max(due, now) - taken < self._interval / 2:
+            self.skipped += 1
+            self._next += 1
+            due += self._interval
         self._next += 1
         return due

@@ -96,6 +96,7 @@ class Loop:
         self.state: State | None = None  # the published one; None: none yet, or none that is fresh
         self.times = TickTimes()
         self.skipped = 0
+        self._taken_at = float("-inf")  # the last snapshot
         self._fresh_at: float | None = None  # when a state was last published, or we began to
 
     @property
@@ -110,10 +111,10 @@ class Loop:
 
     def run(self, ticks: int | None = None) -> None:
         """Tick on the grid until stopped, or for a number of ticks."""
-        self._fresh_at = self._clock.mono()
+        self._fresh_at, self._taken_at = self._clock.mono(), float("-inf")
         grid = Grid(self._fresh_at, self._interval)
         while ticks is None or ticks > 0:
-            due = grid.next(self._clock.mono())
+            due = grid.next(self._clock.mono(), self._taken_at)
             self.skipped = grid.skipped
             if self._is_over_before(due):
                 break
@@ -137,6 +138,7 @@ class Loop:
             self._fail(error)
         start = self._clock.mono()
         snapshot = self._sampler.take()
+        self._taken_at = snapshot.mono
         self._waiting.append((snapshot, self._clock.mono() - start))
         if len(self._waiting) >= self._together or self._is_pressing:
             self.understand()
