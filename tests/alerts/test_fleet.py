@@ -504,8 +504,9 @@ def test_a_volume_that_is_read_with_read_plus_is_read(tmp_path):
     assert play(tmp_path, story, values=values) == ""
 
 
-def demanding(ratio):
-    return series("ioplateau_budget_demand_ratio", f"{ratio}x240", instance="vm000:10049", **LIMIT)
+def demanding(ratio, number=0):
+    where = {"instance": f"vm{number:03}:10049"}
+    return series("ioplateau_budget_demand_ratio", f"{ratio}x240", **where, **LIMIT)
 
 
 def test_a_full_volume_of_which_much_more_is_asked_is_critical(tmp_path):
@@ -617,3 +618,61 @@ def test_one_client_let_go_resolves(tmp_path):
     story = [*fleet(0.5, held=0.5), held(7, 0.5, 15, 15)]
 
     assert play(tmp_path, story, [expect("22m", ONE)]) == ""
+
+
+FULL_FROM, FULL_MINUTES = 10, 12  # when, and for how long
+OF_CLIENTS = [
+    ("IoplateauNfsVolumeThrottled", "volume"),
+    ("IoplateauNfsConnectionThrottled", "nfs_connection"),
+]
+
+
+@pytest.mark.parametrize("evaluated_each_seconds", [15, 30])
+@pytest.mark.parametrize(("name", "kind"), OF_CLIENTS)
+def test_a_full_volume_is_told_before_its_clients_tell_of_it(
+    tmp_path, name, kind, evaluated_each_seconds
+):
+    """Else each client is heard: the volume's alert silences theirs of the same severity."""
+    full = [
+        line
+        for number in range(20)
+        for line in (
+            *client(number, 0.99 / 20, FULL_MINUTES, then_minutes=20),
+            waiting(number, kind),
+            demanding(3, number),
+        )
+    ]
+    firing = 'ALERTS{alertname="%s",alertstate="firing"}'
+    heard = f"{firing % name} unless on (volume, severity) {firing % NAME}"
+    severities = ["warning", "critical"] if kind == "volume" else ["warning"]
+    values = [
+        value(
+            f"{FULL_FROM + FULL_MINUTES}m",
+            f"count by (severity) ({firing % name})",
+            *((f'{{severity="{severity}"}}', 20) for severity in severities),
+        ),
+        *(
+            value(f"{seconds}s", heard)
+            for seconds in range(FULL_FROM * 60, 35 * 60, evaluated_each_seconds)
+        ),
+    ]
+
+    assert play(tmp_path, quiet_before(full), (), values, evaluated_each_seconds) == ""
+
+
+def waiting(number, kind):
+    return series(
+        "ioplateau_budget_throttled_seconds_total",
+        growing(1, FULL_MINUTES, then_minutes=20),
+        instance=f"vm{number:03}:10049",
+        **LIMIT | {"kind": kind},
+    )
+
+
+def quiet_before(inputs):
+    """The same, but counters stand still until the tenth minute."""
+    still = f"0x{FULL_FROM * 4 - 1}"
+    return [
+        one | ({"values": f"{still} {one['values']}"} if "_total" in one["series"] else {})
+        for one in inputs
+    ]
