@@ -526,6 +526,13 @@ def test_a_full_volume_of_which_much_more_is_asked_is_critical(tmp_path):
     assert play(tmp_path, modest, [expect("18m", NAME, at_limit("100%"))]) == ""
 
 
+def test_critical_ends_five_minutes_after_the_volume_was_full(tmp_path):
+    story = [*client(0, 0.98, minutes=20, then_minutes=20), demanding(1.8)]
+
+    assert 'severity="critical"' in play(tmp_path, story, [expect("24m30s", NAME)])
+    assert play(tmp_path, story, [expect("25m30s", NAME)]) == ""
+
+
 MOUNTED_AT = 40  # the tenth minute
 
 
@@ -629,10 +636,10 @@ OF_CLIENTS = [
 
 @pytest.mark.parametrize("evaluated_each_seconds", [15, 30])
 @pytest.mark.parametrize(("name", "kind"), OF_CLIENTS)
-def test_a_full_volume_is_told_before_its_clients_tell_of_it(
+def test_a_full_volume_is_told_before_its_clients_tell_of_it_and_to_the_end(
     tmp_path, name, kind, evaluated_each_seconds
 ):
-    """Else each client is heard: the volume's alert silences theirs of the same severity."""
+    """Else each client is heard: the volume's alert silences theirs, critical ones while it is critical."""
     full = [
         line
         for number in range(20)
@@ -642,13 +649,16 @@ def test_a_full_volume_is_told_before_its_clients_tell_of_it(
             demanding(3, number),
         )
     ]
-    firing = 'ALERTS{alertname="%s",alertstate="firing"}'
-    heard = f"{firing % name} unless on (volume, severity) {firing % NAME}"
+    firing = 'ALERTS{alertname="%s",severity=~"%s",alertstate="firing"}'
+    heard = " or ".join(
+        f"({firing % (name, severity)} unless on (volume) {firing % (NAME, silencing)})"
+        for severity, silencing in (("warning", ".+"), ("critical", "critical"))
+    )
     severities = ["warning", "critical"] if kind == "volume" else ["warning"]
     values = [
         value(
             f"{FULL_FROM + FULL_MINUTES}m",
-            f"count by (severity) ({firing % name})",
+            f"count by (severity) ({firing % (name, '.+')})",
             *((f'{{severity="{severity}"}}', 20) for severity in severities),
         ),
         *(
@@ -663,7 +673,7 @@ def test_a_full_volume_is_told_before_its_clients_tell_of_it(
 def waiting(number, kind):
     return series(
         "ioplateau_budget_throttled_seconds_total",
-        growing(1, FULL_MINUTES, then_minutes=20),
+        growing(1, FULL_MINUTES + 0.75, then_minutes=20),
         instance=f"vm{number:03}:10049",
         **LIMIT | {"kind": kind},
     )

@@ -337,6 +337,32 @@ def test_critical_resolves_when_the_limit_lets_go(tmp_path):
     assert play(tmp_path, story, none_of("38m")) == ""
 
 
+def test_critical_ends_with_its_warning(tmp_path):
+    """Not when it has no longer held for half of 15 minutes, which is 7 minutes after its end."""
+    story = world(growing(1, 20, then_minutes=15), demand=2.3)
+    said = play(tmp_path, story, [expect("23m30s", "IoplateauDiskThrottled")])
+
+    assert 'severity="critical"' in said
+    assert play(tmp_path, story, none_of("24m30s")) == ""
+
+
+def test_of_two_limits_the_one_that_still_holds_is_critical(tmp_path):
+    bytes_limit = SDA | {"dimension": "throughput"}
+    story = [
+        series(SECONDS, growing(1, 15, then_minutes=10), **SDA),
+        series(SECONDS, "0x59 0+15x40", **bytes_limit),
+        *[
+            series("ioplateau_budget_demand_ratio", "2.3x200", **budget)
+            for budget in (SDA, bytes_limit)
+        ],
+    ]
+
+    said = play(tmp_path, story, [expect("20m30s", "IoplateauDiskThrottled")])
+
+    assert said.count('severity="critical"') == 1
+    assert "held back hard by the throughput limit" in said
+
+
 def learned(confidence, times=200):
     """Every limit was found by its plateau, and nobody told it."""
     return [
