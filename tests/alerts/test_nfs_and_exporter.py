@@ -269,6 +269,29 @@ def test_sampling_in_time_again_resolves(tmp_path):
     )
 
 
+@pytest.mark.parametrize("scrapes", [1, 5, 10, 16, 19, 20, 28])
+def test_a_reboot_or_stop_is_no_late_sampling(tmp_path, scrapes):
+    """Of 15 s to 7 minutes. A scrape that fails ends the counter; the first after it sees 5 s of a new one."""
+    story = ticking(f"0+15x40 stale _x{scrapes - 1} 5+15x80")
+    never = [
+        expect(f"{seconds}s", "IoplateauSamplingLate") for seconds in range(10 * 60, 27 * 60, 15)
+    ]
+
+    assert play(tmp_path, story, never) == ""
+
+
+def test_an_exporter_that_starts_again_and_again_samples_late(tmp_path):
+    story = ticking(" ".join(["5+15x4 stale _x1"] * 12))
+
+    assert "samples only" in play(tmp_path, story, [expect("18m", "IoplateauSamplingLate")])
+
+
+def test_sampling_that_is_late_after_a_reboot_is_told(tmp_path):
+    story = ticking("0+15x40 stale _x4 5+12x80")
+
+    assert "samples only 80%" in play(tmp_path, story, [expect("26m", "IoplateauSamplingLate")])
+
+
 def source(values):
     return [series("ioplateau_source_up", values, source="mountstats")]
 
