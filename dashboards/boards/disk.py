@@ -75,7 +75,7 @@ def _plateau() -> Json:
             target(f"max(ioplateau_budget_peak_utilization_ratio{{{BUDGET}}})", "share"),
         ),
         time_throttled(
-            BUDGET, "The time that one limit of this disk held requests back in this range."
+            BUDGET, "The time that the limits of this disk held requests back in this range."
         ),
         stat(
             "Episodes",

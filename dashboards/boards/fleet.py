@@ -35,15 +35,14 @@ LIMIT = "instance, kind, name, dimension, direction"
 # What is looked at over a range is recorded by VM, and of limits only the seconds in which they
 # held: a fleet has some ten thousand limits, and a few that bind.
 SECONDS = f"ioplateau:budget_throttled_seconds:increase1m{{{HERE}}}"
+# Of the worst budget of each VM: of its limits at most one holds at a time.
+_TIME_THROTTLED = (
+    f"max by (instance) (sum without (dimension, direction) (sum_over_time({SECONDS}[$__range])))"
+)
 SHARE = f"ioplateau:vm_utilization:max{{{HERE}}}"
 VM_THROTTLED = f"ioplateau:vm_throttled:max{{{HERE}}}"
 NOT_RECORDED = "no rules loaded"
 SEVERITIES = {"critical": ("critical", RED), "warning": ("warning", ORANGE), "info": ("info", BLUE)}
-
-
-def _time_throttled(by: str, window: str = "[$__range]") -> str:
-    """Seconds for which the worst limit of each held requests back."""
-    return f"max by ({by}) (sum_over_time({SECONDS}{window}))"
 
 
 def _count(expr: str, legend: str = "count", recorded: str = "") -> Json:
@@ -163,7 +162,7 @@ def _held_back() -> Json:
             f"ioplateau_budget_throttled_since_timestamp_seconds{{{HERE}}}, "
             '"lifts", "", "kind"))'
         ),
-        target(f"{_time_throttled(LIMIT, '[1d]')} and on ({LIMIT}) ({held})"),
+        target(f"max by ({LIMIT}) (sum_over_time({SECONDS}[1d])) and on ({LIMIT}) ({held})"),
         target(f"max by ({LIMIT}) (ioplateau_budget_demand_ratio{{{HERE}}})"),
         target(f"max by ({LIMIT}) (ioplateau_budget_learned_confidence_ratio{{{HERE}}})"),
         sort="Last 24 hours",
@@ -252,7 +251,7 @@ def _over_time() -> Json:
         table(
             "Every VM",
             "Each VM with its budget nearest to a limit: now and at most in this range (means of 15 s), and "
-            "the time its worst limit held requests back.",
+            "the time the limits of its worst held requests back.",
             [
                 column("VM", key="instance", link=to("vm", "This VM", instance=cell("VM"))),
                 column("Size", key="size"),
@@ -263,9 +262,7 @@ def _over_time() -> Json:
             ],
             target(f"max by (instance) ({SHARE})"),
             target(f"max by (instance) (max_over_time({SHARE}[$__range]))"),
-            target(
-                f"{_time_throttled('instance')} or on (instance) 0 * max by (instance) ({SHARE})"
-            ),
+            target(f"{_TIME_THROTTLED} or on (instance) 0 * max by (instance) ({SHARE})"),
             target(
                 f"count by (instance) (count by (instance, kind, name) (ioplateau_budget_info{{{HERE}}}))"
             ),

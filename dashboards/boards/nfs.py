@@ -65,7 +65,8 @@ def _plateau() -> Json:
         ),
         time_throttled(
             BUDGET,
-            "The longest time that one limit (volume, slots, connection) held calls back in this range.",
+            "The longest time that the limits of one of these (volume, slots, connection) held calls back in this "
+            "range.",
         ),
         stat(
             "Connections",

@@ -127,14 +127,20 @@ def link_to_vm() -> Json:
     return to("vm", "This VM", instance=label("instance"))
 
 
+def seconds_throttled(where: str) -> str:
+    """For how long each budget was held in the range: of its limits at most one holds at a time."""
+    return (
+        "sum without (dimension, direction) ("
+        f"increase(ioplateau_budget_throttled_seconds_total{{{where}}}[$__range]))"
+    )
+
+
 def time_throttled(where: str, text: str) -> Json:
     return stat(
         "Time throttled",
         f"{text} Yellow from a minute on, red from seven and a half: where the alerts begin.",
         "s",
-        target(
-            f"max(increase(ioplateau_budget_throttled_seconds_total{{{where}}}[$__range]))", "time"
-        ),
+        target(f"max({seconds_throttled(where)})", "time"),
         thresholds=time_thresholds(),
         no_value="no limit is known",
     )
@@ -180,8 +186,5 @@ def shares(by: str, where: str) -> list[Json]:
             f"max by ({by}) (max_over_time("
             f"ioplateau_budget_peak_utilization_ratio{{{where}}}[$__range]))"
         ),
-        target(
-            f"max by ({by}) (increase("
-            f"ioplateau_budget_throttled_seconds_total{{{where}}}[$__range]))"
-        ),
+        target(f"max by ({by}) ({seconds_throttled(where)})"),
     ]

@@ -79,7 +79,9 @@ def _glance() -> Json:
             thresholds=any_is_bad(),
             no_value="no limit is known",
         ),
-        time_throttled(HERE, "The longest time that one limit held requests back in this range."),
+        time_throttled(
+            HERE, "The longest time that the limits of one budget held requests back in this range."
+        ),
         stat(
             "Burst credit left",
             "The emptiest burst credit of VM and disks. At 0 % the limit falls to its base.",

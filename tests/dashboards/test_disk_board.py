@@ -1,18 +1,20 @@
 """What the disk's page draws against a limit is what the kernel counts, and its bands forget nothing."""
 
+import pytest
+
 import boards_and_rules as ours
-from rule_stories import VM, play, series, value
+from rule_stories import VM, growing, play, series, value
 
 SDC = {"kind": "disk", "name": "sdc", "dimension": "iops", "direction": "total"}
 KERNELS = "ioplateau_disk_operations_per_second"
 
 
-def drawn(title, interval="15s"):
-    """The expressions of a panel, of all disks, at points so far apart."""
+def drawn(title, interval="15s", board="disk", of=""):
+    """The expressions of a panel that read such a metric, of all disks, at points so far apart."""
     return [
         ours.substituted(shown.expr.replace("$__interval", interval))
         for shown in ours.every_expression()
-        if shown.board == "disk" and shown.panel["title"] == title
+        if (shown.board, shown.panel["title"]) == (board, title) and of in shown.expr
     ]
 
 
@@ -49,3 +51,24 @@ def test_a_band_is_red_where_something_was_held_back_between_two_points(tmp_path
     ]
 
     assert play(tmp_path, story, values=values) == ""
+
+
+@pytest.mark.parametrize(
+    ("board", "title", "seconds_between"),
+    [
+        ("disk", "Time throttled", 15),
+        ("vm", "Time throttled", 15),
+        ("vm", "Disks", 15),
+        ("fleet", "Every VM", 60),
+    ],
+)
+def test_the_times_of_two_limits_that_take_turns_are_added(tmp_path, board, title, seconds_between):
+    seconds = "ioplateau_budget_throttled_seconds_total"
+    story = [
+        series(seconds, growing(0.4, 20), **SDC),
+        series(seconds, growing(0.5, 20), **SDC | {"dimension": "throughput"}),
+    ]
+    (shown,) = drawn(title, board=board, of="throttled_seconds")
+    values = [value("9m30s", f"round(max({shown}))", ("{}", 0.9 * 300))]
+
+    assert play(tmp_path, story, values=values, evaluated_each_seconds=seconds_between) == ""
