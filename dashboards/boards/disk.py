@@ -79,7 +79,8 @@ def _plateau() -> Json:
         ),
         stat(
             "Episodes",
-            "How often a limit of this disk began to hold requests back in this range.",
+            "How often a limit of this disk began to hold requests back in this range. The first time of a "
+            "limit that was learned by it is not among them: its counter begins with 1.",
             "short",
             target(
                 "round(max(increase("
