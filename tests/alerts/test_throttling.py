@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import pytest
+
 from rule_stories import VM, alert, expect, growing, play, series
 
 SECONDS = "ioplateau_budget_throttled_seconds_total"
@@ -538,6 +540,21 @@ def test_who_draws_most_is_named_where_it_is_told(tmp_path):
     expected = all_of("10m", ("warning", f"{WAITING} Most I/O by postgresql.service."))
 
     assert play(tmp_path, told, expected) == ""
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "said"), [("/", "the root control group"), ("/batch", "/batch")]
+)
+def test_a_group_without_a_unit_is_named_as_on_the_page(tmp_path, cgroup, said):
+    of_budget = {key: SDA[key] for key in ("kind", "name")}
+    story = [
+        series(SECONDS, growing(1, 20), **SDA),
+        series("ioplateau_budget_consumer_bytes_per_second", "9e6x80", **of_budget, cgroup=cgroup),
+    ]
+
+    assert f"Most I/O by {said}. A larger" in play(
+        tmp_path, story, [expect("9m", "IoplateauDiskThrottled")]
+    )
 
 
 def drawing(what, values, unit, budget=SDA):
