@@ -21,6 +21,9 @@ Units are base units and stand in the name: seconds, bytes, ratios from 0 to 1. 
 mean over the rate window (15 s by default, so that usual scrapes leave no time out). What is not
 known has no sample: an absent series is not zero.
 
+Throttled seconds and episodes go on after a clean end, with a state directory (`state.directory`). After a kill or a
+power cut they begin at 0.
+
 `mount`, and the `name` of an NFS budget, is the point at which we first saw the file system mounted (of a
 client's budget: the first of its file systems), with `#2` where another has that name. It stays as long as
 the file system or the client does, whichever mount points come and go; `ioplateau_nfs_mount_point_info`
