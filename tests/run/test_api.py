@@ -161,6 +161,7 @@ def test_a_name_is_asked_for_as_it_is_shown(ask):
         ("series", "", 400, "kind is '', want one of disk, stripe"),
         ("series", "kind=disk", 400, "name is missing"),
         ("series", "kind=disk&name=sda&dimension=speed", 400, "want one of iops, throughput"),
+        ("series", "kind=disk&name=sda&dimension=slots", 400, "only nfs_slots has it"),
         ("series", "kind=disk&name=sda&dimension=iops&direction=up", 400, "direction is 'up'"),
         ("series", "kind=disk&name=sda&dimension=iops&seconds=0", 400, "want 1 to 604800"),
         ("series", "kind=disk&name=sda&dimension=iops&seconds=1e9", 400, "want 1 to 604800"),

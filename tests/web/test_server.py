@@ -138,6 +138,24 @@ def test_an_unknown_path_is_404(serve):
     assert get(place(serve()), "/metricsandmore")[0].status == 404
 
 
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("/api/v1/nothing", 404, b'{"error": "Nothing is served at this path."}'),
+        ("/api/v1/state/", 404, b'{"error": "Nothing is served at this path."}'),
+        ("/api/broken", 500, b'{"error": "This page failed; the log says why."}'),
+        ("/apis", 404, b"Nothing is served at this path.\n"),
+    ],
+)
+def test_an_error_below_a_path_of_programs_is_json(path, status, said):
+    routes = {"/api/broken": broken}
+    with WebServer(["127.0.0.1:0"], routes, PATIENT, json_below="/api/").start() as server:
+        answer, body = get(place(server), path)
+
+    kind = "application/json" if said.startswith(b"{") else "text/plain; charset=utf-8"
+    assert (answer.status, answer.headers["Content-Type"], body) == (status, kind, said)
+
+
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "BREW"])
 def test_another_method_is_405_and_says_which_are_allowed(serve, method):
     answer, _ = get(place(serve()), method=method)

@@ -76,11 +76,12 @@ def put(directory, issued):
     (directory / "server.key").write_bytes(issued.key.read_bytes())
 
 
-def configured(place, text: str, **settings) -> WebServer:
+def configured(place, text: str, json_below=None, **settings) -> WebServer:
     (place / "web-config.yml").write_text(text)
     file = str(place / "web-config.yml")
     settings = {"deadline_seconds": 60.0, **settings}
-    return WebServer(["127.0.0.1:0"], ROUTES, WebSettings(config_file=file, **settings))
+    settings = WebSettings(config_file=file, **settings)
+    return WebServer(["127.0.0.1:0"], ROUTES, settings, json_below=json_below)
 
 
 @pytest.fixture
@@ -350,6 +351,16 @@ def test_who_has_the_password_comes_in_and_others_are_asked_for_it(serve, made):
     assert status(server, context, path="/nowhere") == 401
     assert status(server, context, path="/nowhere", password=RIGHT) == 404
     assert get(server, context, method="HEAD", password="another").text == b""
+
+
+def test_a_program_is_asked_for_the_password_in_json(serve):
+    server = serve(USERS, json_below="/api/")
+    answers = [get(server, path="/api/x", password=each) for each in (None, "wrong", "wrong")]
+
+    assert [answer.status for answer in answers] == [401] * 3
+    assert {answer.text for answer in answers} == {b'{"error": "Name and password, please."}'}
+    assert {answer.headers["Content-Type"] for answer in answers} == {"application/json"}
+    assert "WWW-Authenticate" in answers[0].headers
 
 
 def test_excluded_paths_need_no_password(serve):

@@ -18,7 +18,8 @@ from ioplateau.state import State
 from ioplateau.tell import plain
 from ioplateau.web.http1 import Handler, Request, Response
 
-PREFIX = "/api/v1/"
+ROOT = "/api/"  # below which errors are JSON too
+PREFIX = f"{ROOT}v1/"
 DAY = 86_400.0
 LONGEST = 7 * DAY
 DEFAULT_SECONDS = 900.0
@@ -90,6 +91,10 @@ class Api:
         if name is None:
             raise _WrongError(400, "name is missing, want that of a budget of /api/v1/state")
         dimension = _word(asked, "dimension", [*Dimension])
+        if dimension == Dimension.SLOTS and kind != Kind.NFS_SLOTS:
+            raise _WrongError(
+                400, f"dimension is 'slots', want another: only {Kind.NFS_SLOTS} has it"
+            )
         way = _word(asked, "direction", [*Direction]) if "direction" in asked else None
         seconds = _number(asked, "seconds", DEFAULT_SECONDS)
         if not 1 <= seconds <= LONGEST:

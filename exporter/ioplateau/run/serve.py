@@ -18,7 +18,7 @@ from ioplateau.logs import event
 from ioplateau.measure import interfaces
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.run import cataloguefiles
-from ioplateau.run.api import Api
+from ioplateau.run.api import ROOT, Api
 from ioplateau.run.clock import Clock
 from ioplateau.run.episodelog import EpisodeLog
 from ioplateau.run.historyfiles import HistoryFiles
@@ -109,7 +109,9 @@ class Daemon:
         # What makes these answers is loaded by the first question, and looks into the catalogue: files
         # of a disk that may be the one that is stalled.
         slow = {*self._pages.routes(), *self._api.routes()} - {settings.web.telemetry_path}
-        self._web = WebServer(settings.web.listen_addresses, routes, settings.web, slow)
+        self._web = WebServer(
+            settings.web.listen_addresses, routes, settings.web, slow, json_below=ROOT
+        )
 
     def run(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -8,6 +8,7 @@ https://www.rfc-editor.org/rfc/rfc9112
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -17,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 METHODS = ("GET", "HEAD")
+PLAIN = "text/plain; charset=utf-8"
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 # An ordinary scrape sends eight fields; a browser behind proxies about thirty.
 MOST_FIELDS = 100
@@ -61,7 +63,13 @@ Handler: TypeAlias = Callable[[Request], Response]
 def text(status: int, sentence: str, headers: Mapping[str, str] = NO_HEADERS) -> Response:
     """A plain sentence for people."""
     body = f"{sentence}\n".encode("utf-8", "replace")
-    return Response(status, "text/plain; charset=utf-8", body, headers)
+    return Response(status, PLAIN, body, headers)
+
+
+def as_json(response: Response) -> Response:
+    """A plain sentence for programs: {"error": sentence}."""
+    body = json.dumps({"error": response.body.decode().rstrip("\n")}).encode()
+    return response._replace(content_type="application/json", body=body)
 
 
 def head_end(received: bytes | bytearray, begin: int) -> int | None:

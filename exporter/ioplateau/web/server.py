@@ -66,7 +66,8 @@ class WebServer:
     The sockets are bound at once: ValueError for what is no address, OSError with a sentence
     naming the address that cannot be had. Handlers run in worker threads; one that raises
     is answered with 500 and logged when that begins. slow: paths whose handlers may wait for a
-    disk; they have workers of their own, so that all others are answered meanwhile.
+    disk; they have workers of their own, so that all others are answered meanwhile. json_below: the
+    beginning of the paths whose errors (401, 404, 429, 500) are JSON.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class WebServer:
         routes: Mapping[str, Handler],
         settings: WebSettings | None = None,
         slow: Container[str] = (),
+        json_below: str | None = None,
     ) -> None:
         self._settings = settings or WebSettings()
         file = self._settings.config_file
@@ -100,6 +102,7 @@ class WebServer:
         for listener in self._listeners:
             self._selector.register(listener, selectors.EVENT_READ)
         self._slow = slow
+        self._json_below = json_below
         answer = RouteHandler(routes)
         self._workers = self._answering("web-worker", self._settings.workers, answer)
         self._slow_workers = self._answering("web-slow", self._settings.slow_workers, answer)
@@ -295,7 +298,7 @@ class WebServer:
         access = self._access
         refusal = access.refuse(asked, time.monotonic())
         if refusal:
-            self._answer(connection, refusal)
+            self._answer(connection, self._worded(asked, refusal))
             return
         self._connections.watch(connection, 0)
         if access.needs_check(asked):
@@ -313,9 +316,15 @@ class WebServer:
         if connection.phase is not Phase.CHECKING:
             return  # evicted, or out of time
         if refusal:
-            self._answer(connection, refusal)
+            self._answer(connection, self._worded(request, refusal))
         else:
             self._work(connection, request)
+
+    def _worded(self, request: Request, response: Response) -> Response:
+        is_error = response.status >= 400 and response.content_type == http1.PLAIN
+        if is_error and self._json_below and request.path.startswith(self._json_below):
+            return http1.as_json(response)
+        return response
 
     def _understand(self, head: bytes, *, whole: bool) -> Request | Response:
         cap = self._settings.header_bytes
@@ -371,7 +380,7 @@ class WebServer:
         self._checked.append((connection, request, refusal))
         os.eventfd_write(self._wakeup, 1)
 
-    def _done(self, connection: Connection, _: Request, response: Response) -> None:
+    def _done(self, connection: Connection, request: Request, response: Response) -> None:
         # In a worker.
-        self._answers.append((connection, response))
+        self._answers.append((connection, self._worded(request, response)))
         os.eventfd_write(self._wakeup, 1)
