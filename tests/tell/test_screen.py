@@ -1,9 +1,13 @@
 """The live screen: the answer first, then the rates, and nothing a hostile name could do to it."""
 
+import pytest
+
 import states
 from ioplateau.limits.budgets import Dimension, Kind, Word
 from ioplateau.tell import screen, view
 from ioplateau.tell.summary import Severity
+
+GROUP = "/system.slice/system-postgresql.slice/postgresql.service"
 
 
 def throttled(name="sda"):
@@ -58,6 +62,21 @@ def test_a_throttled_budget_has_its_nearest_limit_and_its_sentence():
         ),
     ]
     assert lines[lines.index(row) + 1].strip().startswith("held at 500 IOPS by its disk limit")
+
+
+@pytest.mark.parametrize(("width", "shown_name"), [(40, "…sql.service"), (200, GROUP)])
+def test_a_long_name_is_cut_before_the_verdict(width, shown_name):
+    group = states.budget(
+        Kind.CGROUP, GROUP, states.limit(Dimension.IOPS, value=100.0), word=Word.THROTTLED
+    )
+    head, row = (
+        line
+        for line in shown(budgets(group), width=width)
+        if "  control group  " in line or "kind" in line
+    )
+
+    assert row.startswith(f"{shown_name}  control group  throttled")
+    assert "verdict" in head
 
 
 def test_who_draws_most_stands_below_the_sentence():

@@ -11,6 +11,8 @@ from itertools import pairwise
 from ioplateau.tell import plain
 
 CUT = "…"
+GAP = "  "
+SHORTEST_NAME = 12  # with which kind and verdict fit in 40 columns
 BARS = "▁▂▃▄▅▆▇█"
 # For terminals that are not UTF-8, a character each: what is aligned stays so.
 ASCII = str.maketrans({"µ": "u", "·": "-", CUT: "~", **dict(zip(BARS, "_.,:-=+#", strict=True))})
@@ -72,14 +74,25 @@ def right(text: str, width: int) -> str:
     return " " * (width - columns(text)) + text
 
 
-def aligned(rows: Sequence[Sequence[str]], right_columns: Container[int] = ()) -> list[str]:
-    """A line a row, each column as wide as its widest cell; `right_columns` are set to the right."""
+def aligned(
+    rows: Sequence[Sequence[str]],
+    right_columns: Container[int] = (),
+    width: int | None = None,
+) -> list[str]:
+    """A line a row, each column as wide as its widest cell; `right_columns` are set to the right.
+
+    Lines longer than `width` have shorter names in the first column, of SHORTEST_NAME columns at least: of a
+    name the end tells most.
+    """
     shown = [[plain.printable(cell) for cell in row] for row in rows]
-    widths = [max(map(columns, column)) for column in zip(*shown, strict=True)]
+    name, *others = (max(map(columns, column)) for column in zip(*shown, strict=True))
+    if width is not None:
+        room = width - sum(others) - len(GAP) * len(others)
+        name = min(name, max(room, SHORTEST_NAME))
     return [
-        "  ".join(
-            right(cell, width) if place in right_columns else left(cell, width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        GAP.join(
+            right(cell, wide) if place in right_columns else left(cell, wide, keep_end=True)
+            for place, (cell, wide) in enumerate(zip(row, (name, *others), strict=True))
         ).rstrip()
         for row in shown
     ]

@@ -36,8 +36,8 @@ def lines(view: View, *, title: str = "", width: int = 100, ascii_only: bool = F
         Line(view.headline, view.severity),
         *_machine(view),
         *_budgets(view, width),
-        *_disks(view),
-        *_mounts(view),
+        *_disks(view, width),
+        *_mounts(view, width),
         *_notes(view, width),
     ]
     return [
@@ -75,7 +75,7 @@ def _budgets(view: View, width: int) -> Iterator[Line]:
     budgets = [budget for budget in view.budgets if budget.word not in QUIET]
     if budgets:
         rows = [_budget_row(budget) for budget in budgets]
-        head, *table = _table(BUDGETS, rows, text_columns=6)
+        head, *table = _table(BUDGETS, rows, width, text_columns=6)
         yield Line("")
         yield head
         for budget, row in zip(budgets, table, strict=True):
@@ -103,28 +103,30 @@ def _budget_row(budget: BudgetView) -> tuple[str, ...]:
     return (*words, plain.share(nearest.utilization), f"{ceiling} ({nearest.says_briefly})")
 
 
-def _disks(view: View) -> Iterator[Line]:
+def _disks(view: View, width: int) -> Iterator[Line]:
     disks = sorted(view.disks, key=lambda disk: (-disk.operations_per_second, disk.name))
-    yield from _section(ratetables.disks(disks, view.disk_count))
+    yield from _section(ratetables.disks(disks, view.disk_count), width)
 
 
-def _mounts(view: View) -> Iterator[Line]:
+def _mounts(view: View, width: int) -> Iterator[Line]:
     mounts = sorted(view.mounts, key=lambda mount: (-mount.operations_per_second, mount.name))
-    yield from _section(ratetables.mounts(mounts, view.mount_count))
+    yield from _section(ratetables.mounts(mounts, view.mount_count), width)
 
 
-def _section(what: RateTable) -> Iterator[Line]:
+def _section(what: RateTable, width: int) -> Iterator[Line]:
     if what.rows or what.idle:
         yield Line("")
     if what.rows:
-        yield from _table(what.head, what.rows)
+        yield from _table(what.head, what.rows, width)
     if what.idle:
         yield Line(what.idle, Severity.SOFT)
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int = 1) -> list[Line]:
-    """Columns as wide as their widest cell; the first `text_columns` are set to the left."""
-    first, *others = cells.aligned([head, *rows], range(text_columns, len(head)))
+def _table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], width: int, text_columns: int = 1
+) -> list[Line]:
+    """Columns as wide as their widest cell; the first `text_columns` are set to the left. Names give way."""
+    first, *others = cells.aligned([head, *rows], range(text_columns, len(head)), width)
     return [Line(first, Severity.SOFT), *map(Line, others)]
 
 
