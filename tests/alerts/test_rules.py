@@ -174,6 +174,16 @@ def test_a_runbook_names_its_alerts(name):
             assert alert.name in page
 
 
+@EACH_RUNBOOK
+def test_a_runbook_that_searches_an_answer_shows_that_there_is_none(name):
+    """Of TLS or a password grep would find nothing, as of a limit that there is none of."""
+    page = (RUNBOOKS / f"{name}.md").read_text(encoding="utf-8")
+
+    assert all(
+        " -sSf " in asked for asked in re.findall(r"^    curl .*\| grep", page, re.MULTILINE)
+    )
+
+
 def test_no_runbook_is_left_over():
     assert {page.stem for page in RUNBOOKS.glob("*.md")} == {alert.runbook for alert in ALERTS}
 
