@@ -42,18 +42,33 @@ def call(rate, wait, direction, queued=0.0):
     )  # fmt: skip
 
 
-def moved(rate, direction):
-    is_read = direction is Direction.READ
-    return FlowTick(
-        1.0, read_bytes_per_second=is_read * rate, write_bytes_per_second=(not is_read) * rate
-    )
+def with_back(tick, direction, back):
+    """With this share of its calls the other way as well, each answered at once."""
+    if direction is Direction.READ:
+        rate = back * tick.read_operations_per_second
+        return tick._replace(
+            write_operations_per_second=rate, write_bytes_per_second=rate * CALL_BYTES,
+            write_await_seconds=0.001, write_rtt_seconds=0.001,
+        )  # fmt: skip
+    rate = back * tick.write_operations_per_second
+    return tick._replace(
+        read_operations_per_second=rate, read_bytes_per_second=rate * CALL_BYTES,
+        read_await_seconds=0.001, read_rtt_seconds=0.001,
+    )  # fmt: skip
+
+
+def moved(rate, direction, back=0.0):
+    """So many bytes per second in one direction, and this share of them in the other."""
+    read, write = (rate, back * rate) if direction is Direction.READ else (back * rate, rate)
+    return FlowTick(1.0, read_bytes_per_second=read, write_bytes_per_second=write)
 
 
 def judged(
-    direction, *limits, carried=1.0, queued=0.0, witness=None, first=(NIC,), later=None
+    direction, *limits, carried=1.0, queued=0.0, witness=None, first=(NIC,), later=None, back=0.0
 ):  # fmt: skip
     """Verdicts after 70 s at the limit. carried: the part of the interface's bytes that are the mounts'.
-    first: the interfaces, of which the last does all. later: those of the last 20 s.
+    first: the interfaces, of which the last does all. later: those of the last 20 s. back: share of the
+    calls and of the bytes that goes the other way, beside them.
     """
     budgets = {NETWORK: Budget(NETWORK, first, limits)}
     for flow in MOUNTS:
@@ -75,7 +90,10 @@ def judged(
         nics = first if second < 70 or later is None else later
         if nics != budgets[NETWORK].members:
             budgets = budgets | {NETWORK: Budget(NETWORK, nics, limits)}
-        flows |= dict.fromkeys(nics, moved(0.0, direction)) | {nics[-1]: moved(bytes_, direction)}
+        if back:
+            flows = {flow: with_back(tick, direction, back) for flow, tick in flows.items()}
+        flows |= dict.fromkeys(nics, moved(0.0, direction))
+        flows[nics[-1]] = moved(bytes_, direction, back)
         verdicts = judge.observe(100.0 + second, 1.0, budgets, flows, witness)
     return verdicts
 
@@ -86,14 +104,17 @@ def told(direction):
 
 @pytest.mark.parametrize("direction", [Direction.READ, Direction.WRITE])
 @pytest.mark.parametrize("is_told", [True, False])
-def test_two_mounts_wait_for_the_networks_limit_in_its_direction(direction, is_told):
-    verdicts = judged(direction, *[told(direction)] * is_told)
+@pytest.mark.parametrize("back", [0.0, 0.1, 0.7])
+def test_two_mounts_wait_for_the_networks_limit_in_its_direction(direction, is_told, back):
+    verdicts = judged(direction, *[told(direction)] * is_told, back=back)
     network = verdicts[NETWORK]
 
     assert (network.word, network.direction) == (Word.THROTTLED, direction)
     assert network.origin is (Origin.CATALOGUE if is_told else Origin.LEARNED)
     assert network.limit == pytest.approx(HELD_BYTES, rel=0.01)
     assert network.evidence["waiting"] == pytest.approx(32, rel=0.2)
+    done = (1 + back) * HELD_BYTES
+    assert network.evidence["bytes_per_second"] == pytest.approx(done, rel=0.01)
     assert "hardly any request waits" not in network.sentence
     assert [verdicts[key].parent for key in VOLUMES] == [NETWORK, NETWORK]
 

@@ -448,18 +448,18 @@ def _is_waited_for(drawn: Drawn, dimension: Dimension) -> bool:
     """Whether half of what was done is of a direction that is not served at once: a limit on all holds both. A
     fifth of a time that is next to nothing is no wait, so a fifth of a request waits at least.
     """
-    total, reads = (
-        (drawn.operations, drawn.read_operations_per_second)
+    rates = (
+        (drawn.read_operations_per_second, drawn.write_operations_per_second)
         if dimension is IOPS
-        else (drawn.bytes, drawn.read_bytes_per_second)
+        else (drawn.read_bytes_per_second, drawn.write_bytes_per_second)
     )
     least = number.LEAST_PART
     # Of an interface there are no times.
     waits = [
         not held or waiting >= least * max(1.0, held - waiting) for held, waiting in drawn.parts
     ]
-    done = sum([rate for rate, does in zip((reads, total - reads), waits, strict=True) if does])
-    return done >= number.SHARE_WAITING * total
+    done = sum([rate for rate, does in zip(rates, waits, strict=True) if does])
+    return done >= number.SHARE_WAITING * sum(rates)
 
 
 def _is_deep(drawn: Drawn) -> bool:

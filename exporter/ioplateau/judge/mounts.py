@@ -564,7 +564,9 @@ def _on_wire(client: ClientWitness | None, tick: FlowTick, lost: int) -> int | N
 
 
 def _look_at_interfaces(watched: WatchedFlow, ticks: Iterable[FlowTick | None]) -> None:
-    """The sum of a VM's interfaces. They have bytes only; a plateau is looked for in the busier direction."""
+    """The sum of a VM's interfaces. They have bytes only, and each direction is limited by itself: `bytes`, in
+    which a plateau is looked for, are those of the busier one.
+    """
     known = [tick for tick in ticks if tick is not None]
     if not known:
         watched.miss()
@@ -573,5 +575,5 @@ def _look_at_interfaces(watched: WatchedFlow, ticks: Iterable[FlowTick | None]) 
     watched.busy = 1.0  # nobody counts for which part of the time something is under way
     watched.read_bytes_per_second = sum([tick.read_bytes_per_second for tick in known])
     watched.write_bytes_per_second = sum([tick.write_bytes_per_second for tick in known])
-    watched.bytes = watched.read_bytes_per_second + watched.write_bytes_per_second
-    watched.recent_bytes.add(max(watched.read_bytes_per_second, watched.write_bytes_per_second))
+    watched.bytes = max(watched.read_bytes_per_second, watched.write_bytes_per_second)
+    watched.recent_bytes.add(watched.bytes)

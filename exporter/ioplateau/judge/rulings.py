@@ -180,7 +180,8 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
     operations, outstanding, waiting, excess = _requests(case, direction)
     evidence: dict[str, float | str] = {
         "operations_per_second": drawn.operations,
-        "bytes_per_second": drawn.bytes,
+        # Of an interface `bytes` are those of one direction.
+        "bytes_per_second": drawn.read_bytes_per_second + drawn.write_bytes_per_second,
         "outstanding": outstanding,
         "waiting": waiting,
         "excess_latency_ratio": excess if excess < words.MOST_EXCESS else words.MOST_EXCESS,

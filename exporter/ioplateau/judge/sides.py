@@ -41,6 +41,8 @@ class Side(Levels):
         "waiting",
         "was_alone",
         "was_idle",
+        "write_bytes_per_second",
+        "write_operations_per_second",
     )
     is_held = is_locked = is_ordinary = False
     crowd = 1.0
@@ -73,6 +75,8 @@ class Side(Levels):
         self.operations, self.bytes = operations, volume
         self.read_operations_per_second = 0.0 if write else operations
         self.read_bytes_per_second = 0.0 if write else volume
+        self.write_operations_per_second = operations if write else 0.0
+        self.write_bytes_per_second = volume if write else 0.0
         self.outstanding, self.waiting = held, waiting
         self.parts: Sequence[tuple[float, float]] = (
             (_NO_PART, (held, waiting)) if write else ((held, waiting), _NO_PART)

@@ -18,7 +18,9 @@ class Drawn(Protocol):
     operations: float
     bytes: float
     read_operations_per_second: float
+    write_operations_per_second: float
     read_bytes_per_second: float
+    write_bytes_per_second: float
     busy: float
     excess: float
     outstanding: float
