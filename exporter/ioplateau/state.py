@@ -141,6 +141,7 @@ class LimitState(NamedTuple):
     held_ratio: float | None = (
         None  # while throttled: the limit that holds over the one sold for now
     )
+    share: float | None = None  # that was used in this tick; None: not known
 
     @property
     def dimension(self) -> Dimension:
@@ -227,6 +228,8 @@ class State(NamedTuple):
     is_unfamiliar: bool = False
     # What each flow did since the last tick; None: not known.
     flows: Mapping[FlowKey, FlowTick | None] = NO_ENTRIES
+    # The same, as limits count it: without the writes that are known not to count on them.
+    counted: Mapping[FlowKey, FlowTick | None] = NO_ENTRIES
     budgets: Mapping[BudgetKey, BudgetState] = NO_ENTRIES
     held: tuple[Verdict, ...] = ()  # of those budgets, what says throttled, saturated or stalled
     moved: tuple[BudgetKey, ...] = ()  # of these a limit in force is another than at the last tick

@@ -46,7 +46,8 @@ WINDOW_SECONDS = 10.0
 def state(**parts: Any) -> State:
     """A state at 1000 s of the monotonic clock with the parts given and nothing else."""
     times = {"mono": 1000.0, "wall": 1_700_000_000.0, "interval_seconds": 1.0, "ticks": 100}
-    return State(**(times | {"held": held(parts.get("budgets", {}))} | parts))
+    same = {"held": held(parts.get("budgets", {})), "counted": parts.get("flows", {})}
+    return State(**(times | same | parts))
 
 
 def waited(mono: float, microseconds: int) -> State:
@@ -288,6 +289,7 @@ def limit(
         "throttled_seconds": 0.0,
         "episodes": 0,
         "credit_ratio": burst_credit,
+        "share": utilization,
     }
     told = {name: changes.pop(name) for name in ("burst", "each_client") if name in changes}
     ceiling = Limit(dimension, direction, value, origin, source, **told)

@@ -38,6 +38,7 @@ def tick(second, word=Word.THROTTLED):
         budgets=budgets,
         held=states.held(budgets),
         flows={SDA: flow},
+        counted={SDA: flow},
         sources={**found.sources, "netdev": states.SourceState("netdev", False, "/x: Gone")},
         consumers={
             disk.budget.key: BudgetConsumers(5.0, (Consumer("/db", "db.service", 1e6, 9.0, 0.9),))

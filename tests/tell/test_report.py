@@ -11,7 +11,7 @@ import pytest
 
 import states
 from ioplateau.engine import EngineSettings
-from ioplateau.history import Episode
+from ioplateau.history import Episode, History
 from ioplateau.limits.budgets import (
     BudgetKey,
     Dimension,
@@ -34,6 +34,7 @@ from ioplateau.tell.report.samples import COLUMNS, Collector, LimitKey, LimitSam
 
 MACHINES = Path(__file__).parents[1] / "machines"
 DISK = MACHINES / "disk_iops_p10" / "recording.jsonl.gz"
+DATABASE = MACHINES / "database_1" / "recording.jsonl.gz"
 LIMIT = ConfiguredLimit(disk="sda", iops=500, direction=Direction.TOTAL, source="limits.toml")
 SETTINGS = ServeSettings(EngineSettings(rules=Rules((LIMIT,)), asks_cloud=False))
 NO_RULES = ServeSettings(EngineSettings(asks_cloud=False))
@@ -514,6 +515,26 @@ def test_without_disks_and_network_the_nfs_mounts_are_told():
     assert sum(samples.seconds) == pytest.approx(9)
     assert "Cannot see the network interfaces: /proc/net/dev: no such file (for 9 s)." in text
     assert "Nothing that could be seen was throttled, saturated or stalled." in text
+
+
+def test_the_shares_of_report_and_history_leave_out_the_writes_that_the_verdict_leaves_out():
+    collector, history, said = Collector(), History(), []
+    for state in Replayed(DATABASE):
+        collector.observe(state)
+        history.observe(state)
+        words = {verdict.word: verdict.utilization for verdict in state.held}
+        said.append(words.get(Word.THROTTLED))  # of the only disk
+    place = LimitKey(BudgetKey(Kind.DISK, "loop0"), Dimension.IOPS, Direction.TOTAL)
+    reported = collector.finish().limits[place].shares
+    remembered = history.series("disk", "loop0", "iops").share
+    newest = [
+        each for each in zip(*map(reversed, (said, reported, remembered)), strict=False) if each[0]
+    ]
+
+    assert len(newest) > 20
+    assert all(share == used for used, share, _ in newest)
+    # The limit in force is remembered once it is another, and a rate as 11 bits.
+    assert all(share == pytest.approx(used, rel=0.02) for used, _, share in newest)
 
 
 def test_latency_and_queue_of_a_group_are_not_known():

@@ -304,6 +304,7 @@ class Accounts:
             left,
             # Nobody sold what was learned.
             effective / sold if throttled and limit.origin is not Origin.LEARNED else None,
+            share,
         )
 
     def _compare(

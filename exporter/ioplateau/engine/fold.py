@@ -212,7 +212,8 @@ class Engine:
         layout = self._topology
         assert layout is not None  # observe() asked for it
         hidden, flow_seconds = self._disks.hidden, self._accounts.flow_seconds
-        budgets = self._budget_states(snapshot.mono, elapsed, flows, verdicts, held)
+        counted = self._judge.as_counted(flows)
+        budgets = self._budget_states(snapshot.mono, elapsed, counted, verdicts, held)
         return State(
             mono=snapshot.mono,
             wall=snapshot.wall,
@@ -230,6 +231,7 @@ class Engine:
             ),
             is_unfamiliar=(self._disks.is_strange or self._nfs.is_strange or self._nics.is_strange),
             flows=flows,
+            counted=counted,
             budgets=budgets,
             held=tuple([verdict for verdict in held if verdict.key in self._shown]),
             moved=tuple(self._accounts.moved),
@@ -268,7 +270,7 @@ class Engine:
         self,
         at: float,
         elapsed: float | None,
-        flows: Mapping[FlowKey, FlowTick | None],
+        counted: Mapping[FlowKey, FlowTick | None],
         verdicts: Mapping[BudgetKey, Verdict],
         held: Sequence[Verdict],
     ) -> Mapping[BudgetKey, BudgetState]:
@@ -286,7 +288,6 @@ class Engine:
         shown, window = self._shown, self._settings.rate_window_seconds
         binding = [verdict.key for verdict in held if verdict.dimension is not None]
         booked = dict.fromkeys((*self._limited, *self._accounts.learned, *binding))
-        counted = self._judge.as_counted(flows) if booked else flows
         lines = {
             key: self._accounts.book(shown[key], at, elapsed, counted, verdicts[key], window)
             for key in booked

@@ -89,7 +89,7 @@ class History:
 
     def observe(self, state: State) -> Sequence[Change]:
         """One tick; which episodes began or ended with it."""
-        mono, wall, interval, flows, held, moved, are_sources_well = _of_tick(state)
+        mono, wall, interval, counted, held, moved, are_sources_well = _of_tick(state)
         dt = mono - self._mono
         if not 0.0 < dt <= self._longest or abs(wall - mono - self._offset) > CLOCK_SECONDS:
             dt = self._elapsed(dt, state)
@@ -98,7 +98,7 @@ class History:
         second = self._second(mono)
         # Where a tick was missed, the next one tells of all seconds since the one before.
         first = min(self._second(mono - dt) + 1, second)
-        begun = [each for each in range(first, second + 1) if self.rings.add(each, flows)]
+        begun = [each for each in range(first, second + 1) if self.rings.add(each, counted)]
         if self._down or not are_sources_well:
             self._watch_sources(state)
         changes: Sequence[Change] = NO_CHANGES
@@ -378,7 +378,7 @@ def _drained(waiting: deque[T]) -> tuple[T, ...]:
 _of_tick = itemgetter(
     *map(
         State._fields.index,
-        ("mono", "wall", "interval_seconds", "flows", "held", "moved", "are_sources_well"),
+        ("mono", "wall", "interval_seconds", "counted", "held", "moved", "are_sources_well"),
     )
 )
 

@@ -8,7 +8,6 @@ from math import nan
 from typing import NamedTuple, TypeAlias
 
 from ioplateau.history import Episode, Event, History
-from ioplateau.judge.usage import drawn
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind, Limit, Word
 from ioplateau.limits.stacks import ABOVE_DISKS, ABOVE_KINDS
 from ioplateau.measure.procstat import CpuTicks
@@ -156,8 +155,7 @@ class Collector:
                 self.samples.lanes[key] = budget.budget.lane
             for each in budget.limits:
                 place = LimitKey(key, each.dimension, each.direction)
-                rate = drawn(budget.budget, state.flows, each.dimension, each.direction)
-                if rate is None and place not in known:
+                if each.share is None and place not in known:
                     continue
                 found = known.get(place)
                 if found is None:
@@ -165,8 +163,7 @@ class Collector:
                 _fill(found.values, count - 1)
                 _fill(found.shares, count - 1)
                 found.values.append(each.effective)
-                share = rate / each.effective if rate is not None and each.effective else nan
-                found.shares.append(share)
+                found.shares.append(nan if each.share is None else each.share)
         for found in known.values():
             _fill(found.values, count)
             _fill(found.shares, count)
