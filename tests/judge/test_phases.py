@@ -157,6 +157,16 @@ def test_the_burst_limit_is_tested_beside_the_base():
     assert after(*[(500.0, DEEP)] * 3, limit=bursting).value == 500.0
 
 
+def test_below_a_burst_that_was_reached_the_share_is_of_the_burst_at_any_rate():
+    bursting = Limit(Dimension.IOPS, Direction.TOTAL, 500.0, Origin.CATALOGUE, burst=Burst(3500.0))
+    claim = after(*[(3500.0, DEEP)] * 3, *[(350.0, FREE)] * 6, limit=bursting)
+    assert claim.reached == 0.1
+
+    claim.pass_by(70.0, 1.0)
+
+    assert claim.reached == 0.02
+
+
 @pytest.mark.parametrize(
     ("waiting", "excess", "is_held"),
     [

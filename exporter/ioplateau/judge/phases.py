@@ -96,7 +96,7 @@ class Claim:
         self.belief = Belief()
         self.smooth = 0.0
         self.value = limit.value  # nominal value now nearest: base or burst
-        self.reached = 0.0
+        self.reached = 0.0  # share of `value` in the last block
         self.direct = False  # reached by what is seen, without a guess at what is not
         self._runs: list[tuple[float, float]] = []  # amount and seconds of blocks with a queue
         # Of those at both of whose ends many requests stood.
@@ -163,7 +163,7 @@ class Claim:
         self._runs.clear()
         self._stood.clear()
         self._follow(rate, dt)
-        self.reached = rate / self.limit.value
+        self.reached = rate / self.value
 
     def _follow(self, rate: float, dt: float) -> None:
         self.smooth += (0.5 * dt if dt < 2.0 else 1.0) * (rate - self.smooth)
