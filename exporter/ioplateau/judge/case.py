@@ -12,7 +12,7 @@ from ioplateau.judge.memory import SavedCase, SavedHold, SavedLimit
 from ioplateau.judge.phases import Claim, Signs
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.sides import Sides, is_one_sided
-from ioplateau.judge.signals import NONE, STRONG, WEAK, Queue, WatchedFlow
+from ioplateau.judge.signals import NONE, STRONG, WEAK, Queue, WatchedFlow, excess_of
 from ioplateau.judge.usage import rate_of
 from ioplateau.limits.budgets import (
     Budget,
@@ -124,7 +124,7 @@ class Case:
 
     @property
     def limits_to_beat(self) -> Sequence[Claim]:
-        """The limits that were told: while there are some, more must speak for an unknown one. None if more is
+        """The limits that were told: while there are some, more must speak for an unknown one. None of them if more is
         done than some told limit allows: then the disk has another tier, and all that was told of it is wrong.
         """
         return () if any(claim.is_outgrown for claim in self.claims) else self.claims
@@ -347,7 +347,7 @@ def _of_direction(
     that wait, over those in service, and of those outstanding as the block began and ended its share.
     """
     held, waiting = drawn.parts[direction is Direction.WRITE]
-    excess = waiting / (held - waiting) if held > waiting else 0.0
+    excess = excess_of(held, waiting)
     if waiting < number.QUEUE_WAITING or excess < number.QUEUE_EXCESS:
         return min(queue, WEAK), (waiting, excess, 0.0, 0.0)
     share = held / drawn.outstanding

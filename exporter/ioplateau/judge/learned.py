@@ -262,16 +262,16 @@ class Plateau:
             return None
         dimension, held = _flatter(drawn, *self._of_stretch(drawn))
         count = min(held.count, drawn.queued)
-        deep = _is_deep(drawn)
+        is_steep = _waits_steeply(drawn)
         least = blocks_in(2 * number.LEVEL_LEAST, dt)
-        if deep and count >= least and held.spread <= number.OFF_LEVEL and drawn.is_locked:
+        if is_steep and count >= least and held.spread <= number.OFF_LEVEL and drawn.is_locked:
             return Evidence(1.0, dimension, held.mean)  # nothing else makes them wait like that
         if count < number.LEVEL_LEAST or not held.mean or self.is_elsewhere(dimension, held.mean):
             return None  # no mean: in most of these blocks nothing was done
         found = max(0.0, _odds(drawn, held.spread, count, dt))
         beside = _beside_told(drawn, told, dimension, held.mean)
         asked = self._asked(drawn, dt, doubts + beside, dimension, held.mean)
-        if not deep:
+        if not is_steep:
             asked += number.ASKED_SHALLOW
         if found < asked:
             owed = _owed(drawn, dimension, dt)
@@ -328,7 +328,7 @@ class Plateau:
         """Log-odds of a level to which sums keep, and that level: of all blocks that waited and came near
         to what is drawn now, and of those in a row up to now, however much they ripple.
         """
-        asked = 0.0 if _is_deep(drawn) else number.ASKED_SHALLOW
+        asked = 0.0 if _waits_steeply(drawn) else number.ASKED_SHALLOW
         dimension, held = _flatter(
             drawn, *(self._visits.level_near(*each) for each in drawn_rates(drawn))
         )
@@ -462,7 +462,7 @@ def _is_waited_for(drawn: Drawn, dimension: Dimension) -> bool:
     return done >= number.SHARE_WAITING * sum(rates)
 
 
-def _is_deep(drawn: Drawn) -> bool:
+def _waits_steeply(drawn: Drawn) -> bool:
     """Few at a time can not be many that wait: then it is the time they wait that tells."""
     return drawn.queue is DEEP or drawn.excess >= number.STEEP
 

@@ -19,7 +19,7 @@ from ioplateau.judge.hypotheses import NONE_HOLDS, Hypotheses, any_of, conclude
 from ioplateau.judge.providers import allowance_exceeded
 from ioplateau.judge.restart import Restartable
 from ioplateau.judge.rulings import Ruling, quiet
-from ioplateau.judge.signals import NONE, STRONG, WatchedFlow
+from ioplateau.judge.signals import NO_PART, NONE, STRONG, WatchedFlow
 from ioplateau.judge.window import DIMENSIONS, Recent, level, regime
 from ioplateau.judge.wire import Wire
 from ioplateau.judge.witness import ClientWitness, Witness
@@ -294,7 +294,7 @@ class MountJudge(Restartable):
             (nic.read_bytes_per_second, sum([each.read_bytes_per_second for each in waits])),
             (nic.write_bytes_per_second, sum([each.write_bytes_per_second for each in waits])),
         )
-        nic.queue, nic.excess, nic.parts = NONE, 0.0, [(0.0, 0.0), (0.0, 0.0)]
+        nic.queue, nic.excess, nic.parts = NONE, 0.0, [NO_PART, NO_PART]
         for write, (total, part) in enumerate(carried):
             if not total or part < 0.5 * total:
                 continue

@@ -299,8 +299,8 @@ class Claim:
 
 def burst_seconds(drawn: Waits) -> float:
     """Seconds at a limit by which a sum may leave its line: more where the queue leaves no doubt."""
-    is_deep = drawn.excess >= number.STEEP and drawn.waiting >= number.OVERWHELMING_WAITING
-    return 2 * number.BURST_SECONDS if is_deep else number.BURST_SECONDS
+    is_steep = drawn.excess >= number.STEEP and drawn.waiting >= number.OVERWHELMING_WAITING
+    return 2 * number.BURST_SECONDS if is_steep else number.BURST_SECONDS
 
 
 def follows(

@@ -6,7 +6,7 @@ from collections.abc import Container
 from math import inf, log, sqrt
 
 from ioplateau.judge import parameters as number
-from ioplateau.judge.signals import DEEP, NONE, STRONG, WEAK, Queue, WatchedFlow
+from ioplateau.judge.signals import DEEP, NONE, STRONG, WEAK, Queue, WatchedFlow, is_deep
 from ioplateau.judge.window import Level, Levels, Recent
 from ioplateau.limits.budgets import BudgetKey, Kind
 
@@ -250,6 +250,7 @@ class Pool(Levels):
                 watched.is_slow and watched.waiting >= number.QUEUE_WAITING
             ):
                 weak = True
+        # Not signals.excess_of: a sum none of which is in service, though some wait, is as full as can be.
         self.excess = self.waiting / base if base > 0 else (inf if self.waiting > 0 else 0.0)
         return free, strong, weak
 
@@ -270,11 +271,7 @@ class Pool(Levels):
             and (strong >= number.LEAST_PART * free or weak)
         )
         if many or (strong > 0 and strong >= 0.5 * free):
-            deep = (
-                self.excess >= number.OVERWHELMING_EXCESS
-                and self.waiting >= number.OVERWHELMING_WAITING
-            )
-            return DEEP if deep else STRONG
+            return DEEP if is_deep(self) else STRONG
         if not weak and not strong:
             return NONE
         if self.is_longer and self.waiting >= number.QUEUE_WAITING and self.is_locked:

@@ -12,7 +12,7 @@ from ioplateau.judge.case import Case
 from ioplateau.judge.memory import SavedHold
 from ioplateau.judge.phases import Claim
 from ioplateau.judge.pool import Pool
-from ioplateau.judge.signals import NONE, STRONG, WatchedFlow
+from ioplateau.judge.signals import NONE, STRONG, WatchedFlow, excess_of
 from ioplateau.judge.usage import rate_of
 from ioplateau.judge.window import DIMENSIONS, IOPS, Levels
 from ioplateau.limits.budgets import (
@@ -229,10 +229,7 @@ def _requests(case: Case, direction: Direction | None) -> tuple[float, float, fl
     if direction is None or direction is Direction.TOTAL or not any(h for h, _ in drawn.parts):
         return drawn.operations, drawn.outstanding, drawn.waiting, drawn.excess
     held, waiting = drawn.parts[direction is Direction.WRITE]
-    base = held - waiting
-    return (
-        rate_of(drawn, Dimension.IOPS, direction), held, waiting, waiting / base if base > 0 else 0.0,
-    )  # fmt: skip
+    return rate_of(drawn, Dimension.IOPS, direction), held, waiting, excess_of(held, waiting)
 
 
 def _throttled_evidence(

@@ -9,11 +9,19 @@ from ioplateau.judge.learned import Plateau
 from ioplateau.judge.levels import Met
 from ioplateau.judge.memory import SavedPlateau
 from ioplateau.judge.phases import Claim
-from ioplateau.judge.signals import DEEP, NONE, STRONG, Queue, WatchedFlow, is_deep, is_strong
+from ioplateau.judge.signals import (
+    DEEP,
+    NO_PART,
+    NONE,
+    STRONG,
+    Queue,
+    WatchedFlow,
+    excess_of,
+    is_deep,
+    is_strong,
+)
 from ioplateau.judge.window import DIMENSIONS, Levels, Recent
 from ioplateau.limits.budgets import Direction
-
-_NO_PART = (0.0, 0.0)
 
 
 class Side(Levels):
@@ -79,9 +87,9 @@ class Side(Levels):
         self.write_bytes_per_second = volume if write else 0.0
         self.outstanding, self.waiting = held, waiting
         self.parts: Sequence[tuple[float, float]] = (
-            (_NO_PART, (held, waiting)) if write else ((held, waiting), _NO_PART)
+            (NO_PART, (held, waiting)) if write else ((held, waiting), NO_PART)
         )
-        self.excess = waiting / (held - waiting) if held > waiting else 0.0
+        self.excess = excess_of(held, waiting)
         self.came = self.left
         self.left = flow.left * held / flow.outstanding if flow.outstanding else 0.0
         self.busy, self.was_idle, self.emptied = flow.busy, flow.was_idle, flow.emptied

@@ -33,10 +33,10 @@ class Queue(IntEnum):
 
 # Each flow asks at each tick, and an attribute of an enumeration is dear before Python 3.12.
 NONE, WEAK, STRONG, DEEP = Queue
-_NO_PART = (0.0, 0.0)
+NO_PART = (0.0, 0.0)
 
 # Reads, or writes: whether they are writes, operations per second, seconds each took, bytes per second.
-Side: TypeAlias = tuple[bool, float, float | None, float]
+OneWay: TypeAlias = tuple[bool, float, float | None, float]
 
 
 class Served(NamedTuple):
@@ -75,6 +75,11 @@ def is_far(rate: float, busy: float, told: float) -> bool:
     return rate < (1 - number.STEP) * told and not (
         (1 - number.STEP) * at_it <= rate <= (1 + number.STEP) * at_it
     )
+
+
+def excess_of(held: float, waiting: float) -> float:
+    """Excess of requests outstanding, of which so many wait; 0 where none of them is in service."""
+    return waiting / (held - waiting) if held > waiting else 0.0
 
 
 def is_strong(times: Times) -> bool:
@@ -218,7 +223,7 @@ class WatchedFlow(Levels):
         # Writes without data: those that a provider may count or not, and those that it does not.
         self.doubtful_operations = self.empty_operations = 0.0
         # Of reads and of writes: requests outstanding, and those of them that wait.
-        self.parts = [_NO_PART, _NO_PART]
+        self.parts = [NO_PART, NO_PART]
         self.came = self.left = 0.0
         self.was_idle = False  # for a part of the block, not at its ends
         self.stands = False  # something was outstanding all the time, as far as it can be seen
@@ -407,13 +412,13 @@ class WatchedFlow(Levels):
         )
 
     def _hold_against_floors(
-        self, sides: Iterable[Side], at: float, dt: float, alone: bool
+        self, sides: Iterable[OneWay], at: float, dt: float, alone: bool
     ) -> float:
         """What is outstanding, and which part of it waits (Little's law); how many would be outstanding if none
         waited.
         """
         base = waiting = held = usual = 0.0
-        parts = self.parts = [_NO_PART, _NO_PART]
+        parts = self.parts = [NO_PART, NO_PART]
         counts = dt if dt > 1.0 else 1.0
         for write, rate, wait, volume in sides:
             if rate <= 0 or wait is None:
