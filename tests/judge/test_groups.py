@@ -125,8 +125,16 @@ def test_a_batch_is_told_as_what_passes_in_the_unit_of_every_other_sentence():
     assert found[KEY].sentence.startswith(told)
 
 
-def test_gusts_that_pass_well_within_their_time_are_not_held():
-    said = verdicts(*[700.0, 0.0, 0.0] * 8)
+def test_one_batch_is_held_as_long_as_it_takes_to_pass_if_it_came_at_the_end_of_its_second():
+    said = verdicts(3.56 * 500, *[0.0] * 5)
+
+    assert [v.word is Word.THROTTLED for v in said] == [False, False, False, True, False, False]
+
+
+# Of 1,000 in three seconds those that come late in the first pass in the other two.
+@pytest.mark.parametrize("gust", [700.0, 995.0])
+def test_gusts_that_pass_well_within_their_time_are_not_held(gust):
+    said = verdicts(*[gust, 0.0, 0.0] * 8)
 
     assert Word.THROTTLED not in {v.word for v in said}
 
