@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ioplateau.history.drawn import DrawnBy, Tally, drew_most
+from ioplateau.judge import words
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin, Verdict, Word
 from ioplateau.measure.asked import Asked
 from ioplateau.state import State
@@ -19,7 +20,8 @@ REJOIN_RESTART_SECONDS = 120.0
 # Cells are of whole seconds: the end of the last one may lie ahead of a restart that was quick.
 AHEAD_SECONDS = 1.0
 MOST_KEPT = 400  # about 1 KiB each
-OFF_HEIGHT = 0.05  # share of its limit by which an episode's words to keep may be off it: words.OFF
+# Share of its limit by which an episode's words to keep may be off it: from there on they tell what gets through.
+OFF_HEIGHT = words.OFF
 
 
 class Episode(NamedTuple):

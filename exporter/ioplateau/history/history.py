@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeVar
 
 from ioplateau.history.episodes import Change, Episode, Episodes
 from ioplateau.history.events import Event, What
-from ioplateau.history.records import Block, HistoryPart, InForce
-from ioplateau.history.rings import CELLS, NO_LOCK, Lock, Rings
+from ioplateau.history.records import CELLS, Block, HistoryPart, InForce
+from ioplateau.history.rings import NO_LOCK, Lock, Rings
 from ioplateau.history.series import Series, Steps, series
 from ioplateau.limits import units
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin

@@ -16,6 +16,8 @@ from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey
 from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.saved import as_row
 
+CELLS = 60  # in a chunk (rings.Chunk), and in a block at most
+
 
 class Block(NamedTuple):
     """Cells of one level from UNIX second `start` on. seen: a byte a cell, 1 where looked at.
@@ -72,7 +74,7 @@ def block(value: Mapping[str, Any], cell_bytes: int) -> Block:
         for name, row in named.items()
     }
     step, start = int(value["step"]), int(value["t"])
-    if step < 1 or start % step or not 0 < len(seen) <= 60:
+    if step < 1 or start % step or not 0 < len(seen) <= CELLS:
         raise ValueError(f"{len(seen)} cells of {step} s from {start} on")
     if any(len(row) != len(seen) * cell_bytes for row in rows.values()):
         raise ValueError(f"a row is not {len(seen)} cells long")

@@ -19,7 +19,7 @@ from itertools import repeat
 from operator import mul
 from typing import NamedTuple, TypeAlias
 
-from ioplateau.history.records import Block
+from ioplateau.history.records import CELLS, Block
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.window import joined
 from ioplateau.limits.budgets import FlowKey
@@ -29,7 +29,6 @@ Flows: TypeAlias = Mapping[FlowKey, FlowTick | None]
 Lock: TypeAlias = AbstractContextManager[object]
 NO_LOCK: Lock = nullcontext()
 
-CELLS = 60  # in a chunk
 COLUMNS = 6
 NAN = math.nan
 
