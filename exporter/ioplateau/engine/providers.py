@@ -73,7 +73,14 @@ class ProviderCounts(Follower):
 
 def _witness(before: EbsCounters, after: EbsCounters, elapsed: float) -> EbsWitness | None:
     rates = ebs.rates(before, after, elapsed)
-    return None if rates is None else EbsWitness(*rates)
+    if rates is None:
+        return None
+    return EbsWitness(
+        volume_iops=rates.volume_iops_exceeded_ratio,
+        volume_throughput=rates.volume_throughput_exceeded_ratio,
+        instance_iops=rates.instance_iops_exceeded_ratio,
+        instance_throughput=rates.instance_throughput_exceeded_ratio,
+    )
 
 
 def _rates(before: Counted, after: Counted, elapsed: float) -> dict[str, float]:

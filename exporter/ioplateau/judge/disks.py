@@ -56,7 +56,7 @@ Held: TypeAlias = Mapping[BudgetKey, Direction]
 class FoundInLanes(NamedTuple):
     """Limits of lanes that nobody told, as far as their plateaus show them."""
 
-    held: dict[BudgetKey, Claim | None]  # the lanes that are
+    held: set[BudgetKey]  # the lanes that are
     culprit: Culprit  # whose limit it is where disks wait
     shared: set[str]  # disks that wait in a lane's queue
     is_close: bool  # some lane stands close to a limit that was told
@@ -185,11 +185,13 @@ class DiskJudge(Restartable):
         awake, lasting = apart(self._disks)
         bound = self._bind_disks(dt, awake)
         lanes = self._bind_lanes(dt, awake, bound)
-        above = self._find_in_lanes(dt, lanes)
-        self._find_in_disks(dt, awake, bound, lanes, above)
-        lanes |= above.held
+        held = {key: claim.limit.direction for key, claim in lanes.items()}
+        above = self._find_in_lanes(dt, held)
+        self._find_in_disks(dt, awake, bound, held, above)
+        for key in above.held:  # a limit that nobody told is of both directions
+            held[key] = Direction.TOTAL
+            lanes.pop(key, None)
         exceeded = instance_exceeded(witness.ebs.values())
-        held = _directions(lanes)
         if witness.ebs:
             # What of this lane was inferred is not said either.
             held = {key: of for key, of in held.items() if key.kind is not Kind.VM_UNCACHED}
@@ -270,8 +272,8 @@ class DiskJudge(Restartable):
 
     def _bind_lanes(
         self, dt: float, awake: Mapping[BudgetKey, Case], bound: dict[BudgetKey, Claim]
-    ) -> dict[BudgetKey, Claim | None]:
-        lanes: dict[BudgetKey, Claim | None] = {}
+    ) -> dict[BudgetKey, Claim]:
+        lanes: dict[BudgetKey, Claim] = {}
         self._own = set()
         for key, case in self._lanes.items():
             pool = case.pool
@@ -353,10 +355,10 @@ class DiskJudge(Restartable):
         cases = [self._disks.get(member.key) for member in pool.those_waiting]
         return bool(cases) and all(case and _nearest(case) <= number.OFF_LIMIT for case in cases)
 
-    def _find_in_lanes(self, dt: float, lanes: Mapping[BudgetKey, Claim | None]) -> FoundInLanes:
-        """Plateaus of lanes, where no limit that was told holds them."""
-        culprit, held = Culprit.DISK, _directions(lanes)
-        found: dict[BudgetKey, Claim | None] = {}
+    def _find_in_lanes(self, dt: float, held: Held) -> FoundInLanes:
+        """Plateaus of lanes, where no limit that was told holds them. held: by such a limit."""
+        culprit = Culprit.DISK
+        found: set[BudgetKey] = set()
         shared: set[str] = set()
         is_close = False
         for key, case in self._lanes.items():
@@ -394,7 +396,7 @@ class DiskJudge(Restartable):
                 recurs=case.plateau.on or who is not Culprit.DISK or pool.queue < STRONG,
             )
             if case.plateau.on and not is_held:
-                found[key] = None
+                found.add(key)
                 shared |= in_one_queue(pool, self._disks)
         return FoundInLanes(found, culprit, shared, is_close)
 
@@ -403,11 +405,11 @@ class DiskJudge(Restartable):
         dt: float,
         awake: Mapping[BudgetKey, Case],
         bound: Mapping[BudgetKey, Claim],
-        lanes: Mapping[BudgetKey, Claim | None],
+        held: Held,
         above: FoundInLanes,
     ) -> None:
-        """Plateaus of disks, where no limit that was told holds them or a lane of theirs."""
-        shared, held = above.shared, _directions(lanes)
+        """Plateaus of disks, where no limit that was told holds them or a lane of theirs. held: such lanes."""
+        shared = above.shared
         waits = any(case.watched.queue >= STRONG for case in awake.values())
         hints = ceilings_met(self._disks) if waits else []
         if waits:
@@ -529,14 +531,6 @@ def _drawn_by(
 ) -> dict[str, tuple[bool, bool]]:
     """Whether reads, and writes, of each of these disks count on a lane; who is not in it is left out."""
     return {m.name: (m.reads, m.writes) for m in members if m.watched in flows}
-
-
-def _directions(lanes: Mapping[BudgetKey, Claim | None]) -> Held:
-    """Of what the limits are that hold these lanes: one that nobody told is of both directions."""
-    return {
-        key: Direction.TOTAL if claim is None else claim.limit.direction
-        for key, claim in lanes.items()
-    }
 
 
 def _waiting(pool: Pool, direction: Direction) -> tuple[FlowKey, ...]:
