@@ -7,6 +7,8 @@ from pathlib import Path
 from ioplateau.judge import parameters
 
 JUDGE = Path(parameters.__file__).parent
+# None, one, twice and half are plain words: half of the mounts or of the calls (a majority), half way from a mean to
+# what is new, twice a share or as many blocks where more certainty is needed, of two at a time. None was fitted.
 PLAIN = {0, 1, 2, 0.5}
 # What is no evidence: where columns stand and what a saved memory may hold; how a person is told
 # seconds; windows that show, and decide nothing; the arithmetic of a line through points.

@@ -1,4 +1,6 @@
-"""What the judge is told besides the flows: the clients' queues, TCP's own limits, dirty pages."""
+"""What the judge is told besides the flows: the clients' queues, TCP's own limits, control groups, and
+what providers count.
+"""
 
 from __future__ import annotations
 

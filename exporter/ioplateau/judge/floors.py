@@ -24,7 +24,9 @@ KNOWN_SECONDS = number.COUNTED_SECONDS / number.LEAST_PART
 
 
 class Few(NamedTuple):
-    """Few requests of some blocks in a row: seconds that they took together, how many they were, and blocks."""
+    """Few requests of some blocks in a row: seconds that they took together, how many they were, and
+    blocks. alone: one at a time.
+    """
 
     seconds: float = 0.0
     requests: float = 0.0
@@ -46,7 +48,8 @@ class Floors:
         self._priors = priors
         self._least_prior = min(priors)
         self.way = 0.0
-        # class -> [floor seconds, monotonic seconds of that floor, blocks seen, bytes]
+        # class -> [floor seconds, monotonic seconds of that floor, blocks seen, bytes,
+        # blocks of one request at a time]
         self._classes: dict[int, list[float]] = {}
         # class -> [blocks of one request at a time, mean logarithm of their seconds, mean square off it]
         self._alone: dict[int, list[float]] = {}

@@ -169,7 +169,20 @@ class Claim:
         self.smooth += (0.5 * dt if dt < 2.0 else 1.0) * (rate - self.smooth)
 
     def _gain(self, rate: float, weight: float, signs: Signs, dt: float, *, is_near: bool) -> float:
-        """Seconds of evidence in a second of this block."""
+        """Seconds of evidence in a second of this block:
+
+        -inf        it holds, and more was done than it and one burst let pass;
+        weight, <=1 the rate stands above it: it may be a late look;
+        2.5         many wait at it, and it has bound for long before (FULL_SECONDS);
+        1           the same, but only for a part of the block (gusts of buffered writes);
+        weight      a long block kept to it while something was outstanding;
+        weight      many wait near it, 2.5 of very many; <= 1 where less was done than it lets pass;
+        -0.5 to 1   near it few wait, or one at a time: see _locked;
+        -0.5        near it nobody waits;
+        -inf        off it, and another limit holds what waits, or nothing is outstanding any more;
+        -0.5, -0.2  off it in a gust, while everything still waits for long: counted at the looks, or not;
+        -1          off it.
+        """
         if self.on and self._is_surpassed(rate, dt, signs):
             return -inf
         has_bound = self._bound_seconds >= number.SUM_BLOCKS and not signs.elsewhere
