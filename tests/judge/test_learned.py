@@ -7,9 +7,9 @@ from itertools import chain
 import pytest
 
 from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.known import Claim
 from ioplateau.judge.learned import Plateau
 from ioplateau.judge.memory import SavedPlateau
-from ioplateau.judge.phases import Claim
 from ioplateau.judge.signals import WatchedFlow
 from ioplateau.limits.budgets import Dimension, Direction, Limit, Origin
 from ioplateau.saved import read, write

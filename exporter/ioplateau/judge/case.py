@@ -7,9 +7,9 @@ from math import inf
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.belief import Belief
+from ioplateau.judge.known import Claim, Signs
 from ioplateau.judge.learned import Plateau
 from ioplateau.judge.memory import SavedCase, SavedHold, SavedLimit
-from ioplateau.judge.phases import Claim, Signs
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.sides import Sides, is_one_sided
 from ioplateau.judge.signals import NONE, STRONG, WEAK, Queue, WatchedFlow, excess_of

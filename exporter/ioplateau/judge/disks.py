@@ -25,7 +25,7 @@ from ioplateau.judge.blame import (
 from ioplateau.judge.case import Case, apart
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.hypotheses import Hypotheses, any_of, conclude
-from ioplateau.judge.phases import Claim
+from ioplateau.judge.known import Claim
 from ioplateau.judge.pool import Member, Pool
 from ioplateau.judge.providers import instance_exceeded, volume_exceeded
 from ioplateau.judge.restart import Restartable

@@ -13,7 +13,7 @@ The path of a block of ticks:
 
 counted: the provider counts it itself (providers)
     for: its counter says that more was asked for than it gave
-known: a limit that was told (phases.Claim)
+known: a limit that was told (known.Claim)
     for: requests wait, and the rate, or the sum over some blocks, is what the limit allows
     against: the rate is off the limit; nothing is outstanding; another limit explains the waiting; the
         rate is below the limit, and was as high for long while nobody waited
@@ -52,7 +52,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ioplateau.judge.case import Case
-from ioplateau.judge.phases import Claim
+from ioplateau.judge.known import Claim
 from ioplateau.judge.rulings import Ruling, quiet, rule
 from ioplateau.judge.signals import WatchedFlow
 from ioplateau.limits.budgets import BudgetKey, FlowKey, Verdict, Word

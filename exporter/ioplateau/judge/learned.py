@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.belief import Belief
+from ioplateau.judge.known import Claim, in_part, weight_of
 from ioplateau.judge.levels import Ceilings, FreeLevels, Met, RepeatedLevel
 from ioplateau.judge.memory import SavedNow, SavedPlateau
-from ioplateau.judge.phases import Claim, in_part, weight_of
 from ioplateau.judge.signals import DEEP, NONE, STRONG
 from ioplateau.judge.standing import Standing
 from ioplateau.judge.visits import Visits

@@ -34,7 +34,7 @@ FULL_SECONDS, ON_SECONDS = 2.5, 1.9
 # one NFS call waits for its answer, are a stall. Physics, and half a second with some room for its beat.
 BLOCK_SECONDS = 0.45
 
-# -- a limit that was told (phases.py)
+# -- a limit that was told (known.py)
 
 # Share by which the rate of one block may be off a limit that was told and still be "at" it. The
 # tolerance of the limit's source comes on top. Document: providers enforce 0 to 3 % more than they sell,

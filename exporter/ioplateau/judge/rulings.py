@@ -9,8 +9,8 @@ from ioplateau.judge import parameters as number
 from ioplateau.judge import words
 from ioplateau.judge.blame import Culprit
 from ioplateau.judge.case import Case
+from ioplateau.judge.known import Claim
 from ioplateau.judge.memory import SavedHold
-from ioplateau.judge.phases import Claim
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import NONE, STRONG, WatchedFlow, excess_of
 from ioplateau.judge.usage import rate_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ioplateau.judge import parameters as number
+from ioplateau.judge.known import Claim
 from ioplateau.judge.learned import Plateau
 from ioplateau.judge.levels import Met
 from ioplateau.judge.memory import SavedPlateau
-from ioplateau.judge.phases import Claim
 from ioplateau.judge.signals import (
     DEEP,
     NO_PART,

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from math import ceil, exp, log
 
 from ioplateau.judge import parameters as number
+from ioplateau.judge.known import burst_seconds, follows
 from ioplateau.judge.levels import Ceilings
 from ioplateau.judge.memory import SavedStand
-from ioplateau.judge.phases import burst_seconds, follows
 from ioplateau.judge.waits import Drawn, Run
 from ioplateau.judge.window import DIMENSIONS, IOPS, THROUGHPUT
 from ioplateau.limits.budgets import Dimension

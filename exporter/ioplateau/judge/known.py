@@ -1,4 +1,4 @@
-"""Known limits: from what one block shows to a state, by seconds of evidence.
+"""Known limits: whether each binds, from what one block shows, by seconds of evidence.
 
 A limit binds while its line is followed and requests wait: what was done since a queue stands is
 held in sum against what a bucket allows (rate times time and one burst, network calculus), so that

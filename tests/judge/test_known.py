@@ -4,7 +4,7 @@ where nothing is outstanding any more.
 
 import pytest
 
-from ioplateau.judge.phases import Claim, Signs
+from ioplateau.judge.known import Claim, Signs
 from ioplateau.judge.signals import Queue
 from ioplateau.judge.window import Level
 from ioplateau.limits.budgets import Burst, Dimension, Direction, Limit, Origin
