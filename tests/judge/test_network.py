@@ -141,6 +141,25 @@ def test_what_is_known_of_the_network_stays_when_interfaces_come_or_go(later, is
     assert after.limit == pytest.approx(before.limit, rel=0.01)
 
 
+@pytest.mark.parametrize("limits", [(), (told(Direction.WRITE),)])
+@pytest.mark.parametrize(
+    ("rate", "word"),
+    [
+        (0.0, Word.IDLE),
+        (150e3, Word.IDLE),
+        (250e3, Word.HEALTHY),
+        (0.99 * HELD_BYTES, Word.HEALTHY),
+    ],
+)
+def test_a_network_that_carries_something_is_not_idle_though_nobody_waits(rate, word, limits):
+    budgets, judge = {NETWORK: Budget(NETWORK, (NIC,), limits)}, Judge()
+    for second in range(30):
+        flows = {NIC: moved(rate, Direction.WRITE)}
+        verdict = judge.observe(100.0 + second, 1.0, budgets, flows)[NETWORK]
+
+    assert verdict.word is word
+
+
 def test_mounts_that_carry_little_of_what_an_interface_does_do_not_speak_for_it():
     limit = told(Direction.WRITE)
 

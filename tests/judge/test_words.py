@@ -310,7 +310,7 @@ def test_who_has_a_queue_is_not_said_to_wait_for_none(floor, waits):
         (Kind.VOLUME, "(almost) no reads or writes", "requests are served at once"),
         (Kind.NFS_SLOTS, "(almost) no reads or writes", "requests are served at once"),
         # Whether requests wait is not known of an interface; of a VM's disks each says so of itself.
-        (Kind.VM_NETWORK, "at no known limit", "at no known limit"),
+        (Kind.VM_NETWORK, "nothing to do", "at no known limit"),
         (Kind.VM_UNCACHED, "nothing to do", "at no known limit"),
     ],
 )

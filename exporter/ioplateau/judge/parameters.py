@@ -261,7 +261,8 @@ STANDS_HALF_SECONDS, STANDS_HERE = 900.0, 0.25
 VISITS = 120
 # Completions per second: with fewer nothing is learned, and a flow without a queue is idle. With as many
 # the mean of those of one request at a time is good enough to compare. Physics: of five, one more or less
-# is a fifth. No provider sells so little; it is what a server that stalls still answers.
+# is a fifth. No provider sells so little; it is what a server that stalls still answers. A network is idle with
+# fewer bytes than as many of LARGE_BYTES: shells and scrapes are, and the least of a catalogue is 19 times that.
 LEAST_OPERATIONS = 5.0
 # Bytes per request. Where requests have one size, operations and bytes are equally flat. Then a learned
 # limit is one of bytes above this size, and one of operations below. Document: at Azure and AWS the

@@ -324,7 +324,7 @@ def quiet(case: Case, at: float, dt: float) -> Verdict:
         and at < case.say_again
         and drawn.known
         and drawn.queue < STRONG
-        and drawn.operations >= number.LEAST_OPERATIONS
+        and not _does_little(case)
         and not _one_waits(drawn)
         and not (case.word is APP_LIMITED and _has_another_pace(case))
     ):
@@ -336,6 +336,13 @@ def quiet(case: Case, at: float, dt: float) -> Verdict:
         case.is_told = True
         return before
     return rule(case, at, _PLAIN[word])
+
+
+def _does_little(case: Case) -> bool:
+    """Whether a budget without a queue is idle. An interface counts no operations, and carries more than NFS."""
+    if case.budget.key.kind is Kind.VM_NETWORK:
+        return case.drawn.bytes < number.LEAST_OPERATIONS * number.LARGE_BYTES
+    return case.drawn.operations < number.LEAST_OPERATIONS
 
 
 def _one_waits(drawn: WatchedFlow | Pool) -> bool:
@@ -378,10 +385,10 @@ def _quiet_word(case: Case, dt: float) -> Word:
     if is_late and case.word in (Word.STALLED, Word.IDLE):
         return case.word
     if isinstance(drawn, Pool) or case.budget.key.kind not in OWN_WORDS:
-        return Word.IDLE if drawn.operations < number.LEAST_OPERATIONS else Word.HEALTHY
+        return Word.IDLE if _does_little(case) else Word.HEALTHY
     if drawn.stalled_seconds >= 2 * number.BLOCK_SECONDS:
         return Word.STALLED
-    if drawn.operations < number.LEAST_OPERATIONS and drawn.queue is NONE:
+    if _does_little(case) and drawn.queue is NONE:
         return Word.HEALTHY if drawn.clears else Word.IDLE
     # What a limit leaves as it goes is often one request.
     waits = drawn.queue >= STRONG or (

@@ -309,10 +309,8 @@ def _saturated(verdict: Verdict, _at: float, known: Sequence[Limit]) -> str:
 
 
 # Of a VM's limits, which have no times of their own: whether requests wait, and where, its disks and mounts tell.
-def _idle(verdict: Verdict, _at: float, known: Sequence[Limit]) -> str:
+def _idle(verdict: Verdict, _at: float, _known: Sequence[Limit]) -> str:
     kind = verdict.key.kind
-    if kind is Kind.VM_NETWORK:
-        return _at_none(known)
     # Of NFS other calls are not counted.
     is_nfs = kind in CLIENTS or kind is Kind.VOLUME
     return "(almost) no reads or writes" if is_nfs else "nothing to do"
