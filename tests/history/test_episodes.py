@@ -281,7 +281,7 @@ def test_what_a_restart_cut_off_goes_on_when_it_is_still_held():
     assert not change.episode.cut_off
 
 
-@pytest.mark.parametrize("ahead", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("ahead", [0.1, 0.5, 0.9, 1.5, 1.9])
 def test_it_goes_on_too_when_the_restart_takes_no_whole_second(ahead):
     """The last cell ends on a whole second, which may not be over yet."""
     story = Story()
@@ -292,6 +292,17 @@ def test_it_goes_on_too_when_the_restart_takes_no_whole_second(ahead):
 
     assert story.changes == []
     assert [each.began for each in story.episodes.running()] == [WALL - 300]
+
+
+def test_what_begins_as_a_quick_restart_is_over_begins_as_the_episode_before_it_ends():
+    story = Story()
+    before = Episode(Kind.DISK, "sda", Word.THROTTLED, WALL - 300)
+    story.episodes.restore([before], WALL + 2.5)
+
+    story.tick(Word.SATURATED)
+
+    end, begin = (change.episode for change in story.changes)
+    assert end.ended == begin.began == WALL + 1
 
 
 def test_what_a_restart_cut_off_keeps_who_did_it_and_what_would_lift_it():

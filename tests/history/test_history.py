@@ -484,3 +484,17 @@ def test_what_goes_on_over_a_restart_within_ten_seconds_is_one_episode(stopped):
     (episode,) = history.episodes()
     assert episode.ended is None
     assert episode.began == before.open_episodes()[0].began
+
+
+@pytest.mark.parametrize("away", [0.05, 0.3, 1.0])
+@pytest.mark.parametrize("phase", [0.0, 0.5, 0.51, 0.6, 0.75])
+def test_whenever_in_a_second_a_restart_is_and_however_quick_an_episode_goes_on(phase, away):
+    before = after(35, word=Word.THROTTLED, wall=WALL + phase)
+    history = History()
+    history.restore([before.take(is_last=True)])
+    for tick_at in range(30):
+        word = Word.THROTTLED if tick_at > 1 else Word.UNKNOWN
+        history.observe(tick(34 + away + tick_at, word=word, wall=WALL + phase))
+
+    (episode,) = history.episodes()
+    assert episode.ended is None

@@ -17,8 +17,9 @@ from ioplateau.state import State
 REJOIN_SECONDS = 10.0
 # One that a restart cut off goes on if the budget is held again this soon after.
 REJOIN_RESTART_SECONDS = 120.0
-# Cells are of whole seconds: the end of the last one may lie ahead of a restart that was quick.
-AHEAD_SECONDS = 1.0
+# Cells are of whole seconds, and that of a tick begins up to one after it (History._set_clock): the end of the
+# last one may lie ahead of a restart that was quick.
+AHEAD_SECONDS = 2.0
 MOST_KEPT = 400  # about 1 KiB each
 # Share of its limit by which an episode's words to keep may be off it: from there on they tell what gets through.
 OFF_HEIGHT = words.OFF
@@ -179,7 +180,7 @@ class Episodes:
         for verdict in held:
             found = running.get(verdict.key)
             if found is not None and found.episode.word is not verdict.word:
-                self._end(found, found.left_at or wall, changes)
+                self._end(found, min(found.left_at or wall, wall), changes)
                 found = None
             if found is None:
                 found = running[verdict.key] = self._begin(verdict, state)
