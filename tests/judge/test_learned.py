@@ -60,6 +60,12 @@ def held(rate=500.0, depth=16, count=12, ripple=0.002):
     return [(each, depth / each) for each in rates]
 
 
+def restarted(plateau):
+    again = Plateau()
+    again.restore(read(SavedPlateau, json.loads(json.dumps(write(plateau.memory()))), "plateau"))
+    return again
+
+
 def test_late_looks_do_not_end_what_has_just_been_found():
     """Counters that are read a tenth too late: less before, as much more after."""
     found = next(each for n in range(3, 12) if told(each := [*CALM, *held(count=n)]).on)
@@ -642,8 +648,8 @@ def test_ceilings_do_not_pile_up():
 
 
 def test_learned_limits_survive_a_restart_as_json():
-    before, again = told([*CALM, *held(count=20)]), Plateau()
-    again.restore(read(SavedPlateau, json.loads(json.dumps(write(before.memory()))), "plateau"))
+    before = told([*CALM, *held(count=20)])
+    again = restarted(before)
 
     assert again.on
     assert again.value == before.value
@@ -660,8 +666,7 @@ def test_a_level_that_demand_only_passed_is_no_applications_own_after_a_restart_
     calm = [(500.0 if 150 <= n < 154 else r.uniform(200, 800), 0.001) for n in range(300)]
     plateau = told(calm)
     if restarts:
-        saved, plateau = write(plateau.memory()), Plateau()
-        plateau.restore(read(SavedPlateau, json.loads(json.dumps(saved)), "plateau"))
+        plateau = restarted(plateau)
 
     assert told(held(count=30), plateau).on
 
@@ -763,6 +768,17 @@ def test_all_that_speaks_for_and_against_a_level_survives_a_restart():
 
     assert before.memory().stands[Dimension.IOPS]
     assert again.memory() == before.memory()
+
+
+@pytest.mark.parametrize("restart", [lambda plateau: plateau, restarted])
+def test_as_much_is_asked_after_a_restart_as_had_there_been_none(restart):
+    """A device that wandered for long, and then stands by chance for some blocks."""
+    r, chance = random.Random(3), [*CALM, *held(count=8, ripple=0.01)]
+    rates = [r.uniform(300.0, 900.0) for _ in range(600)]
+    wandered = told([*CALM, *((rate, 16 / rate) for rate in rates)])
+
+    assert told(chance).on
+    assert not told(chance, restart(wandered)).on
 
 
 def test_a_limit_of_bytes_is_none_once_more_was_done_while_nobody_waited():

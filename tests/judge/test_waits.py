@@ -35,6 +35,18 @@ def test_how_often_a_level_moved_is_forgotten_too():
 
 def test_what_is_remembered_of_levels_counts_as_much_after_a_restart():
     before, after = stood(*[500.0] * 400, seconds=HALF_SECONDS / 300), Stands()
-    after.restore(before.memory())
+    after.restore(*before.memory())
 
     assert after.around(500.0) == pytest.approx(before.around(500.0))
+
+
+def test_how_often_a_level_moved_is_known_after_a_restart_and_missing_in_older_files():
+    before, after, older = stood(*[500.0, 900.0] * 5), Stands(), Stands()
+    levels, moves = before.memory()
+    after.restore(levels, moves)
+    older.restore(levels, None)
+    for stands in (before, after, older):
+        stands.add(500.0, 1.0)
+
+    assert after.changes == before.changes == 10
+    assert older.changes == 0

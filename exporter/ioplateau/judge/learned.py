@@ -406,14 +406,19 @@ class Plateau:
         """What must survive a restart."""
         highest, calm, calm_seconds = self.free.memory()
         now = SavedNow(self.dimension, self.value, self.belief.seconds, self.on)
-        stands = self._standing.memory()
-        return SavedPlateau(self.ceilings.memory(), highest, now, stands, calm, calm_seconds)
+        standing = self._standing.memory()
+        stands = {dimension: found for dimension, (found, _) in standing.items()}
+        moves = {dimension: found for dimension, (_, found) in standing.items()}
+        return SavedPlateau(
+            self.ceilings.memory(), highest, now, stands, calm, calm_seconds, moves, self._looked
+        )
 
     def restore(self, saved: SavedPlateau) -> None:
         """Take up a saved memory."""
         self.ceilings.restore(saved.ceilings)
         self.free.restore(saved.highest, saved.calm, saved.calm_seconds)
-        self._standing.restore(saved.stands)
+        self._standing.restore(saved.stands, saved.moves)
+        self._looked = saved.looked
         self.dimension, self.value = saved.now.dimension, saved.now.value
         self.belief.restore(saved.now.score, held=saved.now.on)
 

@@ -60,6 +60,14 @@ class SavedStand(NamedTuple):
 
 
 @as_row
+class SavedMoves(NamedTuple):
+    """How often the level moved by a step; old ones count less. last: the level by now, 0: it never stood."""
+
+    changes: Amount
+    last: Amount
+
+
+@as_row
 class SavedNow(NamedTuple):
     """The unknown limit that is looked at. score: seconds of evidence."""
 
@@ -71,7 +79,7 @@ class SavedNow(NamedTuple):
 
 class SavedPlateau(NamedTuple):
     """Unknown limits of a budget. calm: levels at which nobody waited, in operations per second;
-    calm_seconds: for how long nobody did, at any rate.
+    calm_seconds: for how long nobody did, at any rate. looked: for how long requests waited and none was found.
     """
 
     ceilings: Mapping[Dimension, tuple[SavedCeiling, ...]]
@@ -80,6 +88,8 @@ class SavedPlateau(NamedTuple):
     stands: Mapping[Dimension, tuple[SavedStand, ...]] = NO_ENTRIES
     calm: tuple[SavedStand, ...] = ()
     calm_seconds: Amount = 0.0
+    moves: Mapping[Dimension, SavedMoves] = NO_ENTRIES
+    looked: Seconds = 0.0
 
 
 class SavedClaim(NamedTuple):

@@ -10,7 +10,7 @@ from math import ceil, exp, log
 from ioplateau.judge import parameters as number
 from ioplateau.judge.known import burst_seconds, follows
 from ioplateau.judge.levels import Ceilings
-from ioplateau.judge.memory import SavedStand
+from ioplateau.judge.memory import SavedMoves, SavedStand
 from ioplateau.judge.waits import Drawn, Run
 from ioplateau.judge.window import DIMENSIONS, IOPS, THROUGHPUT
 from ioplateau.limits.budgets import Dimension
@@ -63,17 +63,20 @@ class Stands:
     def __bool__(self) -> bool:
         return bool(self._bins)
 
-    def memory(self) -> tuple[SavedStand, ...]:
-        """Levels, and seconds at each."""
-        return tuple(
+    def memory(self) -> tuple[tuple[SavedStand, ...], SavedMoves]:
+        """Levels, and seconds at each; how often it moved."""
+        stands = tuple(
             SavedStand(exp(name * number.STANDING), seconds / self._scale)
             for name, seconds in self._bins.items()
         )
+        return stands, SavedMoves(self._changes / self._scale, self._last)
 
-    def restore(self, saved: Sequence[SavedStand]) -> None:
-        """Take up what was saved."""
+    def restore(self, saved: Sequence[SavedStand], moves: SavedMoves | None) -> None:
+        """Take up what was saved. moves None: an older version did not count them."""
         for value, seconds in saved[-(number.VISITS // 2) :]:
             self._bins[round(log(value) / number.STANDING)] = seconds
+        if moves is not None:
+            self._changes, self._last = moves
 
 
 class Standing:
@@ -170,14 +173,18 @@ class Standing:
         stands = self._stands[dimension]
         return stands.around(value)[1] if stands else None
 
-    def memory(self) -> dict[Dimension, tuple[SavedStand, ...]]:
+    def memory(self) -> dict[Dimension, tuple[tuple[SavedStand, ...], SavedMoves]]:
         """What must survive a restart."""
         return {dimension: stands.memory() for dimension, stands in self._stands.items()}
 
-    def restore(self, saved: Mapping[Dimension, Sequence[SavedStand]]) -> None:
+    def restore(
+        self,
+        saved: Mapping[Dimension, Sequence[SavedStand]],
+        moves: Mapping[Dimension, SavedMoves],
+    ) -> None:
         """Take up what was saved."""
         for dimension, stands in self._stands.items():
-            stands.restore(saved.get(dimension, ()))
+            stands.restore(saved.get(dimension, ()), moves.get(dimension))
 
 
 def _lasts(runs: Sequence[Run]) -> bool:
