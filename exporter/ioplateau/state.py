@@ -159,10 +159,21 @@ class LimitState(NamedTuple):
         return self.limit.origin if self.effective in told else Origin.LEARNED
 
 
+class HeldState(NamedTuple):
+    """For how long a limit held whose value nobody tells: the slots of an NFSv4.1 session."""
+
+    dimension: Dimension
+    direction: Direction
+    throttled: bool
+    throttled_seconds: float  # counter
+    episodes: int  # counter
+
+
 class BudgetState(NamedTuple):
     budget: Budget
     verdict: Verdict
     limits: tuple[LimitState, ...] = ()
+    untold: tuple[HeldState, ...] = ()  # those that have held
 
 
 class SourceState(NamedTuple):

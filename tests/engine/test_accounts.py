@@ -17,6 +17,7 @@ from ioplateau.limits.budgets import (
     Verdict,
     Word,
 )
+from ioplateau.state import HeldState
 
 SDA, FLOW = BudgetKey(Kind.DISK, "sda"), FlowKey("disk", "sda")
 PLAIN = Limit(Dimension.IOPS, Direction.TOTAL, 1000.0, Origin.CONFIGURED)
@@ -249,3 +250,50 @@ def test_what_was_learned_in_the_last_run_waits_for_a_disk_that_is_there_late():
 
     assert book.awaited == {"sda"}
     assert Books(book=book).reads(100.0).limit.value == 800.0
+
+
+SLOTS = BudgetKey(Kind.NFS_SLOTS, "/mnt/a")
+NO_SLOT = Verdict(
+    SLOTS, Word.THROTTLED, 5.0, Dimension.SLOTS, Direction.TOTAL, None, Origin.LEARNED
+)  # fmt: skip
+REST = Verdict(SLOTS, Word.IDLE, 0.0)
+
+
+def short_of_slots(*said, limits=(), book=None):
+    """What is booked of slots whose number nobody tells, after these verdicts, a second each."""
+    book, budget = book or Accounts(), Budget(SLOTS, (), limits)
+    book.keep_only({SLOTS: budget})
+    for second, verdict in enumerate(said, 1):
+        if verdict.dimension is not None:
+            book.book(budget, float(second), 1.0, {}, verdict, 15.0)
+        found = book.book_untold(float(second), 1.0, {SLOTS: verdict}).get(SLOTS)
+    return book, found
+
+
+def test_a_limit_whose_value_nobody_tells_is_counted_from_the_first_time_on():
+    never, held_twice = (
+        short_of_slots(*said)[1] for said in ([REST], [NO_SLOT] * 3 + [REST] + [NO_SLOT] * 2)
+    )
+
+    assert never is None
+    assert held_twice == (HeldState(Dimension.SLOTS, Direction.TOTAL, True, 5.0, 2),)
+
+
+@pytest.mark.parametrize(("since", "episodes"), [(-5.0, 1), (5.0, 2)])
+def test_what_was_counted_of_it_goes_on_after_a_restart_and_while_it_does_not_hold(since, episodes):
+    before, _ = short_of_slots(*[NO_SLOT] * 3)
+    book = Accounts()
+    book.restore(before.memory(), 5.0)
+    _, (rests,) = short_of_slots(REST, book=book)
+    _, (goes_on,) = short_of_slots(NO_SLOT._replace(since=since), book=book)
+
+    assert (rests.throttled, rests.throttled_seconds) == (False, 3.0)
+    assert (goes_on.throttled_seconds, goes_on.episodes) == (4.0, episodes)
+
+
+def test_of_slots_whose_number_is_told_nothing_is_counted_twice():
+    told = Limit(Dimension.SLOTS, Direction.TOTAL, 64.0, Origin.REPORTED)
+    before, _ = short_of_slots(NO_SLOT)
+    _, found = short_of_slots(NO_SLOT, limits=(told,), book=before)
+
+    assert found is None

@@ -9,7 +9,7 @@ import states
 from ioplateau.limits.budgets import Burst, Dimension, Direction, Kind, Origin, Word
 from ioplateau.measure import sockets
 from ioplateau.measure.sockets import TcpCounts
-from ioplateau.state import ConnectionCounts
+from ioplateau.state import ConnectionCounts, HeldState
 from ioplateau.tell import prometheus
 from ioplateau.tell.prometheus import TABLES
 from ioplateau.tell.rows import UNITS
@@ -475,6 +475,31 @@ def test_a_limit_that_took_over_from_another_says_since_when_it_does():
 
     series = f"ioplateau_budget_throttled_since_timestamp_seconds{HELD_DISK}"
     assert value(state, series) == round(state.wall - state.mono + 900.4)
+
+
+def test_a_limit_whose_value_nobody_tells_says_for_how_long_and_since_when_it_holds():
+    way = Dimension.SLOTS, Direction.TOTAL
+    held = states.budget(
+        Kind.NFS_SLOTS,
+        "/a",
+        word=Word.THROTTLED,
+        since=870.4,
+        dimension=way[0],
+        origin=Origin.LEARNED,
+    )
+    state = states.state(
+        budgets=states.by_key(held._replace(untold=(HeldState(*way, True, 12.0, 3),)))
+    )
+    said = {line.partition("{")[0]: line for line in lines(state) if 'dimension="slots"' in line}
+
+    assert [name.removeprefix("ioplateau_budget_thrott") for name in said] == [
+        "led", "led_seconds_total", "le_episodes_total", "led_since_timestamp_seconds",
+    ]  # fmt: skip
+    assert all(
+        '{dimension="slots",direction="total",kind="nfs_slots",name="/a"}' in line
+        for line in said.values()
+    )
+    assert said["ioplateau_budget_throttled_seconds_total"].endswith(" 12.0")
 
 
 def test_a_limit_that_does_not_hold_has_no_beginning():

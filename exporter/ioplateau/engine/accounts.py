@@ -35,7 +35,7 @@ from ioplateau.limits.credits import (
     observe,
 )
 from ioplateau.saved import Count, Rate, Seconds, as_row, wrong
-from ioplateau.state import LimitState, has_moved
+from ioplateau.state import HeldState, LimitState, has_moved
 
 # "At the present rate": a burst should show within seconds, one odd tick should not.
 PACE_SECONDS = 5.0
@@ -140,6 +140,7 @@ class Accounts:
         self._budgets: Mapping[BudgetKey, Budget] = {}
         self._unheld: dict[tuple[FlowKey, BudgetKey, Dimension], float] = {}
         self._restored: set[BudgetKey] = set()  # of the last run, not seen in this one
+        self._untold: set[Place] = set()  # that have held, and whose limit has no value
         self._holds: set[Place] = set()  # of the last run, not met in this one
         self._began = inf  # the first tick that was booked
         self.moved: list[BudgetKey] = []  # in this tick, a limit of theirs in force did
@@ -192,6 +193,7 @@ class Accounts:
         self._drop_observed(lambda key: not self._is_kept(key))
         members = {flow for budget in budgets.values() for flow in budget.members}
         _drop_oldest(self._meters, lambda place: place[0] not in budgets)
+        self._untold &= self._meters.keys()
         _drop_oldest(
             self._clock.seconds, lambda key: key[1] not in budgets or key[0] not in members
         )
@@ -279,9 +281,7 @@ class Accounts:
         )
         share = None if rate is None or not allowed else rate / allowed
         if throttled and place in self._holds:
-            self._holds.discard(place)
-            # A verdict that is older than this run goes on, and its episode is counted.
-            meter.throttled = verdict.since < self._began
+            self._go_on(place, meter, verdict)
         meter.observe(at, elapsed, share, throttled=throttled)
         if meter.in_force is not None and has_moved(meter.in_force, effective):
             self.moved.append(budget.key)
@@ -306,6 +306,34 @@ class Accounts:
             effective / sold if throttled and limit.origin is not Origin.LEARNED else None,
             share,
         )
+
+    def _go_on(self, place: Place, meter: Meter, verdict: Verdict) -> None:
+        """Limits that held as the last run ended: a verdict that is older than this one goes on, and its episode
+        is counted.
+        """
+        self._holds.discard(place)
+        meter.throttled = verdict.since < self._began
+
+    def book_untold(
+        self, at: float, elapsed: float | None, verdicts: Mapping[BudgetKey, Verdict]
+    ) -> dict[BudgetKey, tuple[HeldState, ...]]:
+        """One tick of all limits that have held and whose value nobody tells, after those that are booked."""
+        return {
+            place[0]: (self._held(place, at, elapsed, verdicts[place[0]]),)
+            for place in self._untold
+            if place[0] in self._budgets and not self._budgets[place[0]].limits
+        }
+
+    def _held(self, place: Place, at: float, elapsed: float | None, verdict: Verdict) -> HeldState:
+        _, dimension, direction = place
+        meter = self._meters.get(place)
+        if meter is None:
+            meter = self._meters[place] = Meter(RESTORED_WINDOW_SECONDS)
+        throttled = is_throttled_at(verdict, dimension, direction)
+        if throttled and place in self._holds:
+            self._go_on(place, meter, verdict)
+        meter.observe(at, elapsed, None, throttled=throttled)
+        return HeldState(dimension, direction, throttled, meter.throttled_seconds, meter.episodes)
 
     def _compare(
         self, place: Place, limit: Limit, rate: float | None, elapsed: float | None
@@ -374,6 +402,8 @@ class Accounts:
                 self._learn(verdict, verdict.dimension, verdict.limit)
             elif verdict.origin is Origin.REPORTED:
                 self._note_counted(budget, verdict, verdict.dimension, flows)
+            elif verdict.dimension is Dimension.SLOTS and not budget.limits:
+                self._untold.add((budget.key, Dimension.SLOTS, Direction.TOTAL))
         learned = self._learned.get(budget.key)
         if not learned:
             return budget.limits
@@ -463,6 +493,8 @@ class Accounts:
         for key, dimension, direction, seconds, episodes in saved.meters:
             meter = self._meters[key, dimension, direction] = Meter(RESTORED_WINDOW_SECONDS)
             meter.throttled_seconds, meter.episodes = seconds, episodes
+            if dimension is Dimension.SLOTS:
+                self._untold.add((key, dimension, direction))
         self._holds = set(saved.holds)
         for key, dimension, direction, value in saved.learned:
             observed = _observed(dimension, direction, value)

@@ -293,9 +293,10 @@ class Engine:
             for key in booked
             if key in shown
         }
+        untold = self._accounts.book_untold(at, elapsed, verdicts)
         return Asked(
             lambda: {
-                key: BudgetState(budget, verdicts[key], lines.get(key, ()))
+                key: BudgetState(budget, verdicts[key], lines.get(key, ()), untold.get(key, ()))
                 for key, budget in shown.items()
             }
         )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from ioplateau.limits.budgets import BudgetKey, Dimension, Origin, Verdict, Word
-from ioplateau.state import BudgetConsumers, BudgetState, Consumer, LimitState
+from ioplateau.state import BudgetConsumers, BudgetState, Consumer, HeldState, LimitState
 from ioplateau.tell.rows import Labels, MetricTable, Scene, counter, gauge, info
 
 FlowSeconds: TypeAlias = tuple[Labels, float]
@@ -22,7 +22,7 @@ class HeldLimit(NamedTuple):
     """A limit that holds requests back now."""
 
     budget: BudgetKey
-    limit: LimitState
+    limit: LimitState | HeldState
     began_wall_seconds: float
     confidence_ratio: float | None  # of a learned limit; None: told, or counted by the provider
 
@@ -62,12 +62,19 @@ def _limits(state: BudgetState) -> Iterator[tuple[Labels, LimitState]]:
         yield (kind, name, limit.dimension, limit.direction), limit
 
 
+def _times(state: BudgetState) -> Iterator[tuple[Labels, LimitState | HeldState]]:
+    kind, name = state.budget.key
+    limits: tuple[LimitState | HeldState, ...] = (*state.limits, *state.untold)
+    for limit in limits:
+        yield (kind, name, limit.dimension, limit.direction), limit
+
+
 def episodes(scene: Scene) -> Iterator[HeldLimit]:
     """The limits that hold requests back, each since when."""
     boot_wall_seconds = scene.state.wall - scene.state.mono
     for budget in budgets(scene):
         verdict = budget.verdict
-        for limit in budget.limits:
+        for _, limit in _times(budget):
             if limit.throttled:
                 # To the second: the two clocks are not read at once, and it must not tremble.
                 began = float(round(boot_wall_seconds + verdict.holds_since))
@@ -75,7 +82,7 @@ def episodes(scene: Scene) -> Iterator[HeldLimit]:
 
 
 def _confidence(verdict: Verdict) -> float | None:
-    if verdict.origin is not Origin.LEARNED:
+    if verdict.origin is not Origin.LEARNED or verdict.dimension is Dimension.SLOTS:
         return None
     found = verdict.evidence.get("confidence")
     return found if isinstance(found, float) else 0.0
@@ -173,21 +180,6 @@ LIMITS: MetricTable[BudgetState, LimitState] = MetricTable(
             lambda b: b.peak_utilization,
         ),
         gauge(
-            "budget_throttled",
-            "1 while the limit holds requests back.",
-            lambda b: b.throttled,
-        ),
-        counter(
-            "budget_throttled_seconds_total",
-            "Time in which the limit held requests back.",
-            lambda b: b.throttled_seconds,
-        ),
-        counter(
-            "budget_throttle_episodes_total",
-            "How often the limit began to hold requests back, however soon after it last did.",
-            lambda b: b.episodes,
-        ),
-        gauge(
             "budget_burst_credit_ratio",
             "Share of the burst credit that is left.",
             lambda b: b.credit_ratio,
@@ -208,6 +200,30 @@ LIMITS: MetricTable[BudgetState, LimitState] = MetricTable(
             "While throttled: the limit that holds over the one that was sold, its burst while there is credit; "
             "below 1, less is given than promised.",
             lambda b: b.held_ratio,
+        ),
+    ),
+)
+
+TIMES: MetricTable[BudgetState, LimitState | HeldState] = MetricTable(
+    "Budgets, for how long each limit held",
+    ("kind", "name", "dimension", "direction"),
+    budgets,
+    _times,
+    (
+        gauge(
+            "budget_throttled",
+            "1 while the limit holds requests back.",
+            lambda b: b.throttled,
+        ),
+        counter(
+            "budget_throttled_seconds_total",
+            "Time in which the limit held requests back; 0 from the start, but for a limit that was not told.",
+            lambda b: b.throttled_seconds,
+        ),
+        counter(
+            "budget_throttle_episodes_total",
+            "How often the limit began to hold requests back, however soon after it last did.",
+            lambda b: b.episodes,
         ),
     ),
 )
@@ -303,4 +319,4 @@ CONSUMERS: MetricTable[DrawnOn, Consumer] = MetricTable(
     ),
 )
 
-TABLES = (LIMITS, ORIGINS, EPISODES, VERDICTS, DESCRIPTION, FLOWS, CONSUMERS)
+TABLES = (LIMITS, TIMES, ORIGINS, EPISODES, VERDICTS, DESCRIPTION, FLOWS, CONSUMERS)
