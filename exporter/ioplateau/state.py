@@ -219,12 +219,15 @@ class BudgetConsumers(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything known after one tick. `mono` is CLOCK_MONOTONIC, `wall` UNIX seconds."""
+    """Everything known after one tick. `mono` is CLOCK_MONOTONIC, `wall` UNIX seconds, `boot` CLOCK_BOOTTIME,
+    which goes on through a suspend (None: not known).
+    """
 
     mono: float
     wall: float
     interval_seconds: float
     ticks: int  # observed since the engine started
+    boot: float | None = None
     # After longer than a gap, and no gap: looks are so late again and again.
     is_late: bool = False
     disks: Mapping[str, DiskState] = NO_ENTRIES

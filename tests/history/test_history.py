@@ -231,6 +231,40 @@ def test_looks_that_are_late_again_and_again_are_no_gaps():
     assert history.open_episodes()[0].held_seconds == pytest.approx(20 * 6)
 
 
+@pytest.mark.parametrize(
+    ("jump", "slept", "moved", "why"),
+    [
+        (-7200, 0, -7200, "jumped back by 7,200 s: it was set"),
+        (1e9, 0, 1e9, "jumped ahead by 1,000,000,000 s: it was set"),
+        (3600, 3600, 0, "jumped ahead by 3,600 s: the machine slept for 3,600 s"),
+        (60, 3600, -3540, "jumped ahead by 60 s: the machine slept for 3,600 s and it was set"),
+        (3600, None, 0, "jumped ahead by 3,600 s: it was set, or the machine slept"),
+        (-7200, None, -7200, "jumped back by 7,200 s: it was set"),
+    ],
+)
+def test_what_goes_on_moves_with_a_clock_that_is_set_but_not_with_a_suspend(
+    jump, slept, moved, why
+):
+    history = History()
+
+    def observe(seconds, word, jump=0.0, slept=0.0):
+        for second in seconds:
+            boot = None if slept is None else 5000.0 + second + slept
+            history.observe(tick(second, wall=WALL + jump, word=word, boot=boot))
+
+    observe(range(20), Word.THROTTLED, slept=None if slept is None else 0.0)
+    observe(range(20, 30), Word.THROTTLED, jump, slept)
+    (running,) = history.episodes(WALL + jump - 3600)
+    observe(range(30, 50), Word.HEALTHY, jump, slept)
+
+    (ended,) = history.episodes(WALL + jump - 3600)
+    assert running.began == ended.began == pytest.approx(WALL + moved, abs=1)
+    assert ended.ended == WALL + jump + 30
+    assert ended.held_seconds == pytest.approx(30, abs=1)
+    assert history.clock_set_seconds == moved
+    assert [event.sentence for event in history.events()] == [f"the wall clock {why}"]
+
+
 def test_a_source_that_cannot_be_read_and_then_can_is_an_event_each_time():
     history = after(5)
     for second, why in enumerate(["gone", "gone", "", ""], start=5):

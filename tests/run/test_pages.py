@@ -1,5 +1,6 @@
 """What the page is told of the machine beside the published state."""
 
+import json
 import re
 
 import states
@@ -37,6 +38,20 @@ def test_the_share_of_the_time_that_tasks_wait_is_of_the_last_seconds():
     assert alone is None
     assert begun == "25 %"
     assert told(pages) == "50 %"
+
+
+def test_how_long_was_watched_and_since_when_are_told_by_a_clock_that_was_set():
+    history = History()
+    now = states.state(mono=1060.0, wall=1_700_000_060.0 - 7200, boot=1060.0)
+    for state in (states.state(mono=1000.0, wall=1_700_000_000.0, boot=1000.0), now):
+        history.observe(state)
+    pages = Pages(history, lambda: now, 1_700_000_000.0, (), 15.0)
+    api = Api(history, lambda: now, 1_700_000_000.0, lambda: now.wall)
+
+    page = pages.routes()["/"](Request("GET", "/")).body.decode()
+    told = json.loads(api.routes()["/api/v1/state"](Request("GET", "/api/v1/state")).body)
+    assert "watched for 1 min" in page
+    assert told["started"] == 1_700_000_000.0 - 7200
 
 
 def test_metrics_are_not_told_to_stand_where_the_daemon_serves_something_else():

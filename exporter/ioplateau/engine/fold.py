@@ -219,6 +219,7 @@ class Engine:
             wall=snapshot.wall,
             interval_seconds=self._settings.interval_seconds,
             ticks=self._ticks,
+            boot=snapshot.boot,
             is_late=self._looks.is_late,
             disks=self._disks.states(),
             volumes=self._providers.volumes,

@@ -226,6 +226,13 @@ class Episodes:
         self._over.append(episode)
         changes.append(Change(episode, is_end=True))
 
+    def move(self, seconds: float) -> None:
+        """The wall clock was set ahead by so much (below 0: back): what goes on has its times by it."""
+        for found in self._running.values():
+            found.episode = found.episode._replace(began=found.episode.began + seconds)
+            if found.left_at is not None:
+                found.left_at += seconds
+
     def tell_lift(self, key: BudgetKey, words: str) -> None:
         """What would lift the limit that holds this budget now. From any thread."""
         found = self._running.get(key)

@@ -84,6 +84,8 @@ class History:
         self._state: State | None = None
         self._mono = self._longest = 0.0  # of the last tick, and how long after it is no gap
         self._offset = 0.0  # wall - mono
+        self._asleep: float | None = None  # boot - mono; None: not known
+        self.clock_set_seconds = 0.0  # ahead (below 0: back), all together since the first tick
         self._lead = 0.5  # how long before it is full a UNIX second begins here
         self._period: int | None = None  # the UNIX second at which the present ten began
 
@@ -223,18 +225,33 @@ class History:
         if self._state is None:
             self._set_clock(offset, state)
             return 0.0
-        jumped = offset - self._offset
-        if abs(jumped) > CLOCK_SECONDS:
+        if abs(offset - self._offset) > CLOCK_SECONDS:
+            self._jump(offset - self._offset, state)
             self._set_clock(offset, state)
-            ahead = "ahead" if jumped > 0 else "back"
-            why = ": it was set, or the machine slept" if jumped > 0 else ": it was set"
-            words = f"the wall clock jumped {ahead} by {abs(jumped):,.0f} s{why}"
-            self.note(What.CLOCK, words, state.wall)
         if state.is_gap(dt):
             self._gaps += (dt,)
             self._tell_gaps(state)
             return 0.0
         return dt
+
+    def _jump(self, jumped: float, state: State) -> None:
+        """Note that the wall clock jumped by so many seconds, and why; what goes on moves with it if it
+        was set, and is longer if the machine slept.
+        """
+        ahead = "ahead" if jumped > 0 else "back"
+        if state.boot is None or self._asleep is None:
+            was_set = min(jumped, 0.0)
+            why = "it was set, or the machine slept" if jumped > 0 else "it was set"
+        else:
+            slept = state.boot - state.mono - self._asleep
+            was_set = jumped - slept
+            reasons = [f"the machine slept for {slept:,.0f} s"] if slept > CLOCK_SECONDS else []
+            reasons += ["it was set"] if abs(was_set) > CLOCK_SECONDS or not reasons else []
+            why = " and ".join(reasons)
+        words = f"the wall clock jumped {ahead} by {abs(jumped):,.0f} s: {why}"
+        self.note(What.CLOCK, words, state.wall)
+        self.clock_set_seconds += was_set
+        self._episodes.move(was_set)
 
     def _tell_gaps(self, state: State) -> None:
         """At once, but for those soon after another."""
@@ -246,6 +263,7 @@ class History:
         # A second begins half an interval away from the ticks: they come a little early or late, and
         # where they come as it begins, one would have two of them and the next none.
         self._offset = offset
+        self._asleep = None if state.boot is None else state.boot - state.mono
         self._lead = 1.0 - (state.wall + min(state.interval_seconds, 1.0) / 2) % 1.0
 
     def _second(self, mono: float) -> int:

@@ -46,7 +46,7 @@ class Api:
         self._history = history
         self._state = state
         self._wall = wall
-        self._about = about(started)
+        self._started = started
 
     def routes(self) -> dict[str, Handler]:
         """Exact path to handler."""
@@ -65,7 +65,7 @@ class Api:
             raise _WrongError(503, "ioplateau has not finished its first tick yet")
         from ioplateau.tell import api
 
-        return api.state(state, self._about)
+        return api.state(state, about(self._started + self._history.clock_set_seconds))
 
     def episodes(self, asked: Mapping[str, str]) -> dict[str, Any]:
         """Episodes and events of a span."""

@@ -86,7 +86,8 @@ class Pages:
         from ioplateau.tell import page, view
 
         wall = state.wall if state else 0.0
-        watched = max(wall - self._started, 0.0) if state else None
+        started = self._started + self._history.clock_set_seconds
+        watched = max(wall - started, 0.0) if state else None
         around = page.Around(os.uname().nodename, __version__, watched, self._links, self._span)
         episodes: tuple[Episode, ...] = ()
         if state is not None:
