@@ -68,6 +68,7 @@ def test_another_limit_of_a_group_holds_since_it_took_over():
     [
         (0.9, "by the disk: its tasks waited 90% of the time; raise"),
         (0.02, "by the disk; against it: its tasks waited 2% of the time; raise"),
+        (0.004, "by the disk; raise"),
         (None, "by the disk; raise"),
     ],
 )

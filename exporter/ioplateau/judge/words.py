@@ -64,7 +64,8 @@ def sentence(
 
 def pressure(ratio: float | None) -> str:
     """Whether tasks waited, for or against a limit of their group. ratio: of the time; None: unknown."""
-    if ratio is None:
+    # None at all says little: who submits and asks later (libaio) does not wait as the kernel counts it.
+    if ratio is None or round(ratio, 2) == 0:
         return ""
     told = f"its tasks waited {ratio:.0%} of the time"
     return f"; against it: {told}" if ratio < LITTLE_PRESSURE else f": {told}"
