@@ -1,5 +1,6 @@
 import json
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -143,3 +144,21 @@ def test_our_own_cost_is_of_this_process():
     assert own.virtual_bytes > own.resident_bytes
     assert own.open_descriptors in range(1, len(os.listdir("/proc/self/fd")) + 1)
     assert own.start_time_seconds < time.time()
+
+
+def test_our_own_cost_is_of_the_number_that_proc_has_for_us(tmp_path):
+    with subprocess.Popen(["sleep", "60"]) as other:
+        (tmp_path / "self").symlink_to(str(other.pid))
+        found = interfaces.own_process(f"{tmp_path}/self")
+        other.kill()
+
+    assert found.start_time_seconds > interfaces.own_process().start_time_seconds
+    assert found.cpu_seconds < 1 < found.resident_bytes
+
+
+@pytest.mark.parametrize("number", [None, "4194999"])  # above the most that a kernel gives
+def test_our_own_cost_is_not_known_where_proc_does_not_have_us(tmp_path, number):
+    if number is not None:
+        (tmp_path / "self").symlink_to(number)
+
+    assert interfaces.own_process(f"{tmp_path}/self") == interfaces.OwnProcess()

@@ -8,6 +8,7 @@ https://github.com/torvalds/linux/blob/v6.1/net/core/net-procfs.c
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from ioplateau.measure.host import Host
 
 CLASS = "/sys/class/net"
+# getpid() is another number where /proc is the host's and we are in a container.
+OWN = "/proc/self"
 # Where sysfs does not tell what an interface is made of.
 VIRTUAL_NAMES = (
     *("lo", "docker", "veth", "br-", "virbr", "cni", "flannel", "cali", "ifb", "dummy"),
@@ -63,13 +66,16 @@ class InterfaceRates(NamedTuple):
 
 
 class OwnProcess(NamedTuple):
-    """What we cost: CPU seconds since `start_time_seconds` (UNIX), memory and descriptors now."""
+    """What we cost: CPU seconds since `start_time_seconds` (UNIX), memory and descriptors now.
 
-    cpu_seconds: float
-    resident_bytes: int
-    virtual_bytes: int
-    open_descriptors: int
-    start_time_seconds: float
+    None: not known.
+    """
+
+    cpu_seconds: float | None = None
+    resident_bytes: int | None = None
+    virtual_bytes: int | None = None
+    open_descriptors: int | None = None
+    start_time_seconds: float | None = None
 
 
 def parse(text: bytes, last: InterfaceTable | None = None) -> InterfaceTable:
@@ -196,21 +202,29 @@ def driver(name: str, places: Mapping[str, str]) -> str:
 
 
 @cache
-def _own() -> psutil.Process:
+def _process(link: str) -> psutil.Process:
     import psutil
 
-    return psutil.Process()
+    return psutil.Process(int(os.readlink(link)))
 
 
-def own_process() -> OwnProcess:
-    """What this process has cost so far."""
-    process = _own()
-    with process.oneshot():
-        times, memory = process.cpu_times(), process.memory_info()
-        return OwnProcess(
-            times.user + times.system,
-            memory.rss,
-            memory.vms,
-            process.num_fds(),
-            process.create_time(),
-        )
+def own_process(link: str = OWN) -> OwnProcess:
+    """What this process has cost so far; nothing where /proc is not of processes that we are among.
+
+    link: to the number that this process has in /proc.
+    """
+    import psutil
+
+    try:
+        process = _process(link)
+        with process.oneshot():
+            times, memory = process.cpu_times(), process.memory_info()
+            return OwnProcess(
+                times.user + times.system,
+                memory.rss,
+                memory.vms,
+                process.num_fds(),
+                process.create_time(),
+            )
+    except (OSError, psutil.Error):
+        return OwnProcess()

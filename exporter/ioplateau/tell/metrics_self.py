@@ -38,8 +38,8 @@ class SelfStats(NamedTuple):
     tick_seconds: float  # spent in ticks
     ticks_skipped: int
     scrapes: int
-    start_time_seconds: float  # UNIX time
-    cpu_seconds: float
+    start_time_seconds: float | None  # UNIX time
+    cpu_seconds: float | None
     last_tick_age_seconds: float = 0.0
     log_lines_dropped: int = 0
     certificate_ends: float | None = None  # UNIX time; None: no TLS
