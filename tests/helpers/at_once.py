@@ -19,5 +19,5 @@ class AtOnce:
             job()
         self.jobs.clear()
 
-    def behind_seconds(self, name):
-        return 1.0 if name in self.jobs else 0.0
+    def behind_seconds(self, name=None):
+        return 1.0 if (self.jobs if name is None else name in self.jobs) else 0.0

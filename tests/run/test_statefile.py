@@ -4,12 +4,14 @@ import json
 import logging
 import os
 import socket
+import threading
 
 import pytest
 
 from at_once import AtOnce
 from ioplateau.run.statefile import StateFile
 from ioplateau.run.statetext import FORMAT
+from ioplateau.run.writer import FileWriter
 
 
 @pytest.fixture
@@ -204,7 +206,7 @@ class Stuck:
     def submit(self, _, job):
         self.jobs.append(job)
 
-    def behind_seconds(self, _):
+    def behind_seconds(self, _=None):
         return self.behind
 
 
@@ -254,6 +256,18 @@ def test_a_disk_that_does_not_answer_is_said_once_and_so_is_that_it_does_again(t
         "state directory does not answer, state is not being kept",
         "state directory answers again",
     ]
+
+
+def test_a_disk_that_does_not_take_another_file_is_said_before_the_state_is_due(tmp_path, caplog):
+    now, lets_go = [0.0], threading.Event()
+    writer = FileWriter(lambda: now[0])
+    writer.submit("history", lets_go.wait)
+    memory = StateFile(tmp_path, writer, every_seconds=60.0)
+    for now[0] in (0.0, 5.0, 10.0, 15.0):
+        memory.keep(dict, now[0], 1e9)
+    lets_go.set()
+
+    assert "state directory does not answer" in caplog.text
 
 
 def test_numbers_that_are_none_are_not_written_and_cost_no_tick(tmp_path, caplog):

@@ -121,7 +121,8 @@ class StateFile:
         elif mono < self._looked + LOOK_SECONDS:
             return
         self._looked = mono
-        is_silent = self._writer.behind_seconds(NAME) > SILENT_SECONDS
+        # All files of the directory are the writer's: the history is written six times as often.
+        is_silent = self._writer.behind_seconds() > SILENT_SECONDS
         if is_silent and not self._is_silent:
             event(LOG, logging.WARNING, "state directory does not answer, state is not being kept",
                   file=self._path)  # fmt: skip

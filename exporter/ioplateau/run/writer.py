@@ -47,10 +47,12 @@ class FileWriter:
                 self._thread = started("files", self._run)
             self._changed.notify_all()
 
-    def behind_seconds(self, name: str) -> float:
-        """For how long a job of this name has waited or run; 0: nothing is to be done."""
+    def behind_seconds(self, name: str | None = None) -> float:
+        """For how long a job of this name (None: any) has waited or run; 0: nothing is to be done."""
         with self._changed:
-            since = self._since.get(name)
+            since = (
+                min(self._since.values(), default=None) if name is None else self._since.get(name)
+            )
         return 0.0 if since is None else self._clock() - since
 
     def finish(self, seconds: float) -> bool:
