@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import threading
 from collections.abc import Callable
@@ -9,6 +10,8 @@ from collections.abc import Callable
 from ioplateau.logs import event
 
 LOG = logging.getLogger(__name__)
+
+WANT = "more of pids.max or TasksMax, or of addresses (ulimit -v)"
 
 _lacking: set[str] = set()  # names of threads whose lack was told
 
@@ -24,7 +27,16 @@ def started(name: str, work: Callable[[], object]) -> threading.Thread | None:
         if name not in _lacking:
             _lacking.add(name)
             event(LOG, logging.ERROR, "a thread cannot be started, it is tried again",
-                  name=name, why=str(error), want="more of pids.max or TasksMax")  # fmt: skip
+                  name=name, why=str(error), want=WANT)  # fmt: skip
         return None
     _lacking.discard(name)
     return thread
+
+
+def begin(thread: threading.Thread) -> None:
+    """Start a thread that nothing goes on without. Raises OSError with a sentence if there can be no more."""
+    try:
+        thread.start()
+    except RuntimeError as error:
+        why = f"thread {thread.name!r} cannot be started: {error}, want {WANT}"
+        raise OSError(errno.EAGAIN, why) from error

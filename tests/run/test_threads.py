@@ -1,7 +1,10 @@
 """Where no thread can be started the daemon goes on, and starts it as soon as it can."""
 
 import threading
+from contextlib import closing
 from pathlib import Path
+
+import pytest
 
 from ioplateau.measure.host import Host
 from ioplateau.run.clock import SystemClock
@@ -12,6 +15,8 @@ from ioplateau.run.reload import Reload
 from ioplateau.run.sampler import Sampler
 from ioplateau.run.writer import FileWriter
 from ioplateau.threads import started
+from ioplateau.web.server import WebServer
+from ioplateau.web.settings import WebSettings
 from no_threads import no_threads
 
 
@@ -31,6 +36,12 @@ def test_that_there_is_none_is_told_once_until_there_is_one(caplog):
     assert [record.getMessage() for record in caplog.records] == [
         "a thread cannot be started, it is tried again"
     ]
+
+
+def test_where_nothing_goes_on_without_one_a_sentence_says_what_is_lacking():
+    server = WebServer(["127.0.0.1:0"], {}, WebSettings())
+    with closing(server), no_threads(), pytest.raises(OSError, match="want more of"):
+        server.start()
 
 
 def test_the_machine_is_looked_at_as_soon_as_there_is_a_thread():

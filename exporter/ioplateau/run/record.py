@@ -26,6 +26,7 @@ from ioplateau.run.sampler import Sampler
 from ioplateau.state import State
 from ioplateau.tell import blindness, plain
 from ioplateau.tell.blindness import Unseen
+from ioplateau.threads import begin
 
 LOG = logging.getLogger(__name__)
 
@@ -98,7 +99,7 @@ class RecordingThread:
         self._thread = threading.Thread(
             target=self._run, args=(descriptor,), name="record", daemon=True
         )
-        self._thread.start()
+        begin(self._thread)
 
     @property
     def failed(self) -> bool:

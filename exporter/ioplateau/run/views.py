@@ -8,6 +8,7 @@ from queue import SimpleQueue
 from typing import Self
 
 from ioplateau.tell.view import BudgetView, View
+from ioplateau.threads import begin
 
 
 class ViewSource:
@@ -20,7 +21,7 @@ class ViewSource:
         self._thread = threading.Thread(target=self._work, name="watching", daemon=True)
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        begin(self._thread)
         return self
 
     def __exit__(self, *_: object) -> None:

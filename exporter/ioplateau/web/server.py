@@ -32,6 +32,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from ioplateau.logs import event
+from ioplateau.threads import begin
 from ioplateau.web import http1, listen
 from ioplateau.web.access import Access, announce
 from ioplateau.web.connection import Connection, Phase, PlainHttpError, WaitsForError
@@ -128,13 +129,13 @@ class WebServer:
         return tls.valid_until if tls else None
 
     def start(self) -> Self:
-        """Begin to serve; the server itself, for `with`."""
+        """Begin to serve; the server itself, for `with`. Raises OSError where no thread can be had."""
         announce(self._access)
         self._workers.start()
         self._slow_workers.start()
         if self._access_file:
             self._checkers.start()
-        self._thread.start()
+        begin(self._thread)
         return self
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from ioplateau.logs import event
+from ioplateau.threads import begin
 from ioplateau.web import http1
 from ioplateau.web.fairqueue import FairQueue
 from ioplateau.web.http1 import Handler, Request, Response
@@ -52,7 +53,7 @@ class Workers(Generic[T, R]):
 
     def start(self) -> None:
         for thread in self._threads:
-            thread.start()
+            begin(thread)
 
     def ask(self, token: T, request: Request) -> None:
         self._jobs.put(self._source_of(token), (token, request))
