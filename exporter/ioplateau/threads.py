@@ -6,6 +6,7 @@ import errno
 import logging
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from ioplateau.logs import event
 
@@ -40,3 +41,17 @@ def begin(thread: threading.Thread) -> None:
     except RuntimeError as error:
         why = f"thread {thread.name!r} cannot be started: {error}, want {WANT}"
         raise OSError(errno.EAGAIN, why) from error
+
+
+def lacks_cpu(thread: threading.Thread) -> bool:
+    """Whether it waits for a CPU or for its turn among our threads, not for what it asked of the kernel.
+
+    False: or it is not known.
+    """
+    task = Path(f"/proc/self/task/{thread.native_id}")
+    try:
+        # Letters of proc(5); the word of the kernel is a function's name, that of a lock a futex.
+        is_ready = (task / "stat").read_bytes().rpartition(b")")[2].split()[0] == b"R"
+        return is_ready or b"futex" in (task / "wchan").read_bytes()
+    except OSError:
+        return False

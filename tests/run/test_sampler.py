@@ -76,11 +76,30 @@ def test_a_source_that_hangs_is_left_behind_and_the_others_are_read(machine):
     first = reader.take()
     second = reader.take()
 
-    assert "no answer within 0.2 s" in first.failed[MOUNTSTATS]
+    assert "no answer within 0.2 s, going on" in first.failed[MOUNTSTATS]
     assert first.texts[DISKSTATS] == LINE
     assert first.texts[MEMINFO]  # comes after the one that hangs
     assert second.failed[MOUNTSTATS] == first.failed[MOUNTSTATS]  # one event, one reason
     assert second.texts[DISKSTATS] == LINE
+
+
+def test_a_source_that_is_read_too_slowly_is_not_said_to_hang(machine):
+    ended = threading.Event()
+
+    def slow():
+        while not ended.is_set():  # as where others have all the CPU
+            pass
+
+    reader = Sampler(
+        Host(machine), SystemClock(), [Source("/slow", slow)], SamplerSettings(answer_seconds=0.1)
+    )
+    found = reader.take()
+    ended.set()
+
+    assert (
+        found.failed["/slow"]
+        == "/slow: no answer within 0.1 s for lack of CPU, going on without it"
+    )
 
 
 def test_a_source_that_answers_again_is_read_again(machine):

@@ -1,5 +1,6 @@
 """Where no thread can be started the daemon goes on, and starts it as soon as it can."""
 
+import os
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +15,7 @@ from ioplateau.run.reader import Reader, Source
 from ioplateau.run.reload import Reload
 from ioplateau.run.sampler import Sampler
 from ioplateau.run.writer import FileWriter
-from ioplateau.threads import started
+from ioplateau.threads import lacks_cpu, started
 from ioplateau.web.server import WebServer
 from ioplateau.web.settings import WebSettings
 from no_threads import no_threads
@@ -42,6 +43,25 @@ def test_where_nothing_goes_on_without_one_a_sentence_says_what_is_lacking():
     server = WebServer(["127.0.0.1:0"], {}, WebSettings())
     with closing(server), no_threads(), pytest.raises(OSError, match="want more of"):
         server.start()
+
+
+def test_one_that_waits_for_its_turn_lacks_cpu_and_one_that_waits_in_the_kernel_does_not():
+    reading, writing = os.pipe()
+    turn = threading.Lock()
+    turn.acquire()
+    waits = started("waits", turn.acquire)
+    reads = started("reads", lambda: os.read(reading, 1))
+
+    until(lambda: lacks_cpu(waits) and not lacks_cpu(reads))
+    threading.Event().wait(0.1)
+    found = lacks_cpu(waits), lacks_cpu(reads)
+    turn.release()
+    os.write(writing, b"1")
+    for thread in (waits, reads):
+        thread.join()
+
+    assert found == (True, False)
+    assert not lacks_cpu(waits)  # it is no more
 
 
 def test_the_machine_is_looked_at_as_soon_as_there_is_a_thread():

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ioplateau.run.clock import Clock
-from ioplateau.threads import started
+from ioplateau.threads import lacks_cpu, started
 
 UNREAD = "not read, no thread can be started for it"
 
@@ -90,7 +90,7 @@ class Reader:
                 break
             if task.done.wait(patience):
                 break
-            hung = task.abandon(self._stuck, answer_seconds)
+            hung = task.abandon(self._stuck, self._thread.late(answer_seconds))
             if hung is None:  # it finished after all
                 break
             self._thread.leave()
@@ -126,15 +126,15 @@ class _Task:
             self._gathered.book(source, answer, at, took)
             return True
 
-    def abandon(self, stuck: dict[str, str], waited_seconds: float) -> Source | None:
-        """Stop waiting, and book the source that hangs; None if there is none."""
+    def abandon(self, stuck: dict[str, str], late: str) -> Source | None:
+        """Stop waiting, and book the source that hangs, with `late` as the reason; None if there is none."""
         with self._lock:
             asked = self._gathered.at
             hung = next((each for each in self.sources if each.name not in asked), None)
             if hung is None:
                 return None
             self._abandoned = True
-            why = f"{hung.place or hung.name}: {LATE} {waited_seconds:g} s, going on without it"
+            why = f"{hung.place or hung.name}: {late}"
             # One reason for as long as it hangs: the log tells it once.
             stuck[hung.name] = self._gathered.failed[hung.name] = why
             return hung
@@ -159,6 +159,11 @@ class _Thread:
         self._task = task
         self._wake.release()
         return True
+
+    def late(self, waited_seconds: float) -> str:
+        """Why what it reads now is gone on without."""
+        lack = " for lack of CPU" if self._thread is not None and lacks_cpu(self._thread) else ""
+        return f"{LATE} {waited_seconds:g} s{lack}, going on without it"
 
     def leave(self) -> None:
         """End, after the task that was given, if it was not even begun: whoever gave it up holds

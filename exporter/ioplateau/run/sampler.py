@@ -20,7 +20,7 @@ from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import DISKSTATS, MOUNTINFO, Snapshot, Static
 from ioplateau.run.clock import Clock
 from ioplateau.run.reader import Reader, Source
-from ioplateau.threads import started
+from ioplateau.threads import lacks_cpu, started
 
 SHAPE = "sysfs"  # what the look at the machine's shape is called where it fails
 LOOK_SECONDS = 10.0  # a healthy look takes 0.3 ms a disk
@@ -119,9 +119,9 @@ class Sampler:
         for name in gathered.failed:
             if name in self._due:
                 self._due[name] = min(self._due[name], mono + RETRY_SECONDS)
-        if self._look_hangs(mono):
-            place = self._host.place("/sys")
-            gathered.failed[SHAPE] = f"{place}: a read below it hangs, what is known is old"
+        late = self._late_look(mono)
+        if late:
+            gathered.failed[SHAPE] = f"{self._host.place('/sys')}: {late}, what is known is old"
         self._take_up(gathered.texts.pop(MOUNTINFO, None))
         if self._unseen:
             gathered.failed.setdefault(SHAPE, self._unseen)
@@ -170,10 +170,12 @@ class Sampler:
             if thread is None:
                 look.join(self._settings.first_look_seconds)
 
-    def _look_hangs(self, now: float) -> bool:
+    def _late_look(self, now: float) -> str:
+        """Why there is no end of the look at the machine's shape; "": it is not late."""
         thread = self._look_thread
-        is_late = now - self._look_began > LOOK_SECONDS
-        return thread is not None and is_late and thread.is_alive()
+        if thread is None or now - self._look_began <= LOOK_SECONDS or not thread.is_alive():
+            return ""
+        return "a look below it lacks CPU" if lacks_cpu(thread) else "a read below it hangs"
 
     def _take_up(self, mounts: bytes | None) -> None:
         """What came in of the static part, from three sides."""
