@@ -87,6 +87,25 @@ def test_where_no_group_has_a_limit_nothing_is_read_until_the_next_look(tmp_path
     assert not groups.is_prompt()
 
 
+@pytest.mark.parametrize(("took", "pause"), [(0.0, 5.0), (0.001, 10.0), (0.1, 30.0)])
+def test_the_less_a_look_takes_the_sooner_a_new_limit_is_seen(tmp_path, clock, took, pause):
+    class Slow(Host):
+        def folders(self, path):
+            clock.now += took / 3  # the root, the one group, and the root of v1
+            return super().folders(path)
+
+    made(tmp_path, "db", limit="")
+    groups = LimitedGroups(Slow(tmp_path), clock)
+    began = clock.now
+    groups.read()
+    (tmp_path / "sys/fs/cgroup/db/io.max").write_text("8:16 riops=500\n")
+
+    clock.now = began + pause - 0.5
+    assert groups.read() == []
+    clock.now = began + pause + 0.1
+    assert [each["path"] for each in groups.read()] == ["/db"]
+
+
 def test_a_sampler_reads_them_as_the_source_they_are(tmp_path, clock):
     made(tmp_path, "db")
     host = Host(tmp_path)
