@@ -11,7 +11,7 @@ from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import DISKSTATS, MEMINFO, MOUNTINFO, MOUNTSTATS
 from ioplateau.run.clock import Grid, SystemClock
 from ioplateau.run.reader import Reader, Source
-from ioplateau.run.sampler import Sampler, SamplerSettings, files
+from ioplateau.run.sampler import LOOK_SECONDS, SHAPE, Sampler, SamplerSettings, files
 
 LINE = b"   8       0 sda 1 0 8 1 2 0 16 2 0 3 3 0 0 0 0 0 0\n"
 
@@ -100,6 +100,33 @@ def test_a_source_that_is_read_too_slowly_is_not_said_to_hang(machine):
         found.failed["/slow"]
         == "/slow: no answer within 0.1 s for lack of CPU, going on without it"
     )
+
+
+@pytest.mark.parametrize(
+    ("hangs", "why"),
+    [(True, "a read below it hangs"), (False, "a look below it lacks CPU")],
+)
+def test_a_look_at_the_machine_that_does_not_end_is_told_with_what_it_lacks(machine, hangs, why):
+    ended, (reading, writing) = threading.Event(), os.pipe()
+
+    class Late(Host):
+        def list(self, path):
+            if hangs:
+                os.read(reading, 1)
+            while not ended.is_set():
+                pass
+            return super().list(path)
+
+    clock = HandClock()
+    reader = Sampler(Late(machine), clock, (), SamplerSettings(first_look_seconds=0.1))
+    first = reader.take()
+    clock.now += LOOK_SECONDS + 1
+    late = reader.take()
+    ended.set()
+    os.close(writing)  # the end of what is read
+
+    assert SHAPE not in first.failed
+    assert late.failed[SHAPE] == f"{machine}/sys: {why}, what is known is old"
 
 
 def test_a_source_that_answers_again_is_read_again(machine):
