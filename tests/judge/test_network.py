@@ -258,6 +258,26 @@ def test_one_call_at_a_time_waits_because_of_the_networks_limit_all_the_same(cou
     assert words[-20:] == [{NETWORK}] * 20
 
 
+@pytest.mark.parametrize("direction", [Direction.READ, Direction.WRITE])
+@pytest.mark.parametrize("share", [0.03, 0.05, 0.5])
+def test_where_a_mount_stood_while_the_network_held_it_is_no_limit_of_its_volume(share, direction):
+    """The last calls are answered in the second in which no more come, and the network carries less."""
+    judge, r = Judge(), random.Random(3)
+    budgets = {NETWORK: Budget(NETWORK, (NIC,), (told(direction),))}
+    budgets |= {key: Budget(key, (flow,)) for key, flow in zip(VOLUMES, MOUNTS, strict=True)}
+    calls, said = HELD_BYTES / CALL_BYTES, []
+    for second in range(119):
+        part = calls * (share if second == 118 else 0.95) * r.gauss(1, 0.002)
+        rate, wait = (part, 32 / calls) if second >= 20 else (100.0, 0.001)
+        flows = {MOUNTS[0]: call(rate, wait, direction), MOUNTS[1]: FlowTick(1.0)}
+        flows[NIC] = moved(rate * CALL_BYTES + (second >= 20) * 0.05 * HELD_BYTES, direction)
+        verdicts = judge.observe(100.0 + second, 1.0, budgets, flows)
+        said.append([verdicts[key].word for key in (NETWORK, VOLUMES[0])])
+
+    assert [words[0] for words in said[40:118]] == [Word.THROTTLED] * 78
+    assert Word.THROTTLED not in [words[1] for words in said]
+
+
 @pytest.mark.parametrize("mean", [0.96, 1.04, 1.08])
 @pytest.mark.parametrize(("ripple", "least", "most"), [(0.003, 0.9, 1.0), (0.06, 0.0, 0.9)])
 def test_while_the_network_holds_a_mount_its_own_limit_must_be_kept_to_for_longer(

@@ -460,6 +460,8 @@ class MountJudge(Restartable):
                 ),
                 None,
             )
+            if held is not None:
+                watched.unsettle()  # where it stands, the network makes it stand
             claim = case.weigh_claims(dt, elsewhere=held is not None)
             case.look_for_limit(
                 dt,
