@@ -127,18 +127,18 @@ def test_reads_from_a_controllers_cache_say_nothing_of_what_writes_take():
     assert after.word is Word.THROTTLED
 
 
-def throttled_of_disks(seconds):
-    """Disks from sda on that draw on a VM, no limit known: their keys, and who is throttled second by
-    second. seconds: of each, what every disk did.
+def throttled_of_disks(blocks, dt=1.0):
+    """Disks from sda on that draw on a VM, no limit known: their keys, and who is throttled block by
+    block. blocks: of each, what every disk did; dt: how many seconds one lasts.
     """
-    disks = [FlowKey("disk", f"sd{letter}") for letter in "abc"[: len(seconds[0])]]
+    disks = [FlowKey("disk", f"sd{letter}") for letter in "abc"[: len(blocks[0])]]
     keys = [BudgetKey(Kind.DISK, flow.name) for flow in disks]
     budgets = {key: Budget(key, (flow,)) for key, flow in zip(keys, disks, strict=True)}
     budgets[VM] = Budget(VM, tuple(disks))
     judge, said = Judge(), []
-    for number, ticks in enumerate(seconds):
+    for number, ticks in enumerate(blocks):
         flows = dict(zip(disks, ticks, strict=True))
-        verdicts = judge.observe(100.0 + number, 1.0, budgets, flows)
+        verdicts = judge.observe(100.0 + number * dt, dt, budgets, flows)
         said.append([key for key in verdicts if verdicts[key].word is Word.THROTTLED])
     return keys, said
 
@@ -864,6 +864,32 @@ def test_a_limit_that_is_bought_anew_is_found_again(seed):
     (disk,), said = throttled_of_disks(seconds)
 
     assert [said[end - 30 : end] for end in ends] == [[[disk]] * 30] * 3
+
+
+@pytest.mark.parametrize("dt", [0.5, 1.0, 5.0])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        (1500.0, 3000.0),
+        (1499.7, 2999.9),
+        (3000.0, 1500.0),
+        (2999.9, 1499.7),
+        (1500.0, 3000.0, 1125.0),
+    ],
+)
+def test_a_limit_that_is_doubled_halved_or_lowered_is_found_while_it_stands(sizes, dt):
+    """As a volume is modified while 48 requests wait: the level before is a doubt, which standing here outweighs."""
+    r = random.Random(7)
+    blocks, ends = [[tick(30, 0.0007, dt)]] * round(20 / dt), []
+    for size in sizes:
+        for _ in range(round(80 / dt)):
+            rate = size * (1 + r.uniform(-0.001, 0.001))
+            blocks.append([tick(rate, 48 / rate, dt)])
+        ends.append(len(blocks))
+    (disk,), said = throttled_of_disks(blocks, dt)
+
+    last = round(20 / dt)
+    assert [said[end - last : end] for end in ends] == [[[disk]] * last] * len(sizes)
 
 
 @pytest.mark.parametrize("seed", [91, 92, 93, 94])

@@ -153,8 +153,8 @@ class Standing:
 
     def moved(self, dimension: Dimension, value: float) -> float:
         """Seconds elsewhere, beyond those that are outweighed here. Those at another limit that was met
-        are no more than a doubt: credits were spent, or somebody bought another size. Nobody buys a
-        little of it, but a device that wanders passes by levels that are near each other.
+        are no more than a doubt, which is outweighed here, too: credits were spent, or somebody bought another
+        size. Nobody buys a little of it, but a device that wanders passes by levels that are near each other.
         """
         stands = self._stands[dimension]
         here, others = stands.around(value)
@@ -162,11 +162,13 @@ class Standing:
         if moved <= 0:
             return moved
         met = [each.value for each in self._ceilings.long_met(dimension)]
-        bought = [there for there in met if number.STEP < abs(log(there / value)) <= log(2)]
+        twice = log(2) + 2 * number.STANDING  # wherever in its bin either stands
+        bought = [there for there in met if number.STEP < abs(log(there / value)) <= twice]
         if max(len(bought), stands.changes) >= number.LEVEL_LEAST:
             return moved  # nobody buys that often
         unmet = moved - sum([stands.around(there)[0] for there in bought])
-        return min(moved, max(unmet, 0.0) + number.ASKED_DOUBT * max(1, stands.changes))
+        doubts = number.ASKED_DOUBT * max(1, stands.changes) - number.STANDS_HERE * here
+        return min(moved, max(unmet, 0.0) + max(0.0, doubts))
 
     def elsewhere_seconds(self, dimension: Dimension, value: float) -> float | None:
         """Seconds in which requests waited at other levels than this; None: it never stood anywhere."""
