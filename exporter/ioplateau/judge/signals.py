@@ -342,11 +342,18 @@ class WatchedFlow(Levels):
 
     def _take_clears(self, tick: FlowTick) -> None:
         discards, flushes = tick.discard_operations_per_second, tick.flush_operations_per_second
-        self.clears = " and ".join(
-            what for what, rate in (("discards", discards), ("flushes", flushes)) if rate
-        )
         self.cleared = self.clear_seconds = 0.0
-        if self.clears and self.in_flight and tick.in_flight:
+        if not discards and not flushes:
+            self.clears = ""
+            return
+        self.clears = (
+            "discards and flushes"
+            if discards and flushes
+            else "discards"
+            if discards
+            else "flushes"
+        )
+        if self.in_flight and tick.in_flight:
             held = (tick.queue_length or 0.0) - (
                 tick.read_operations_per_second * (tick.read_await_seconds or 0.0)
                 + tick.write_operations_per_second * (tick.write_await_seconds or 0.0)
