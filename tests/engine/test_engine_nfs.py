@@ -27,6 +27,12 @@ class Machine:
     def tick(self, *records, table=None, **parts):
         if table is not None:
             self.static = Static(mountinfo=table)
+        return self._look(texts={MOUNTSTATS: b"".join(records)}, **parts)
+
+    def tick_without_answer(self):
+        return self._look(failed={MOUNTSTATS: "no answer"})
+
+    def _look(self, **said):
         self.second += 1
         return self.engine.observe(
             Snapshot(
@@ -35,20 +41,7 @@ class Machine:
                 wall=1e9 + self.second,
                 boot=self.second,
                 static=self.static,
-                texts={MOUNTSTATS: b"".join(records)},
-                **parts,
-            )
-        )
-
-    def tick_without_answer(self):
-        self.second += 1
-        return self.engine.observe(
-            Snapshot(
-                mono=self.second,
-                mono_end=self.second,
-                wall=1e9 + self.second,
-                static=self.static,
-                failed={MOUNTSTATS: "no answer"},
+                **said,
             )
         )
 
