@@ -673,3 +673,9 @@ def test_a_byte_order_mark_before_a_configuration_is_none_of_it(tmp_path):
     file.write_bytes(b'\xef\xbb\xbf[log]\nlevel = "debug"\n')
 
     assert read_tree(str(file)) == {"log": {"level": "debug"}}
+
+
+def test_of_port_0_each_address_gets_another_so_that_it_may_stand_twice():
+    found = settings('web.listen_addresses = ["127.0.0.1:0", "127.0.0.1:0"]')
+
+    assert found.web.listen_addresses == ("127.0.0.1:0", "127.0.0.1:0")

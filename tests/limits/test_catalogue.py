@@ -55,6 +55,21 @@ def test_a_table_has_as_many_entries_as_its_source_has_rows(table, source, count
     assert (HERE / table).read_bytes().count(b"\n") == count
 
 
+@pytest.mark.parametrize(
+    ("source", "date"),
+    [
+        ("dsv5-series.md 2026-08-11", "2026-08-11"),
+        ("own rows 2026-08", "2026-08"),
+        ("premium-ssd-v2.md", ""),
+        ("rows 1 to 26-08", ""),
+        ("size 2026-x", ""),
+        ("", ""),
+    ],
+)
+def test_a_source_ends_with_its_date_or_has_none(source, date):
+    assert tables.catalogue_date(source) == date
+
+
 def test_the_committed_tables_are_what_the_generator_makes_of_the_sources():
     script = ROOT / "data" / "build_catalogue.py"
     spec = importlib.util.spec_from_file_location("build_catalogue", script)

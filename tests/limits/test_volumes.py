@@ -157,6 +157,16 @@ def test_fsx_for_openzfs_of_512_mbps_and_2_tib(from_memory, burst, mbps):
     assert found.bytes_per_second == mbps * 1e6
 
 
+@pytest.mark.parametrize(
+    ("reads", "memory"), [(1.0, {False, True}), (0.5, {False, True}), (0.0, {False})]
+)
+def test_only_reads_are_told_with_and_without_the_servers_memory(reads, memory):
+    question = ask(CATALOGUE, "fsx-openzfs:512:2TiB", "", None)
+    found = whatif.answer(question, [MIB], [reads]).cases
+
+    assert {each.from_memory for each in found} == memory
+
+
 def test_fsx_for_openzfs_has_three_operations_for_each_gib_unless_more_are_provisioned():
     assert case("fsx-openzfs:512:2TiB", 4 * KIB).operations_per_second == 6144
     assert case("fsx-openzfs:512:2TiB:iops=50000", 4 * KIB).operations_per_second == 20_000
