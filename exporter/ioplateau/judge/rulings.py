@@ -152,10 +152,13 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
     )
     waits = case.drawn.queue >= STRONG
     begins_to_wait = waits and case.drawn.queued == 1 and word in UNHURRIED
-    if before is not None and not waits:
-        begins_to_wait = "clears" in verdict.evidence.keys() - before.evidence
     is_new = changed or before is None or before.limit != verdict.limit
-    if is_new or begins_to_wait or at >= case.say_again:
+    if (
+        is_new
+        or begins_to_wait
+        or at >= case.say_again
+        or (not waits and _begins_to_clear(before, verdict))
+    ):
         # A sentence stays for some seconds, so that a person can read it; the numbers beside it are new.
         patience = 2 if word in UNHURRIED and not waits else 1
         case.say_again = at + patience * number.SETTLED_SECONDS
@@ -165,6 +168,11 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
         )
     case.verdict = verdict
     return verdict
+
+
+def _begins_to_clear(before: Verdict | None, now: Verdict) -> bool:
+    """Whether discards or flushes are what is outstanding by now."""
+    return "clears" in now.evidence and before is not None and "clears" not in before.evidence
 
 
 def _hold(before: SavedHold | None, ruling: Ruling, at: float) -> SavedHold:

@@ -6,13 +6,14 @@ What must survive a missed scrape is a counter: throttled seconds first of all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from ioplateau.limits.budgets import BudgetKey, Dimension, Origin, Verdict, Word
 from ioplateau.state import BudgetConsumers, BudgetState, Consumer, HeldState, LimitState
 from ioplateau.tell.rows import Labels, MetricTable, Scene, counter, gauge, info
 
 FlowSeconds: TypeAlias = tuple[Labels, float]
+L = TypeVar("L", bound="LimitState | HeldState")
 DrawnOn: TypeAlias = tuple[BudgetKey, BudgetConsumers]
 
 MOST_CONSUMERS = 3  # control groups of one throttled budget: a bound for the number of series
@@ -57,16 +58,22 @@ def _first_groups(drawn_on: DrawnOn) -> Iterator[tuple[Labels, Consumer]]:
 
 
 def _limits(state: BudgetState) -> Iterator[tuple[Labels, LimitState]]:
-    kind, name = state.budget.key
-    for limit in state.limits:
-        yield (kind, name, limit.dimension, limit.direction), limit
+    return _labelled(state.budget.key, state.limits)
 
 
 def _times(state: BudgetState) -> Iterator[tuple[Labels, LimitState | HeldState]]:
-    kind, name = state.budget.key
-    limits: tuple[LimitState | HeldState, ...] = (*state.limits, *state.untold)
+    return _labelled(state.budget.key, _all_limits(state))
+
+
+def _labelled(key: BudgetKey, limits: Iterable[L]) -> Iterator[tuple[Labels, L]]:
+    kind, name = key
     for limit in limits:
         yield (kind, name, limit.dimension, limit.direction), limit
+
+
+def _all_limits(state: BudgetState) -> tuple[LimitState | HeldState, ...]:
+    """Those with a value, and those whose value nobody tells."""
+    return (*state.limits, *state.untold)
 
 
 def episodes(scene: Scene) -> Iterator[HeldLimit]:
@@ -74,7 +81,7 @@ def episodes(scene: Scene) -> Iterator[HeldLimit]:
     boot_wall_seconds = scene.state.wall - scene.state.mono
     for budget in budgets(scene):
         verdict = budget.verdict
-        for _, limit in _times(budget):
+        for limit in _all_limits(budget):
             if limit.throttled:
                 # To the second: the two clocks are not read at once, and it must not tremble.
                 began = float(round(boot_wall_seconds + verdict.holds_since))
