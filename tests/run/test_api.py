@@ -21,7 +21,8 @@ WALL = 1_700_000_040.0
 
 def told(name, value):
     """The value, held to what the schema says of it."""
-    jsonschema.validate(value, {"$defs": SCHEMA["$defs"], "$ref": f"#/$defs/{name}"})
+    schema = {"$defs": SCHEMA["$defs"], "$ref": f"#/$defs/{name}"}
+    jsonschema.Draft202012Validator(schema).validate(value)
     return value
 
 

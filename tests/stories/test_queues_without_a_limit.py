@@ -36,6 +36,8 @@ FALSE_ALARMS = {
 def case(name, seed, told, faults):
     why = faults.get((name, seed, told))
     marks = [pytest.mark.xfail(strict=True, reason=why)] if why else []
+    if seed != SEEDS[0]:  # `make check` has a minute
+        marks.append(pytest.mark.slow)
     return pytest.param(name, seed, told, id=f"{name}-{seed}-{TOLD[told]}", marks=marks)
 
 
