@@ -266,6 +266,22 @@ def test_an_operation_that_did_not_move_is_the_same_object():
     assert before.mounts[0].operations["GETATTR"].operations == 5
 
 
+@pytest.mark.parametrize("name", [f"{each}-after" for each in READINGS] + list(ODD))
+def test_what_was_forgotten_is_read_again(name):
+    known, forgotten = mountstats.parse(kept(name)), mountstats.parse(kept(name))
+    for mount in forgotten.mounts:
+        mountstats.forget(mount.operations)
+        mountstats.forget(mount.operations)
+        mount.connections.forget()
+        mount.connections.forget()
+
+    for was, now in zip(known.mounts, forgotten.mounts, strict=True):
+        assert mountstats.data(now.operations) == mountstats.data(was.operations)
+        for column in ("ports", "sends", "receives", "backlog_sums"):
+            assert getattr(now.connections, column) == getattr(was.connections, column)
+    assert forgotten == known
+
+
 def test_a_superblock_mounted_twice_shares_its_operations():
     other = "device fs:/vol mounted on /srv/bind with fstype nfs4 statvers=1.1"
     before = mountstats.parse(record() + record(header=other))

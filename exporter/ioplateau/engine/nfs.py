@@ -119,6 +119,7 @@ class Nfs(Follower):
                 history.restart(at, now)
             else:
                 history.push(at, now)
+                _forget_older(history.timed)
             if _owned(client) in self._begun:
                 begun.append((key, now))
             elif last is not None and is_other:
@@ -183,7 +184,10 @@ class Nfs(Follower):
             history.restart(at, now)
             return None
         history.push(at, now)
-        return ticks.of_mount(before, now, at - before_at) if at > before_at else None
+        found = ticks.of_mount(before, now, at - before_at) if at > before_at else None
+        if before.operations is not now.operations:
+            mountstats.forget(before.operations)
+        return found
 
     def _learn_layout(self, table: MountTable) -> bool:
         """Group the records into superblocks and clients, when the set of mounts changed."""
@@ -412,6 +416,14 @@ def _client_states(
         twin = found.get(client.key)
         found[client.key] = state if twin is None else _together(twin, state)
     return found
+
+
+def _forget_older(readings: TimedReadings[NfsConnections]) -> None:
+    """A tick needs the numbers of the last two; of an older one they are asked for by a scrape alone."""
+    if len(readings) > 2:
+        older = readings[-3][1]
+        if older is not readings[-2][1] and older is not readings[-1][1]:
+            older.forget()
 
 
 _history: Callable[[Any], Readings[Any]] = attrgetter("history")

@@ -124,7 +124,7 @@ def _operations_follow_from(mount: NfsMount) -> tuple[object, ...]:
         return *told, None
     before = mountstats.data(window.before.operations)
     # Where calls were made, their rates depend on the time they took, too: another each time.
-    return *told, all(before.get(name) is now.get(name) for name in DATA) or object()
+    return *told, all(before.get(name) == now.get(name) for name in DATA) or object()
 
 
 def _is_faulty(call: Operation) -> bool:

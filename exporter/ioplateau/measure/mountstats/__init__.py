@@ -23,7 +23,7 @@ from ioplateau.measure.mountstats.growth import (
 )
 from ioplateau.measure.mountstats.nfslines import NfsConnection, NfsConnections
 from ioplateau.measure.mountstats.nfsrecords import Mount, MountTable, parse, server_and_export
-from ioplateau.measure.mountstats.nfstables import DATA, Operation, data, everything
+from ioplateau.measure.mountstats.nfstables import DATA, Operation, data, everything, forget
 
 __all__ = [
     "DATA",
@@ -43,6 +43,7 @@ __all__ = [
     "client_rates",
     "data",
     "everything",
+    "forget",
     "grown",
     "has_lost_data",
     "is_continuous",

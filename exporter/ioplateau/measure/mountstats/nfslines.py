@@ -13,8 +13,9 @@ https://github.com/torvalds/linux/blob/v6.1/net/sunrpc/xprtrdma/transport.c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
 from ioplateau.measure import native
 from ioplateau.measure.reading import FormatError
@@ -140,18 +141,34 @@ class NfsConnections(Sequence[NfsConnection]):
         made: tuple[NfsConnection, ...] | None = None,
     ) -> None:
         """columns: those of COLUMNS; text: good lines, a connection each, unless all is made."""
+        self._text = text
+        self._made = made
+        self._set(columns)
+
+    def _set(self, columns: Iterable[tuple[int, ...]]) -> None:
         (
             self.ports, self.connects, self.sends, self.receives,
             self.bad_xids, self.backlog_sums, self.sending_sums,
         ) = columns  # fmt: skip
-        self._text = text
-        self._made = made
 
     @classmethod
     def of(cls, *made: NfsConnection) -> NfsConnections:
         """These connections."""
-        columns = (tuple([getattr(one, name) or 0 for one in made]) for name in COLUMNS)
-        return cls(columns, made=made)
+        return cls(_columns(made), made=made)
+
+    def forget(self) -> None:
+        """Hold the lines alone, if there are any: what is asked for is parsed of them again."""
+        if self._text:
+            self._made = None
+            with suppress(AttributeError):  # it was forgotten before
+                del self.ports, self.connects, self.sends, self.receives
+                del self.bad_xids, self.backlog_sums, self.sending_sums
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.__slots__:
+            raise AttributeError(name)
+        self._set(_columns(self._all()))
+        return getattr(self, name)
 
     def _all(self) -> tuple[NfsConnection, ...]:
         if self._made is None:
@@ -185,6 +202,12 @@ class NfsConnections(Sequence[NfsConnection]):
 COLUMNS = ("port", "connects", "sends", "receives", "bad_xids", "backlog_sum", "sending_sum")
 # Where they stand in a line of tcp, behind its kind.
 _PLACES = tuple(NfsConnection._fields.index(name) - 1 for name in COLUMNS)
+
+
+def _columns(made: Sequence[NfsConnection]) -> Iterator[tuple[int, ...]]:
+    return (tuple([getattr(one, name) or 0 for one in made]) for name in COLUMNS)
+
+
 NO_CONNECTIONS = NfsConnections.of()
 
 

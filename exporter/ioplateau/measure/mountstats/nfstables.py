@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import compress
 from operator import ne
-from typing import NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 from ioplateau.measure import native
 from ioplateau.measure.mountstats import nfslines
@@ -58,6 +59,20 @@ class Operations(Mapping[str, Operation]):
         self._text = text
         self.places = places
         self.known = known
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "known":
+            raise AttributeError(name)
+        lines = self._text.split(b"\n")
+        self.known = {
+            data: parsed(lines[self.places[data]]) for data in DATA if data in self.places
+        }
+        return self.known
+
+    def forget(self) -> None:
+        """Hold the text alone: what is asked for is parsed of it again."""
+        with suppress(AttributeError):
+            del self.known
 
     def __getitem__(self, name: str) -> Operation:
         known = self.known.get(name)
@@ -132,6 +147,12 @@ def data(operations: Mapping[str, Operation]) -> Mapping[str, Operation]:
 def everything(operations: Mapping[str, Operation]) -> Mapping[str, Operation]:
     """All of them, in their order, where each look costs little."""
     return operations.everything() if isinstance(operations, Operations) else operations
+
+
+def forget(operations: Mapping[str, Operation]) -> None:
+    """Let go of the numbers of a reading that no tick needs any more."""
+    if isinstance(operations, Operations):
+        operations.forget()
 
 
 def parsed(line: bytes) -> Operation:
