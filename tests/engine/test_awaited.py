@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ioplateau.engine import Engine, uncounted
-from ioplateau.engine.awaited import MOST_AWAITED, MOST_SECONDS, Awaited
+from ioplateau.engine.awaited import MOST_AWAITED, MOST_GONE_SECONDS, MOST_SECONDS, Awaited
 from ioplateau.limits.budgets import BudgetKey, Kind
 from ioplateau.measure.snapshot import DISKSTATS, Snapshot, Static
 
@@ -115,6 +115,18 @@ def test_runs_and_the_time_between_them_count_together():
     assert awaited.memory(["a", "b"]) == {"a": MOST_SECONDS - 9.0, "b": 31.0}
     assert awaited.is_due(10.0)
     assert awaited.over(["a", "b"]) == {"a"}
+
+
+def test_what_went_in_this_run_waits_for_a_minute_and_leaves_nothing_behind():
+    awaited = Awaited()
+    awaited.is_due(5000.0)
+    awaited.wait_for({"a", "b"})
+    awaited.rename({"b": "c"})
+
+    assert not awaited.is_due(MOST_GONE_SECONDS - 1)
+    assert awaited.is_due(1.0)
+    assert awaited.over(["a", "c", "d"]) == {"a", "c"}
+    assert awaited.memory(["a", "c"]) == {"a": 5060.0, "c": 5060.0}
 
 
 def test_a_memory_of_before_this_was_kept_is_read():

@@ -139,7 +139,8 @@ class Accounts:
         self._passed = 0.0  # seconds since the tick before
         self._budgets: Mapping[BudgetKey, Budget] = {}
         self._unheld: dict[tuple[FlowKey, BudgetKey, Dimension], float] = {}
-        self._restored: set[BudgetKey] = set()  # of the last run, not seen in this one
+        # Of the last run, not seen in this one, or gone in this one.
+        self._restored: set[BudgetKey] = set()
         self._untold: set[Place] = set()  # that have held, and whose limit has no value
         self._holds: set[Place] = set()  # of the last run, not met in this one
         self._began = inf  # the first tick that was booked
@@ -205,9 +206,30 @@ class Accounts:
         names = {flow.name for flow in flows}
         self._drop_observed(lambda key: key.name in names)
 
+    def wait_for(self, names: Collection[str]) -> None:
+        """These are gone: what was observed of them waits for them to come back."""
+        observed = {*self._learned, *(place[0] for place in self._buckets)}
+        self._restored |= {key for key in observed if key.name in names}
+
+    def rename(self, names: Mapping[str, str]) -> None:
+        """What waits under each of these names has another now. What was counted stays with the name: a
+        counter that becomes another's goes back, or jumps.
+        """
+        moved = {
+            key: key._replace(name=names[key.name]) for key in self._restored if key.name in names
+        }
+        taken = {*names.values()}
+        self._drop_observed(lambda key: key.name in taken and key not in moved)
+        self._learned = {moved.get(key, key): found for key, found in self._learned.items()}
+        self._buckets = {
+            (moved.get(key, key), dimension, direction): bucket
+            for (key, dimension, direction), bucket in self._buckets.items()
+        }
+        self._restored = {moved.get(key, key) for key in self._restored}
+
     @property
     def awaited(self) -> set[str]:
-        """The names of those of which something was restored, and that have not appeared yet."""
+        """The names of those of which something waits for them to appear, or to come back."""
         return {key.name for key in self._restored}
 
     def let_go(self, names: Collection[str]) -> None:

@@ -1,4 +1,4 @@
-"""For how long waits what an earlier run knew of a disk or a mount that has not appeared since."""
+"""For how long waits what is known of a disk or a mount that is gone, or has not appeared since an earlier run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from ioplateau.measure.nothing import NO_ENTRIES
 
 # Runs and the time between them together: who comes later under that name may be another.
 MOST_SECONDS = 86400.0
+# Of what goes while we look: it was left out of a reading, or is mounted again.
+MOST_GONE_SECONDS = 60.0
 # Names that an earlier run waited for already.
 MOST_AWAITED = 200
 
@@ -26,6 +28,16 @@ class Awaited:
         self._before = {name: seconds + away_seconds for name, seconds in saved.items()}
         self._due = 0.0
 
+    def wait_for(self, names: Collection[str]) -> None:
+        """These are gone, and waited for from now on."""
+        left = MOST_SECONDS - MOST_GONE_SECONDS - self._passed
+        self._before = {**self._before, **dict.fromkeys(names, left)}
+        self._due = min(self._due, self._passed + MOST_GONE_SECONDS)
+
+    def rename(self, names: Mapping[str, str]) -> None:
+        """These are waited for under other names."""
+        self._before = {names.get(name, name): away for name, away in self._before.items()}
+
     def is_due(self, passed: float) -> bool:
         """Whether to look for what is over, `passed` seconds later."""
         self._passed += passed
@@ -37,8 +49,9 @@ class Awaited:
         known = sorted(self._before.keys() & before.keys(), key=before.__getitem__)
         gone = {*known[MOST_AWAITED:]}
         gone |= {name for name, away in before.items() if away + self._passed >= MOST_SECONDS}
-        left = [away for name, away in before.items() if name not in gone]
-        self._due = MOST_SECONDS - max(left) if left else inf
+        left = {name: away for name, away in before.items() if name not in gone}
+        self._before = {name: left[name] for name in self._before if name in left}
+        self._due = MOST_SECONDS - max(left.values()) if left else inf
         return gone
 
     def memory(self, waiting: Collection[str]) -> dict[str, float]:

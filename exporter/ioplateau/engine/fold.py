@@ -164,20 +164,30 @@ class Engine:
                 self._groups.flows,
                 self._disks.unwanted(),
             )
-            self._forget_others()
+            self._learn_names()
             self._accounts.keep_only(self._topology.budgets)
         return self._topology
 
-    def _forget_others(self) -> None:
-        """What was learned of a disk or a volume is not held against the one that stands under its name now."""
+    def _learn_names(self) -> None:
+        """What was learned of a disk or a volume is held against that one, whatever its name is now, and not
+        against the one that stands under its name.
+        """
         marks = {**self._disks.marks(), **self._nfs.marks()}
-        others = self._marks.look(marks, self._disks.diskseqs())
-        if others:
+        diskseqs = self._disks.diskseqs()
+        if gone := self._marks.gone(marks):
+            self._judge.wait_for(gone)
+            self._accounts.wait_for(gone)
+            self._awaited.wait_for(gone)
+        if moved := self._marks.hand_over(marks, diskseqs):
+            self._judge.rename(moved)
+            self._accounts.rename(moved)
+            self._awaited.rename(moved)
+        if others := self._marks.look(marks, diskseqs):
             self._judge.forget(others)
             self._accounts.forget(others)
 
     def _waited_for(self) -> set[str]:
-        """The names of that of which an earlier run knew something, and which this one has not seen."""
+        """The names of that of which something is known, and which is gone or has not been seen in this run."""
         return self._judge.awaited | self._accounts.awaited | self._marks.awaited
 
     def _let_go(self, names: set[str]) -> None:

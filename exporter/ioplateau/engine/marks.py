@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
@@ -24,23 +25,63 @@ class Marks:
     def __init__(self) -> None:
         self._marks: dict[FlowKey, str] = {}
         self._diskseqs: Mapping[FlowKey, int] = NO_ENTRIES
-        self._awaited: set[FlowKey] = set()  # of the last run, not seen in this one
+        # Of the last run, not seen in this one, or gone in this one.
+        self._awaited: set[FlowKey] = set()
+
+    def gone(self, now: Mapping[FlowKey, str]) -> set[str]:
+        """The names of those that are gone and would be told from others if they came back: they are awaited."""
+        gone = self._marks.keys() - now.keys() - self._awaited
+        if gone:
+            gone &= self._diskseqs.keys() | {*_alone(self._marks).values()}
+            self._awaited |= gone
+        return {flow.name for flow in gone}
+
+    def hand_over(
+        self, now: Mapping[FlowKey, str], diskseqs: Mapping[FlowKey, int] = NO_ENTRIES
+    ) -> dict[str, str]:
+        """The new name, by the old one, of what is awaited and stands under another name now. Where another
+        stands under its name and it does not stand anywhere, it is awaited under its mark.
+        """
+        if not self._awaited:
+            return {}
+        places, standing = _alone(now), {*now.values()}
+        moved: dict[FlowKey, FlowKey] = {}
+        for mark, flow in _alone(self._marks).items():
+            place = places.get(mark, flow)
+            if mark not in standing and _is_other(mark, now.get(flow, "")):
+                place = FlowKey(flow.kind, mark)
+            # The kernel gives a disk that comes anew another diskseq.
+            may_be = self._diskseqs.get(flow) in (None, diskseqs.get(place))
+            if flow in self._awaited and place != flow and may_be:
+                moved[flow] = place
+        self._marks = {
+            **{flow: mark for flow, mark in self._marks.items() if flow not in moved},
+            **{place: self._marks[flow] for flow, place in moved.items()},
+        }
+        self._awaited = {moved.get(flow, flow) for flow in self._awaited}
+        return {flow.name: place.name for flow, place in moved.items()}
 
     def look(
         self, now: Mapping[FlowKey, str], diskseqs: Mapping[FlowKey, int] = NO_ENTRIES
     ) -> list[FlowKey]:
-        """Take up what stands where; the names under which another stands than before. A disk that has
-        the diskseq it had in this run is the same, renamed or grown.
+        """Take up what stands where; the names under which another stands than before. A disk is the same,
+        renamed or grown, while it has the diskseq it had in this run.
         """
-        before = self._marks
-        same = {flow for flow, number in diskseqs.items() if self._diskseqs.get(flow) == number}
+        before, numbers = self._marks, self._diskseqs
         others = [
             flow
             for flow, mark in now.items()
-            if flow not in same and _is_other(before.get(flow, ""), mark)
+            if (
+                diskseqs[flow] != numbers[flow]
+                if flow in diskseqs and flow in numbers
+                else _is_other(before.get(flow, ""), mark)
+            )
         ]
-        self._diskseqs = diskseqs
         self._awaited -= now.keys()
+        last = {
+            flow: number for flow, number in numbers.items() if flow in now or flow in self._awaited
+        }
+        self._diskseqs = {**last, **diskseqs}
         self._marks = {flow: before[flow] for flow in self._awaited}
         for flow, mark in now.items():
             if known := mark or before.get(flow):
@@ -49,7 +90,7 @@ class Marks:
 
     @property
     def awaited(self) -> set[str]:
-        """The names of what was restored and has not appeared yet."""
+        """The names of what was restored and has not appeared yet, or is gone."""
         return {flow.name for flow in self._awaited}
 
     def let_go(self, names: Collection[str]) -> None:
@@ -72,3 +113,15 @@ def _is_other(before: str, now: str) -> bool:
     what, _, value = before.partition(":")
     what_now, _, value_now = now.partition(":")
     return what == what_now and value != value_now
+
+
+def _alone(marks: Mapping[FlowKey, str]) -> dict[str, FlowKey]:
+    """The marks that tell one from all others, and where that stands: a size does not, nor a serial number
+    that a virtual machine gives to several disks.
+    """
+    times = Counter(marks.values())
+    return {
+        mark: flow
+        for flow, mark in marks.items()
+        if times[mark] == 1 and mark.partition(":")[0] not in ("", "size")
+    }

@@ -98,9 +98,19 @@ class Judge:
         self._disks.forget(flows)
         self._mounts.forget(flows)
 
+    def wait_for(self, names: Collection[str]) -> None:
+        """These are gone from the next tick on, and may come back."""
+        self._disks.wait_for(names)
+        self._mounts.wait_for(names)
+
+    def rename(self, names: Mapping[str, str]) -> None:
+        """What is waited for under each of these names has another from the next tick on."""
+        self._disks.rename(names)
+        self._mounts.rename(names)
+
     @property
     def awaited(self) -> set[str]:
-        """The names of what was restored and has not appeared yet."""
+        """The names of what was restored and has not appeared yet, or is gone."""
         return self._disks.awaited | self._mounts.awaited
 
     def let_go(self, names: Collection[str]) -> None:

@@ -1,14 +1,19 @@
-"""What a part of the judge keeps over a restart: by budget and by flow, taken up one by one."""
+"""What a part of the judge keeps over a restart, and for a while of what is gone: by budget and by flow, taken up
+one by one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
 
 from ioplateau.judge.case import Case
 from ioplateau.judge.memory import SavedPart
 from ioplateau.judge.pool import Pool
 from ioplateau.judge.signals import WatchedFlow
 from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey
+
+T = TypeVar("T")
 
 
 class SavedCases:
@@ -44,6 +49,15 @@ class SavedCases:
         for book in (self._cases, self._watched_flows):
             for each in [each for each in book if _bare(each) in names]:
                 del book[each]
+
+    def put(self, part: SavedPart) -> None:
+        """Let this wait from now on, and nothing else."""
+        self._cases, self._watched_flows = dict(part.cases), dict(part.senses)
+
+    def rename(self, names: Mapping[str, str]) -> None:
+        """What waits under each of these names waits under another; what waited there goes."""
+        self._cases = _renamed(self._cases, names)
+        self._watched_flows = _renamed(self._watched_flows, names)
 
     def carried_on(
         self, before: Case | None, budget: Budget, drawn: WatchedFlow | Pool, at: float
@@ -95,9 +109,23 @@ class Restartable:
             self._watched_flows.pop(flow, None)
         self.let_go({flow.name for flow in flows})
 
+    def wait_for(self, names: Collection[str]) -> None:
+        """What is known of these waits for them to come back; before budgets without them are taken."""
+        cases = [case for case in self.cases() if case.budget.key.name in names]
+        flows = {flow: one for flow, one in self._watched_flows.items() if flow.name in names}
+        self._saved.put(self._saved.memory(cases, flows))
+
+    def rename(self, names: Mapping[str, str]) -> None:
+        """What waits under each of these names has another now; before the budgets of that are taken."""
+        taken = {*names.values()}
+        self._watched_flows = {
+            flow: one for flow, one in self._watched_flows.items() if flow.name not in taken
+        }
+        self._saved.rename(names)
+
     @property
     def awaited(self) -> set[str]:
-        """The names of what was saved and has not appeared yet."""
+        """The names of what was saved and has not appeared yet, or is gone."""
         return self._saved.names
 
     def let_go(self, names: Collection[str]) -> None:
@@ -107,6 +135,17 @@ class Restartable:
 
 def _name(key: BudgetKey | FlowKey) -> str:
     return f"{key.kind}:{key.name}"
+
+
+def _renamed(book: Mapping[str, T], names: Mapping[str, str]) -> dict[str, T]:
+    changed = {*names, *names.values()}
+    stays = {key: one for key, one in book.items() if _bare(key) not in changed}
+    moved = {
+        f"{key.partition(':')[0]}:{names[_bare(key)]}": one
+        for key, one in book.items()
+        if _bare(key) in names
+    }
+    return {**stays, **moved}
 
 
 def _bare(name: str) -> str:
