@@ -7,22 +7,19 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple
 
-from ioplateau import __version__
+from ioplateau import __version__, saved
 from ioplateau.engine import EngineSettings
-from ioplateau.limits.budgets import Budget, Direction
+from ioplateau.limits.budgets import Budget
 from ioplateau.limits.claims import ConfiguredLimit, DiskFact, VmFact, VolumeFact
 from ioplateau.limits.clouds.discover import NO_FACTS, Facts
 from ioplateau.limits.topology import Rules
 
-T = TypeVar("T", ConfiguredLimit, VolumeFact, VmFact, DiskFact)
-
 KEY = "provenance"  # in the header
 LIMITS = "limits_in_force"  # in the snapshot from which on they hold
 MOST_RULES = 1000
-MOST_LETTERS = 4096
 
 
 class Provenance(NamedTuple):
@@ -42,6 +39,20 @@ class Provenance(NamedTuple):
 NOWHERE = Provenance()
 
 
+class _Header(NamedTuple):
+    """Provenance as it is written."""
+
+    host: str = ""
+    ioplateau: str = ""
+    limits: tuple[ConfiguredLimit, ...] = ()
+    volumes: tuple[VolumeFact, ...] = ()
+    vm: VmFact | None = None
+    disks: tuple[DiskFact, ...] = ()
+    rate_window_seconds: Annotated[float, saved.Bounds(1e-3, 3600)] | None = None
+    asks_cloud: bool = True
+    learned: Mapping[str, Any] | None = None
+
+
 def here(settings: EngineSettings, learned: Mapping[str, Any] | None) -> Provenance:
     """Of what is recorded now, with these settings."""
     return Provenance(
@@ -57,37 +68,38 @@ def here(settings: EngineSettings, learned: Mapping[str, Any] | None) -> Provena
 
 def as_json(provenance: Provenance) -> dict[str, Any]:
     """For the header."""
-    return {
-        "host": provenance.host,
-        "ioplateau": provenance.version,
-        "limits": [rule._asdict() for rule in provenance.rules.limits],
-        "volumes": [rule._asdict() for rule in provenance.rules.volumes],
-        "vm": None if provenance.facts.vm is None else provenance.facts.vm._asdict(),
-        "disks": [fact._asdict() for fact in provenance.facts.disks],
-        "rate_window_seconds": provenance.rate_window_seconds,
-        "asks_cloud": provenance.asks_cloud,
-        "learned": provenance.learned,
-    }
+    header = _Header(
+        provenance.host,
+        provenance.version,
+        tuple(provenance.rules.limits),
+        tuple(provenance.rules.volumes),
+        provenance.facts.vm,
+        tuple(provenance.facts.disks),
+        provenance.rate_window_seconds,
+        provenance.asks_cloud,
+        provenance.learned,
+    )
+    found: dict[str, Any] = saved.write(header)
+    return found
 
 
 def from_json(value: Any) -> Provenance:
-    """What a header holds. Raises ValueError or TypeError with what is wrong in it."""
-    if not isinstance(value, dict):
-        raise TypeError(f"{KEY}: found {type(value).__name__}, want an object")
-    window, learned = value.get("rate_window_seconds"), value.get("learned")
-    if window is not None and not (_is_number(window) and 0 < window <= 3600):
-        raise ValueError(f"{KEY}: rate_window_seconds is {window!r:.40}, want 0 to 3600")
-    if learned is not None and not isinstance(learned, dict):
-        raise ValueError(f"{KEY}: learned is {type(learned).__name__}, want an object")
-    vm = value.get("vm")
+    """What a header holds. Raises saved.ShapeError with what is wrong in it."""
+    header = saved.read(_Header, value, KEY)
+    for rules in (header.limits, header.volumes, header.disks):
+        if len(rules) > MOST_RULES:
+            raise saved.ShapeError(f"{KEY}: found {len(rules)} rules, want at most {MOST_RULES}")
+        for amount in (field for rule in rules for field in rule if isinstance(field, float)):
+            if amount <= 0:
+                raise saved.ShapeError(f"{KEY}: a rule has {amount:g}, want more than 0")
     return Provenance(
-        _text(value.get("host", "")),
-        _text(value.get("ioplateau", "")),
-        Rules(_all(ConfiguredLimit, value, "limits"), _all(VolumeFact, value, "volumes")),
-        Facts(None if vm is None else _one(VmFact, vm), _all(DiskFact, value, "disks")),
-        None if window is None else float(window),
-        value.get("asks_cloud") is not False,
-        learned,
+        header.host,
+        header.ioplateau,
+        Rules(header.limits, header.volumes),
+        Facts(header.vm, header.disks),
+        header.rate_window_seconds,
+        header.asks_cloud,
+        header.learned,
     )
 
 
@@ -130,61 +142,5 @@ def differences(recorded: Any, budgets: tuple[Budget, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _all(kind: type[T], value: Mapping[str, Any], name: str) -> tuple[T, ...]:
-    rules = value.get(name) or []
-    if not isinstance(rules, list) or len(rules) > MOST_RULES:
-        raise ValueError(f"{KEY}: {name} is no list of at most {MOST_RULES}")
-    return tuple(_one(kind, each) for each in rules)
-
-
-def _one(kind: type[T], value: Any) -> T:
-    """A rule of the configuration; keys that a newer version has are passed over."""
-    if not isinstance(value, dict):
-        raise TypeError(f"{KEY}: found {type(value).__name__}, want an object")
-    found: dict[str, Any] = {}
-    for name, annotation in kind.__annotations__.items():
-        if name in value:
-            each = value[name]
-            wanted = _words(annotation)
-            if not _FITS[wanted](each):
-                raise ValueError(f"{KEY}: {name} is {each!r:.60}, want {wanted}")
-            found[name] = Direction(each) if wanted == "Direction" else each
-    try:
-        return kind(**found)
-    except TypeError as error:
-        raise ValueError(f"{KEY}: {error}") from error
-
-
-def _words(annotation: Any) -> str:
-    """typing.NamedTuple keeps them as a ForwardRef."""
-    return str(getattr(annotation, "__forward_arg__", annotation))
-
-
-def _text(value: Any) -> str:
-    if not _is_text(value):
-        raise ValueError(f"{KEY}: found {value!r:.60}, want text")
-    return str(value)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and len(value) <= MOST_LETTERS
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-# By the annotations of the rules.
-_FITS: Mapping[str, Callable[[Any], bool]] = {
-    "str": _is_text,
-    "str | None": lambda value: value is None or _is_text(value),
-    "float | None": lambda value: value is None or (_is_number(value) and value > 0),
-    "int | None": lambda value: value is None or _is_whole(value),
-    "bool": lambda value: isinstance(value, bool),
-    "bool | None": lambda value: value is None or isinstance(value, bool),
-    "Direction": lambda value: _is_text(value) and value in list(Direction),
-}
