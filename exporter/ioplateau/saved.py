@@ -31,10 +31,26 @@ Writer = Callable[[Any], Any]
 
 MOST_LETTERS = 1 << 16
 SHOWN_LETTERS = 60
+MOST_VERSION_LETTERS = 200
+
+
+# What reading a value of unknown shape raises, with or without this module.
+UNSOUND = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
 
 
 class ShapeError(ValueError):
     """A value that is not what it should be: where, what was found, what was wanted."""
+
+
+class NewerError(ValueError):
+    """Written by a later version in a way that this one could misread, in one sentence."""
 
 
 class Bounds(NamedTuple):
@@ -50,6 +66,14 @@ Amount = Annotated[float, Bounds(0, 1e18)]
 Seconds = Annotated[float, Bounds(0, 1e12)]
 Moment = Annotated[float, Bounds(-1e12, 1e12)]
 Count = Annotated[int, Bounds(0, 1e15)]
+
+
+class FileHead(NamedTuple):
+    """What every version of a file begins with."""
+
+    format: Annotated[float, Bounds(0, 1e9)]
+    ioplateau: str = "of an unknown version"
+
 
 # Written as lists; a row within a row stands flat in it.
 _ROWS: set[type] = {BudgetKey, FlowKey}
@@ -73,6 +97,16 @@ def read(kind: type[T], value: object, where: str) -> T:
     """The value of a type that `write` wrote. Raises ShapeError, also for what is only nearly one."""
     found: T = _reader(cast("Any", kind))(value, where)
     return found
+
+
+def check_format(value: object, newest: int, where: str) -> None:
+    """Raises NewerError if the format of a file is later than `newest`, ShapeError if it has none."""
+    head = read(FileHead, value, where)
+    if head.format > newest:
+        raise NewerError(
+            f"ioplateau {head.ioplateau[:MOST_VERSION_LETTERS]} wrote it in format {head.format:g}, "
+            f"this version reads up to {newest}"
+        )
 
 
 def wrong(where: str, value: object, wanted: str) -> ShapeError:

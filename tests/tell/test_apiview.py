@@ -5,6 +5,7 @@ import json
 import pytest
 
 import states
+from ioplateau import saved
 from ioplateau.limits.budgets import Burst, Kind, Word
 from ioplateau.tell import api, apiview, view
 
@@ -77,5 +78,5 @@ def test_a_name_that_is_no_text_is_shown_as_everywhere():
 
 @pytest.mark.parametrize("other", [{}, [], None, {"budgets": 3}, "words"])
 def test_another_programs_answer_is_not_misread(other):
-    with pytest.raises(apiview.MISUNDERSTOOD):
+    with pytest.raises(saved.UNSOUND):
         apiview.view_of(other)

@@ -17,6 +17,7 @@ from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, K
 from ioplateau.run import daemonviews
 from ioplateau.run.daemonaddress import DaemonAddress
 from ioplateau.run.daemonviews import NoDaemonError
+from ioplateau.saved import UNSOUND
 from ioplateau.tell import apiview, plain
 from ioplateau.tell.blindness import Unseen
 from ioplateau.tell.report.document import ReportSource
@@ -90,7 +91,7 @@ def of_daemon(
             asked_from=began,
             asked_to=ended,
         )
-    except apiview.MISUNDERSTOOD as error:
+    except UNSOUND as error:
         raise NoDaemonError(f"an answer that no ioplateau gives: {error!r:.200}") from error
 
 

@@ -15,6 +15,7 @@ from ioplateau.history import Episode
 from ioplateau.measure.linklocal import HEAD_BYTES, BoundedSocket, Deadline, LongError
 from ioplateau.run.daemonaddress import DaemonAddress
 from ioplateau.run.views import ViewSource
+from ioplateau.saved import UNSOUND
 from ioplateau.tell import apiview, plain
 from ioplateau.tell.view import BudgetView
 from ioplateau.web.listen import split_address
@@ -65,7 +66,7 @@ class DaemonViews(ViewSource):
         try:
             answer = ask(self._daemon, "/api/v1/state", seconds)
             seen = apiview.view_of(answer, self._before)
-        except apiview.MISUNDERSTOOD as error:
+        except UNSOUND as error:
             raise NoDaemonError(
                 f"{self._daemon.url} answers as no ioplateau {error!r:.200}"
             ) from error
@@ -93,7 +94,7 @@ class DaemonViews(ViewSource):
         try:
             answer = ask(self._daemon, "/api/v1/episodes", ANSWER_SECONDS)
             self._episodes = apiview.episodes_of(answer)[::-1]
-        except (NoDaemonError, *apiview.MISUNDERSTOOD):
+        except (NoDaemonError, *UNSOUND):
             return  # the views tell that it does not answer
 
     def _renew_trail(self) -> None:
@@ -113,7 +114,7 @@ class DaemonViews(ViewSource):
         try:
             found = ask(self._daemon, f"/api/v1/series?{urlencode(asked)}", ANSWER_SECONDS)
             self._trails[budget.key] = _by_second(found["at"], found["share"])
-        except (NoDaemonError, *apiview.MISUNDERSTOOD):
+        except (NoDaemonError, *UNSOUND):
             return  # the views tell that it does not answer
 
     def _end(self) -> None:

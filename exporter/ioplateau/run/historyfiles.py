@@ -30,8 +30,8 @@ from ioplateau.history.rings import CELL_BYTES
 from ioplateau.logs import event
 from ioplateau.run import files
 from ioplateau.run.writer import FileWriter
+from ioplateau.saved import UNSOUND, NewerError, check_format, write
 from ioplateau.saved import read as typed
-from ioplateau.saved import write
 
 LOG = logging.getLogger(__name__)
 
@@ -41,7 +41,6 @@ EPISODES = "episodes.log"
 # Of ten seconds each, for a disk that does not answer: after 15 minutes the oldest cells go.
 MOST_WAITING = 90
 RESTORE_SECONDS = 10.0
-UNSOUND = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 class LineFile(NamedTuple):
@@ -58,10 +57,6 @@ BLOCKS: Mapping[int, LineFile] = {
     60: LineFile("history-1min.log", 2 << 20),
 }
 LINE_FILES = (LineFile(EPISODES, 1 << 20), *BLOCKS.values())
-
-
-class NewerHistoryError(ValueError):
-    """Written by a later ioplateau in a way that this one could misread."""
 
 
 class HistoryFiles:
@@ -259,7 +254,7 @@ def read(directory: Path) -> tuple[list[HistoryPart], int]:
                 read_parts, bad = understood(text.split(b"\n"))
             except (FileNotFoundError, NotADirectoryError):
                 continue  # if there is no directory, writing says so
-            except NewerHistoryError as error:
+            except NewerError as error:
                 _set_aside(part, str(error))
                 continue
             except OSError as error:
@@ -272,30 +267,21 @@ def read(directory: Path) -> tuple[list[HistoryPart], int]:
 
 
 def understood(lines: Iterable[bytes]) -> tuple[list[HistoryPart], int]:
-    """What lines keep, and how many are damaged. Raises NewerHistoryError."""
+    """What lines keep, and how many are damaged. Raises NewerError."""
     found: list[HistoryPart] = []
     damaged = 0
     for line in filter(None, lines):
         try:
             value = _unsealed(line)
             if "format" in value:
-                _check_format(value)
+                check_format(value, FORMAT, "history")
             else:
                 found.append(_part(value))
-        except NewerHistoryError:
+        except NewerError:
             raise
         except UNSOUND:
             damaged += 1
     return found, damaged
-
-
-def _check_format(value: Mapping[str, Any]) -> None:
-    found = value["format"]
-    if found > FORMAT:
-        by = value.get("ioplateau", "of an unknown version")
-        raise NewerHistoryError(
-            f"ioplateau {by} wrote it in format {found}, this version reads up to {FORMAT}"
-        )
 
 
 def _part(value: Mapping[str, Any]) -> HistoryPart:

@@ -84,7 +84,7 @@ def machine(
 
 def engine(settings: EngineSettings, learned: Mapping[str, Any] | None = None) -> Engine:
     """What understands snapshots, wherever they come from. learned: what was known of limits
-    when they were taken. Raises one of statetext.UNSOUND for what is no memory of ours.
+    when they were taken. Raises one of saved.UNSOUND for what is no memory of ours.
     """
     made = Engine(settings)
     if learned is not None:

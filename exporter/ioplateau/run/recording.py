@@ -21,6 +21,7 @@ from ioplateau import __version__
 from ioplateau.measure.snapshot import DISKSTATS, MOUNTSTATS, NETDEV, Snapshot, Static
 from ioplateau.run import gzlines, provenance
 from ioplateau.run.provenance import NOWHERE, Provenance
+from ioplateau.saved import UNSOUND
 
 OWN_KEYS = frozenset(
     {"mono", "mono_end", "boot", "wall", "f", "at", "took", "failed", "static", "header"}
@@ -32,9 +33,6 @@ MOST_TEXT_BYTES = {DISKSTATS: 1 << 20, NETDEV: 1 << 20, MOUNTSTATS: 16 << 20}
 MOST_CONTAINERS = 400_000
 MOST_DEVICES = 10_000
 MOST_NUMBER = 2.0**64
-
-# What comes of a line that is no snapshot of ours.
-_WRONG = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
 
 class RecordingError(Exception):
@@ -131,7 +129,7 @@ def _header(path: Path | str, first: bytes | None, left_out: Callable[[str], Non
         header = Header(
             _interval(value), _static(value.get("static") or {}), _made(value, left_out)
         )
-    except _WRONG as error:
+    except UNSOUND as error:
         raise RecordingError(f"{path}: the first line is no recording's header: {error}") from error
     if "header" not in value:
         raise RecordingError(f"{path}: the first line has no 'header' key, want a recording")
@@ -143,7 +141,7 @@ def _made(first: Mapping[str, Any], left_out: Callable[[str], None]) -> Provenan
         return NOWHERE
     try:
         return provenance.from_json(first[provenance.KEY])
-    except _WRONG as error:
+    except UNSOUND as error:
         left_out(f"line 1: {error}")
         return NOWHERE
 
@@ -188,14 +186,14 @@ def _snapshots(
             if "header" in value:  # another recording, put behind the one before
                 continue
             snapshot = _snapshot(value, static)
-        except _WRONG as error:
+        except UNSOUND as error:
             left_out(f"line {number}: {type(error).__name__}: {error}")
             continue
         yield snapshot
 
 
 def json_of(line: bytes) -> Any:
-    """The value of a line, its numbers finite. Raises one of _WRONG."""
+    """The value of a line, its numbers finite. Raises one of saved.UNSOUND."""
     if line.count(b"[") + line.count(b"{") > MOST_CONTAINERS:
         raise ValueError(f"more than {MOST_CONTAINERS} lists and objects in a line")
     return json.loads(line, parse_constant=_finite, parse_float=_finite, parse_int=_whole)

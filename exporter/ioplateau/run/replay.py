@@ -12,7 +12,7 @@ from ioplateau.limits.budgets import HELD, BudgetKey, Word
 from ioplateau.run import provenance, recording
 from ioplateau.run.machine import engine
 from ioplateau.run.provenance import NOWHERE, Provenance
-from ioplateau.run.statetext import UNSOUND
+from ioplateau.saved import UNSOUND
 from ioplateau.state import State
 from ioplateau.tell import blindness, plain, verdicts
 from ioplateau.tell.blindness import Unseen

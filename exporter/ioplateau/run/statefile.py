@@ -20,6 +20,7 @@ from ioplateau.logs import event
 from ioplateau.run import files, statetext
 from ioplateau.run.statetext import SavedState
 from ioplateau.run.writer import FileWriter
+from ioplateau.saved import UNSOUND, NewerError
 
 LOG = logging.getLogger(__name__)
 
@@ -181,7 +182,7 @@ def peek(directory: Path | str | None, take: Take, wall: float) -> str:
         return ""
     except OSError as error:
         return f"{path}: {error.strerror}"
-    except (statetext.NewerStateError, *statetext.UNSOUND) as error:
+    except UNSOUND as error:
         return f"{path}: {error}"
     return ""
 
@@ -196,13 +197,13 @@ def _looked_at(path: Path, wall: float) -> SavedState | None:
         return statetext.read(files.read(path, MOST_BYTES), wall)
     except (FileNotFoundError, NotADirectoryError):
         return None  # if there is no directory, writing says so
-    except statetext.NewerStateError as error:
+    except NewerError as error:
         _set_aside(path, "newer", str(error))
     except files.OddFileError as error:
         _set_aside(path, "corrupt", error.why)
     except OSError as error:
         _set_aside(path, "unread", error.strerror or repr(error))
-    except statetext.UNSOUND as error:
+    except UNSOUND as error:
         _set_aside(path, "corrupt", f"{type(error).__name__}: {error}")
     return None
 

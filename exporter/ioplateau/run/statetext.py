@@ -18,28 +18,12 @@ from ioplateau.saved import Bounds
 FORMAT = 1
 LONGEST_AWAY_SECONDS = 1e9  # whoever was away for 30 years has a wrong clock
 
-# What comes of reading what is no state file of ours.
-UNSOUND = (ValueError, RecursionError)
-
-MOST_VERSION_LETTERS = 200
-
-
-class StateHead(NamedTuple):
-    """What every version of a state file begins with."""
-
-    format: Annotated[float, Bounds(0, 1e9)]
-    ioplateau: str = "of an unknown version"
-
 
 class StateBody(NamedTuple):
-    """What follows in this version. wall: UNIX seconds."""
+    """What follows the head in this version. wall: UNIX seconds."""
 
     wall: Annotated[float, Bounds(0, 1e12)]
     memory: Mapping[str, Any]
-
-
-class NewerStateError(Exception):
-    """Written by a later version, in one sentence."""
 
 
 class SavedState(NamedTuple):
@@ -56,14 +40,9 @@ def written(memory: Mapping[str, Any], wall: float) -> bytes:
 
 
 def read(content: bytes, wall: float) -> SavedState:
-    """What a text holds, its numbers finite. wall: UNIX seconds now. Raises NewerStateError, and UNSOUND."""
+    """What a text holds, its numbers finite. wall: UNIX seconds now. Raises one of saved.UNSOUND."""
     found = json.loads(content, parse_constant=_finite, parse_float=_finite)
-    head = saved.read(StateHead, found, "state")
-    if head.format > FORMAT:
-        raise NewerStateError(
-            f"ioplateau {head.ioplateau[:MOST_VERSION_LETTERS]} wrote it in format {head.format:g}, "
-            f"this version reads up to {FORMAT}"
-        )
+    saved.check_format(found, FORMAT, "state")
     body = saved.read(StateBody, found, "state")
     return SavedState(body.memory, min(max(wall - body.wall, 0.0), LONGEST_AWAY_SECONDS))
 

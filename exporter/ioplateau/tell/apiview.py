@@ -12,8 +12,6 @@ from ioplateau.tell import blindness, view
 from ioplateau.tell.summary import Severity
 from ioplateau.tell.view import BudgetView, DiskView, LimitView, MountView, View
 
-# What is wrong with an answer that cannot be understood: it is another program's, or too new.
-MISUNDERSTOOD = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 LAST_TIME = 253_402_300_800.0  # UNIX seconds: the year 10000, of which no clock tells
 # What JSON has where a field is declared so.
 _WANTED: Mapping[str, Any] = {
@@ -29,7 +27,7 @@ T = TypeVar("T", bound=tuple[Any, ...])
 
 
 def view_of(answer: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> View:
-    """before: an earlier answer, for shares of time. Raises one of MISUNDERSTOOD."""
+    """before: an earlier answer, for shares of time. Raises one of saved.UNSOUND."""
     disks = {disk.name: disk for told_of in answer["disks"] if (disk := _disk(told_of))}
     mounts = {mount.name: mount for told_of in answer["mounts"] if (mount := _mount(told_of))}
     machine, vm = answer["machine"], answer["vm"]
@@ -78,7 +76,7 @@ def _time(value: Any) -> float:
 
 
 def episodes_of(answer: Mapping[str, Any]) -> tuple[Episode, ...]:
-    """What /api/v1/episodes tells, the oldest first. Raises one of MISUNDERSTOOD."""
+    """What /api/v1/episodes tells, the oldest first. Raises one of saved.UNSOUND."""
     return tuple(map(_episode, answer["episodes"]))
 
 
