@@ -19,6 +19,7 @@ from ioplateau.limits.budgets import (
     FlowKey,
     Kind,
     Limit,
+    LimitPlace,
     Origin,
     Verdict,
     Word,
@@ -119,7 +120,6 @@ def check(found: SavedAccounts, where: str) -> None:
             raise wrong(f"{where}.credits[{place}]", "numbers that do not agree", "a bucket")
 
 
-Place = tuple[BudgetKey, Dimension, Direction]
 K = TypeVar("K")
 
 
@@ -127,22 +127,22 @@ class Accounts:
     """One book for each budget, dimension and direction."""
 
     def __init__(self) -> None:
-        self._meters: dict[Place, Meter] = {}
+        self._meters: dict[LimitPlace, Meter] = {}
         self._learned: dict[BudgetKey, dict[tuple[Dimension, Direction], Limit]] = {}
-        self._buckets: dict[Place, CreditBucket] = {}
-        self._paces: dict[Place, WindowMean] = {}
-        self._words: dict[Place, str] = {}  # the last correction of each bucket
-        self._above: dict[Place, float] = {}  # seconds in a row far above a configured limit
+        self._buckets: dict[LimitPlace, CreditBucket] = {}
+        self._paces: dict[LimitPlace, WindowMean] = {}
+        self._words: dict[LimitPlace, str] = {}  # the last correction of each bucket
+        self._above: dict[LimitPlace, float] = {}  # seconds in a row far above a configured limit
         # Such limits, and what was done then, the first time.
-        self._outdone: dict[Place, tuple[Limit, float]] = {}
+        self._outdone: dict[LimitPlace, tuple[Limit, float]] = {}
         self._clock = FlowClock()
         self._passed = 0.0  # seconds since the tick before
         self._budgets: Mapping[BudgetKey, Budget] = {}
         self._unheld: dict[tuple[FlowKey, BudgetKey, Dimension], float] = {}
         # Of the last run, not seen in this one, or gone in this one.
         self._restored: set[BudgetKey] = set()
-        self._untold: set[Place] = set()  # that have held, and whose limit has no value
-        self._holds: set[Place] = set()  # of the last run, not met in this one
+        self._untold: set[LimitPlace] = set()  # that have held, and whose limit has no value
+        self._holds: set[LimitPlace] = set()  # of the last run, not met in this one
         self._began = inf  # the first tick that was booked
         self.moved: list[BudgetKey] = []  # in this tick, a limit of theirs in force did
 
@@ -241,7 +241,7 @@ class Accounts:
     def _drop_observed(self, is_gone: Callable[[BudgetKey], bool]) -> None:
         for learned in [key for key in self._learned if is_gone(key)]:
             del self._learned[learned]
-        observed: tuple[dict[Place, Any], ...] = (
+        observed: tuple[dict[LimitPlace, Any], ...] = (
             self._buckets, self._paces, self._words, self._above, self._outdone,
         )  # fmt: skip
         for book in observed:
@@ -329,7 +329,7 @@ class Accounts:
             share,
         )
 
-    def _go_on(self, place: Place, meter: Meter, verdict: Verdict) -> None:
+    def _go_on(self, place: LimitPlace, meter: Meter, verdict: Verdict) -> None:
         """Limits that held as the last run ended: a verdict that is older than this one goes on, and its episode
         is counted.
         """
@@ -346,7 +346,9 @@ class Accounts:
             if place[0] in self._budgets and not self._budgets[place[0]].limits
         }
 
-    def _held(self, place: Place, at: float, elapsed: float | None, verdict: Verdict) -> HeldState:
+    def _held(
+        self, place: LimitPlace, at: float, elapsed: float | None, verdict: Verdict
+    ) -> HeldState:
         _, dimension, direction = place
         meter = self._meters.get(place)
         if meter is None:
@@ -358,7 +360,7 @@ class Accounts:
         return HeldState(dimension, direction, throttled, meter.throttled_seconds, meter.episodes)
 
     def _compare(
-        self, place: Place, limit: Limit, rate: float | None, elapsed: float | None
+        self, place: LimitPlace, limit: Limit, rate: float | None, elapsed: float | None
     ) -> None:
         if rate is None or elapsed is None or not is_outdone(limit, rate):
             self._above.pop(place, None)
@@ -381,7 +383,7 @@ class Accounts:
         )
         return any(bucket is not None and not bucket.has_credit for bucket in buckets)
 
-    def _pace(self, place: Place, rate: float | None, elapsed: float | None) -> float | None:
+    def _pace(self, place: LimitPlace, rate: float | None, elapsed: float | None) -> float | None:
         """The present rate, without the jitter of single ticks."""
         pace = self._paces.get(place)
         if pace is None:
@@ -394,7 +396,7 @@ class Accounts:
 
     def _credit(
         self,
-        place: Place,
+        place: LimitPlace,
         limit: Limit,
         rate: float | None,
         elapsed: float | None,

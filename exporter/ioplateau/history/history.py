@@ -14,7 +14,7 @@ from ioplateau.history.records import CELLS, Block, HistoryPart, InForce
 from ioplateau.history.rings import NO_LOCK, Lock, Rings
 from ioplateau.history.series import Series, Steps, series
 from ioplateau.limits import units
-from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin
+from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, LimitPlace, Origin
 from ioplateau.state import GAP_INTERVALS, BudgetState, LimitState, State, has_moved
 
 CLOCK_SECONDS = 1.0  # a wall clock that moved further than this was set, or the machine slept
@@ -27,7 +27,6 @@ MOST_GONE = 200  # of places whose budget is not there at the moment
 
 NO_CHANGES: tuple[Change, ...] = ()
 
-Place = tuple[BudgetKey, Dimension, Direction]
 T = TypeVar("T")
 
 
@@ -77,8 +76,8 @@ class History:
         self._events: deque[Event] = deque(maxlen=MOST_EVENTS)
         self._gaps: tuple[float, ...] = ()  # seconds of each that is not told yet
         self._gap_told = -GAPS_SECONDS  # monotonic seconds
-        self._limits: dict[Place, Steps] = {}
-        self._learned: dict[Place, float] = {}
+        self._limits: dict[LimitPlace, Steps] = {}
+        self._learned: dict[LimitPlace, float] = {}
         self._met: set[BudgetKey] = set()
         self._down: set[str] = set()  # sources that cannot be read
         self._state: State | None = None
@@ -339,7 +338,7 @@ class History:
                 if is_new_value and self._when_over is not None:
                     self._in_force.append(InForce(*place, second, limit.effective))
 
-    def _add_step(self, place: Place, second: int, value: float) -> bool:
+    def _add_step(self, place: LimitPlace, second: int, value: float) -> bool:
         """Note what is in force; whether it is another value than before."""
         steps = self._limits.get(place)
         if steps is None:
@@ -375,7 +374,7 @@ class History:
         )
 
 
-def _forget_gone(places: dict[Place, T], budgets: Container[BudgetKey]) -> None:
+def _forget_gone(places: dict[LimitPlace, T], budgets: Container[BudgetKey]) -> None:
     """Keep of what is gone as many as may come back: those noted last."""
     gone = [place for place in places if place[0] not in budgets]
     for place in gone[:-MOST_GONE]:
@@ -401,7 +400,7 @@ _of_tick = itemgetter(
 )
 
 
-def _last(noted: tuple[Place, Steps]) -> InForce:
+def _last(noted: tuple[LimitPlace, Steps]) -> InForce:
     place, steps = noted
     return InForce(*place, steps.at[-1], steps.values[-1])
 

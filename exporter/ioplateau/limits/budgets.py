@@ -83,6 +83,8 @@ class BudgetKey(NamedTuple):
     name: str
 
 
+LimitPlace = tuple[BudgetKey, Dimension, Direction]  # where the book of a limit stands
+
 # The name of what the whole VM has; a limit of its disks of one SKU has the SKU's.
 VM = "vm"
 # What the VM's limit over its disks counts together, where no cloud has a word for it.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MOST_TOLD = 10  # groups of each device: those with most bytes, and as many with most requests
 
-Place = tuple[str, str]  # path of the group, number of the device ("8:16")
+GroupDevice = tuple[str, str]  # path of the group, number of the device ("8:16")
 Counts = tuple[int, int, int, int]  # read bytes, written bytes, reads, writes
 NOTHING_YET: Counts = (0, 0, 0, 0)
 
@@ -210,13 +210,13 @@ def _v1(said: Callable[[str], str]) -> dict[str, Counts]:
     }
 
 
-def _growth(before: GroupCounts, now: GroupCounts) -> dict[Place, Counts]:
+def _growth(before: GroupCounts, now: GroupCounts) -> dict[GroupDevice, Counts]:
     """What came since to each group's counts. Left out is what nobody knows: of a group that could not
     be read, or may have been left out, at the last look, and of counts that fell.
     """
     if before.root != now.root:
         return {}
-    found: dict[Place, Counts] = {}
+    found: dict[GroupDevice, Counts] = {}
     for path, devices in now.of.items():
         known = before.of.get(path, NO_ENTRIES if before.is_whole else None)
         if known is None or devices is None:
@@ -237,7 +237,7 @@ def _inner(*counts: GroupCounts) -> set[str]:
     return {path.rpartition("/")[0] for path in below} - {""}
 
 
-def _without_those_below(grown: Mapping[Place, Counts]) -> dict[Place, Counts]:
+def _without_those_below(grown: Mapping[GroupDevice, Counts]) -> dict[GroupDevice, Counts]:
     """Growth of each group alone, from growth that includes every group below. What a group did that
     was removed, or of which it is not known, stays with the one above.
     """
