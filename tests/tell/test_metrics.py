@@ -12,7 +12,6 @@ from ioplateau.measure.sockets import TcpCounts
 from ioplateau.state import ConnectionCounts, HeldState
 from ioplateau.tell import prometheus
 from ioplateau.tell.prometheus import TABLES
-from ioplateau.tell.rows import UNITS
 
 ROWS = [(table, row) for table in TABLES for row in table.rows]
 NAMES = [table.prefix + row.name for table, row in ROWS]
@@ -124,10 +123,6 @@ def test_labels_are_plain_words_and_distinct(table):
     assert all(re.fullmatch(r"[a-z][a-z_]*", label) for label in table.labels)
     assert len(set(table.labels)) == len(table.labels)
     assert not {"le", "job", "instance", "quantile"} & set(table.labels)
-
-
-def test_a_unit_is_the_end_of_its_name():
-    assert all(suffix == "_" + unit for suffix, unit in UNITS)
 
 
 def test_a_disk_costs_about_thirty_series():

@@ -18,14 +18,9 @@ T = TypeVar("T")
 Type: TypeAlias = Literal["counter", "gauge", "info", "histogram"]
 Labels: TypeAlias = tuple[str, ...]
 
-# Longest suffix first: "_bytes_per_second" ends in "_second" too.
-UNITS: tuple[tuple[str, str], ...] = (
-    ("_operations_per_second", "operations_per_second"),
-    ("_requests_per_second", "requests_per_second"),
-    ("_bytes_per_second", "bytes_per_second"),
-    ("_seconds", "seconds"),
-    ("_bytes", "bytes"),
-    ("_ratio", "ratio"),
+UNITS = (
+    *("operations_per_second", "requests_per_second", "bytes_per_second"),
+    *("seconds", "bytes", "ratio"),
 )
 
 
@@ -43,22 +38,17 @@ class Histogram:
         self.total = total
 
 
-class MetricRow(Generic[T]):
+class MetricRow(NamedTuple, Generic[T]):
     """One metric.
 
     name: as dashboards write it, without the table's prefix. value: in the unit the name ends
     in; None where nothing is known, which has no sample.
     """
 
-    __slots__ = ("help", "name", "type", "value")
-
-    def __init__(
-        self, name: str, kind: Type, text: str, value: Callable[[T], float | Histogram | None]
-    ) -> None:
-        self.name = name
-        self.type = kind
-        self.help = text
-        self.value = value
+    name: str
+    type: Type
+    help: str
+    value: Callable[[T], float | Histogram | None]
 
     @property
     def family(self) -> str:
@@ -68,7 +58,7 @@ class MetricRow(Generic[T]):
     @property
     def unit(self) -> str:
         """The base unit that the name ends in; "" for plain numbers."""
-        return next((unit for suffix, unit in UNITS if self.family.endswith(suffix)), "")
+        return next((unit for unit in UNITS if self.family.endswith(f"_{unit}")), "")
 
 
 class Scene(NamedTuple):
@@ -79,7 +69,7 @@ class Scene(NamedTuple):
     per_connection: bool = False
 
 
-class MetricTable(Generic[V, T]):
+class MetricTable(NamedTuple, Generic[V, T]):
     """Rows over one kind of object.
 
     views: the objects, with what is worth computing once for several tables.
@@ -88,25 +78,13 @@ class MetricTable(Generic[V, T]):
     is what was said. None: the things themselves are compared.
     """
 
-    __slots__ = ("basis", "labels", "prefix", "rows", "things", "title", "views")
-
-    def __init__(
-        self,
-        title: str,
-        labels: Labels,
-        views: Callable[[Scene], Iterable[V]],
-        things: Callable[[V], Iterable[tuple[Labels, T]]],
-        rows: tuple[MetricRow[T], ...],
-        prefix: str = "ioplateau_",
-        basis: Callable[[V], Sequence[object]] | None = None,
-    ) -> None:
-        self.title = title
-        self.labels = labels
-        self.views = views
-        self.things = things
-        self.rows = rows
-        self.prefix = prefix
-        self.basis = basis
+    title: str
+    labels: Labels
+    views: Callable[[Scene], Iterable[V]]
+    things: Callable[[V], Iterable[tuple[Labels, T]]]
+    rows: tuple[MetricRow[T], ...]
+    prefix: str = "ioplateau_"
+    basis: Callable[[V], Sequence[object]] | None = None
 
 
 def counter(name: str, text: str, value: Callable[[T], float | None]) -> MetricRow[T]:
