@@ -515,8 +515,8 @@ class Accounts:
     def restore(self, saved: SavedAccounts, away_seconds: float) -> None:
         """Take back what `memory` gave, `away_seconds` ago."""
         for key, dimension, direction, seconds, episodes in saved.meters:
-            meter = self._meters[key, dimension, direction] = Meter(RESTORED_WINDOW_SECONDS)
-            meter.throttled_seconds, meter.episodes = seconds, episodes
+            meter = Meter(RESTORED_WINDOW_SECONDS, seconds, episodes)
+            self._meters[key, dimension, direction] = meter
             if dimension is Dimension.SLOTS:
                 self._untold.add((key, dimension, direction))
         self._holds = set(saved.holds)

@@ -165,12 +165,14 @@ class Meter:
 
     __slots__ = ("_peak", "episodes", "in_force", "mean", "throttled", "throttled_seconds")
 
-    def __init__(self, window_seconds: float) -> None:
+    def __init__(
+        self, window_seconds: float, throttled_seconds: float = 0.0, episodes: int = 0
+    ) -> None:
         self.mean = WindowMean(window_seconds)
         self._peak = WindowPeak(PEAK_SECONDS)
         self.throttled = False
-        self.throttled_seconds = 0.0
-        self.episodes = 0
+        self.throttled_seconds = throttled_seconds
+        self.episodes = episodes
         self.in_force: float | None = None  # the limit at the last tick; None: there was none
 
     def observe(

@@ -213,12 +213,15 @@ class _Making:
         spans = [
             _watched(at, min(float(at + self._steps[at]), self._ended), runs) for at in seconds
         ]
-        samples = Samples(
-            array("d", (begin for begin, _ in spans)), array("d", (length for _, length in spans))
-        )
-        samples.stacked, samples.lanes = self._stacked, self._lanes
         unknown = array("d", [nan]) * len(seconds)
-        samples.cpu, samples.memory = unknown, unknown
+        samples = Samples(
+            array("d", (begin for begin, _ in spans)),
+            array("d", (length for _, length in spans)),
+            cpu=unknown,
+            memory=unknown,
+            lanes=self._lanes,
+            stacked=self._stacked,
+        )
         for flow, columns in self._flows.items():
             samples.flows[flow] = {
                 name: array("d", (of.get(at, nan) for at in seconds))

@@ -182,12 +182,7 @@ class Board:
     def _type(self, key: str) -> None:
         if key in {"enter", "escape"}:
             self._is_typing = False
-        if key == "escape":
-            self._listing.clear_filter()
-        elif key == "backspace":
-            self._listing.filter = self._listing.filter[:-1]
-        elif len(key) == 1 and key.isprintable():
-            self._listing.filter += key
+        self._listing.edit_filter(key)
 
     def _begin_filter(self) -> None:
         self._is_typing = True
@@ -197,4 +192,4 @@ class Board:
 
     def _lay_over(self, what: str) -> None:
         self._open, self._scrolled = what, 0
-        self._listing.is_held = True
+        self._listing.hold()

@@ -27,12 +27,12 @@ MOVES: dict[str, Callable[[int, int, int], int]] = {
 
 
 class Listing:
-    """`filter` may be set by whoever reads keys; the rest changes by its methods."""
+    """The rows of one table at a time: which, in which order, and which of them is looked at."""
 
     def __init__(self, *, ascii_only: bool) -> None:
         self.filter = ""
         self.cursor: Hashable = None
-        self.is_held = False  # until somebody chose a row, the first one is looked at
+        self._is_held = False  # until somebody chose a row, the first one is looked at
         self._ascii = ascii_only
         self._table = BoardTable.BUDGETS
         self._sort = SORTS[0]
@@ -48,7 +48,7 @@ class Listing:
     def next_table(self) -> None:
         every = list(BoardTable)
         self._table = every[(every.index(self._table) + 1) % len(every)]
-        self.is_held = False
+        self._is_held = False
 
     def next_sort(self) -> None:
         self._sort = SORTS[(SORTS.index(self._sort) + 1) % len(SORTS)]
@@ -64,13 +64,26 @@ class Listing:
         self.filter = ""
         self._shown.clear()
 
+    def edit_filter(self, key: str) -> None:
+        """Take a key that is pressed while the filter is typed."""
+        if key == "escape":
+            self.clear_filter()
+        elif key == "backspace":
+            self.filter = self.filter[:-1]
+        elif len(key) == 1 and key.isprintable():
+            self.filter += key
+
+    def hold(self) -> None:
+        """The row that is looked at is chosen."""
+        self._is_held = True
+
     def move(self, key: str, view: View) -> None:
         """Look at another row: a key of MOVES."""
         found = self.rows(view)
         if found:
             to = MOVES[key](self._hold_cursor(found), self._page, len(found))
             self.cursor = found[max(min(to, len(found) - 1), 0)].key
-            self.is_held = True
+            self._is_held = True
 
     def lines(self, view: View, room: int, width: int) -> list[Line]:
         """The head and exactly `room` lines below it."""
@@ -134,6 +147,6 @@ class Listing:
     def _hold_cursor(self, found: Sequence[BoardRow]) -> int:
         """Where the row is that is looked at; the first one, if it is gone or none was chosen."""
         places = {row.key: number for number, row in enumerate(found)}
-        if self.cursor not in places or not self.is_held:
+        if self.cursor not in places or not self._is_held:
             self.cursor = found[0].key if found else None
         return places.get(self.cursor, 0)
