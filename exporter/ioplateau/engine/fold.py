@@ -1,4 +1,4 @@
-"""The fold: observe(Snapshot) -> State. The whole flow on one screen, the same live and in replay.
+"""The fold: observe(Snapshot) -> State. The same live and in replay.
 
 kernel text -> counters -> rates -> held against limits -> what we found
 """

@@ -1,4 +1,4 @@
-"""Clocks. Only this package asks what time it is."""
+"""The clocks of a tick, which a test or a replay may set. Deadlines of sockets and log lines have their own."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class ReloadError(Exception):
 
 
 class Reload:
-    """`wanted` may be called by a signal handler, `take` by the loop after each tick."""
+    """`wanted` may be called by a signal handler, `begin` and `take` by the loop after each tick."""
 
     def __init__(
         self,

@@ -147,9 +147,9 @@ def remembered(
 
 
 def live(
-    settings: ServeSettings, seconds: float, paused: Callable[[Loop], None]
+    settings: ServeSettings, seconds: float, on_loop: Callable[[Loop], None]
 ) -> tuple[Samples, ReportSource]:
-    """What the machine does for so many seconds. paused: called with the loop, to end it early."""
+    """What the machine does for so many seconds. on_loop: called with the loop before it runs."""
     watched = machine(settings)
     collector = Collector()
 
@@ -158,7 +158,7 @@ def live(
 
     began = watched.clock.wall()
     loop = watched.loop(after_tick)
-    paused(loop)
+    on_loop(loop)
     loop.run(max(round(seconds / settings.engine.interval_seconds), 1) + 1)
     watched.background.end()
     samples = collector.finish()

@@ -74,7 +74,7 @@ def _file(host: Host, path: str, every_seconds: float = 0.0) -> Source:
 
 
 class Sampler:
-    """One machine's reader. `take` is called by one thread, `tell` and `look_again` by any."""
+    """One machine's reader. `take` is called by one thread, the rest by any."""
 
     def __init__(
         self,
