@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import argparse
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -73,6 +75,13 @@ class Sample:
     """The machines that every value is scored on."""
 
     def __init__(self, options: argparse.Namespace) -> None:
+        commit = subprocess.check_output(
+            ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True
+        )
+        self.origin = (
+            f"Measured on {datetime.now(UTC):%Y-%m-%d} with `--every {options.every}` at commit "
+            f"{commit.strip()}."
+        )
         self.lab: Path = options.lab
         keep: Path = options.keep
         self.traces = list(cases.traces(self.lab, keep, options.seed, options.every))
@@ -154,7 +163,9 @@ scenarios, of which it knows what is true; it is no part of this project (`bench
 
 {len(rows)} of {len(list(numbers()))} numbers, of which {len(still)} change no score of this sample by
 {MATTERS} or more. A sample is not the world: what NFS, control groups, host caches and words need is
-hardly in it, and the tests of those decide. It tells where care is due.
+hardly in it, and the tests of those decide. It tells where care is due. Where all is lost, the judge
+cannot count with that number at all; one that is computed from others was changed by itself.
+{sample.origin}
 
 {table(now, rows)}"""
 
