@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from ioplateau.history import History
+from ioplateau.history.rings import SPANS
 from ioplateau.limits.budgets import Dimension, Direction, Kind
 from ioplateau.run.about import about
 from ioplateau.state import State
@@ -20,8 +21,7 @@ from ioplateau.web.http1 import Handler, Request, Response
 
 ROOT = "/api/"  # below which errors are JSON too
 PREFIX = f"{ROOT}v1/"
-DAY = 86_400.0
-LONGEST = 7 * DAY
+LONGEST_SECONDS = float(SPANS[-1].keep_seconds)
 DEFAULT_SECONDS = 900.0
 
 
@@ -72,7 +72,7 @@ class Api:
         _known(asked, "since", "until")
         now = self._wall()
         until = _number(asked, "until", now)
-        since = _number(asked, "since", until - LONGEST)
+        since = _number(asked, "since", until - LONGEST_SECONDS)
         if since > until:
             raise _WrongError(400, f"since is {since:.15g}, want at most until, {until:.15g}")
         # What goes on has no end yet, and is in the answer of now though the clock was set back since.
@@ -97,8 +97,8 @@ class Api:
             )
         way = _word(asked, "direction", [*Direction]) if "direction" in asked else None
         seconds = _number(asked, "seconds", DEFAULT_SECONDS)
-        if not 1 <= seconds <= LONGEST:
-            raise _WrongError(400, f"seconds is {seconds:.15g}, want 1 to {LONGEST:.0f}")
+        if not 1 <= seconds <= LONGEST_SECONDS:
+            raise _WrongError(400, f"seconds is {seconds:.15g}, want 1 to {LONGEST_SECONDS:.0f}")
         found = self._history.series(kind, self._named(kind, name), dimension, seconds, way)
         if found is None:
             raise _WrongError(404, f"there is no budget {kind} '{name[:200]}'")
@@ -143,9 +143,10 @@ def _known(asked: Mapping[str, str], *names: str) -> None:
 
 
 def _word(asked: Mapping[str, str], name: str, words: list[Any]) -> str:
-    found = asked.get(name, "")
-    if found not in words:
-        raise _WrongError(400, f"{name} is {found[:40]!r}, want one of {', '.join(words)}")
+    found = asked.get(name)
+    if found is None or found not in words:
+        told = "missing" if found is None else repr(found[:40])
+        raise _WrongError(400, f"{name} is {told}, want one of {', '.join(words)}")
     return found
 
 
