@@ -126,5 +126,5 @@ def test_looks_that_were_missed_are_told_until_they_are_a_minute_ago():
         looks.look(1, 0, 1.0)
 
     assert single == (None, ())
-    assert told.startswith("9 of the last 60 looks were missed: ")
+    assert told.startswith("9 of the last 60 ticks were missed: ")
     assert looks.notices == ()

@@ -53,12 +53,12 @@ class Looks:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """That many looks were missed, if so."""
+        """That many ticks were missed, if so."""
         if self._sum < MOST_MISSED:
             return ()
-        looks = len(self._missed) + self._sum
+        ticks = len(self._missed) + self._sum
         words = (
-            f"{self._sum} of the last {looks} looks were missed: this daemon got no CPU, "
+            f"{self._sum} of the last {ticks} ticks were missed: this daemon got no CPU, "
             "or the machine was paused; short throttling is not seen"
         )
         return (words,)
