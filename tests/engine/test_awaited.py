@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ioplateau.engine import Engine, uncounted
+from ioplateau.engine import Engine, without_counts
 from ioplateau.engine.awaited import MOST_AWAITED, MOST_GONE_SECONDS, MOST_SECONDS, Awaited
 from ioplateau.limits.budgets import BudgetKey, Kind
 from ioplateau.measure.snapshot import DISKSTATS, Snapshot, Static
@@ -41,7 +41,7 @@ def learned(state):
 
 def observed(engine):
     """All that is kept, but for what is counted."""
-    return json.dumps(uncounted(engine.memory()))
+    return json.dumps(without_counts(engine.memory()))
 
 
 def test_a_disk_that_is_away_for_a_run_is_known_when_it_comes_back():

@@ -8,7 +8,7 @@ import pytest
 
 from damage import MACHINES, damaged_json
 from ioplateau.engine import Engine
-from ioplateau.engine.fold import understood
+from ioplateau.engine.fold import parse_memory
 from ioplateau.run import recording, statetext
 from ioplateau.tell import page, prometheus, verdicts, view
 
@@ -95,7 +95,7 @@ def survived(memory, ticks, random):
     page.page(view.of(state), page.Around())
     for line in prometheus.render(state).decode().splitlines():
         assert line.startswith("#") or not line.endswith(("Inf", "NaN")), line
-    understood(json.loads(json.dumps(engine.memory(), allow_nan=False)))
+    parse_memory(json.loads(json.dumps(engine.memory(), allow_nan=False)))
     return was_taken
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ioplateau.config.settings import DeviceSettings
-from ioplateau.engine import Engine, EngineSettings, uncounted
+from ioplateau.engine import Engine, EngineSettings, without_counts
 from ioplateau.limits.budgets import BudgetKey, FlowKey, Kind, Origin, Word
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
@@ -267,7 +267,7 @@ def test_an_episode_is_counted_once_where_its_verdict_goes_on_over_a_restart(
     for _ in range(2):
         memory = engine.memory()
         engine = Engine(told)
-        engine.restore(uncounted(memory) if is_killed else memory, 5.0)
+        engine.restore(without_counts(memory) if is_killed else memory, 5.0)
         tick = reading(engine)
         tick(0, 0, starts_at)
         starts_at += 1000

@@ -4,7 +4,7 @@ another name: it is.
 
 import pytest
 
-from ioplateau.engine import Engine, EngineSettings, uncounted
+from ioplateau.engine import Engine, EngineSettings, without_counts
 from ioplateau.engine.awaited import MOST_GONE_SECONDS
 from ioplateau.engine.marks import Marks, SavedMark
 from ioplateau.limits.budgets import BudgetKey, Dimension, FlowKey, Kind
@@ -306,7 +306,7 @@ def test_a_counter_goes_on_from_a_clean_end_and_begins_anew_after_any_other(coun
     assert before > 40
 
     found = []
-    for memory in (first.memory(), uncounted(first.memory())):
+    for memory in (first.memory(), without_counts(first.memory())):
         after = Engine()
         after.restore(memory, 10.0)
         found.append(counted(Machine(after, disk("naa.1")).run(500, 32, 5)))

@@ -13,7 +13,7 @@ from typing import Any
 
 from almost_right import ODD_WORDS
 from ioplateau.engine import Engine
-from ioplateau.engine.fold import understood
+from ioplateau.engine.fold import parse_memory
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.run import recording
 from ioplateau.tell import page, prometheus, screen, verdicts, view
@@ -238,7 +238,7 @@ def endured(random: Random, ticks: int) -> int:
         for line in prometheus.render(state).decode().split("\n"):
             assert line.startswith("#") or not line.endswith(("Inf", "NaN")), line
         if number % 100 == 0:
-            understood(json.loads(json.dumps(engine.memory(), allow_nan=False)))
+            parse_memory(json.loads(json.dumps(engine.memory(), allow_nan=False)))
     return count
 
 

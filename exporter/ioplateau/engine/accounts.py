@@ -460,7 +460,7 @@ class Accounts:
         if rate is not None and rate > most:
             found[way] = Limit(*way, rate, Origin.REPORTED, "counted by the provider")
 
-    def explained(self, budget: Budget) -> Budget:
+    def with_learned(self, budget: Budget) -> Budget:
         """The budget with what was learned beside what is known, and why one of them lost."""
         learned = self._learned.get(budget.key, {}).values()
         if not learned:

@@ -314,7 +314,7 @@ class Engine:
 
     def budgets(self) -> tuple[Budget, ...]:
         """Every budget that is shown after the last tick, what was learned beside what is known."""
-        return tuple(map(self._accounts.explained, self._shown.values()))
+        return tuple(map(self._accounts.with_learned, self._shown.values()))
 
     def memory(self) -> dict[str, Any]:
         """JSON values of all that must survive a restart."""
@@ -332,21 +332,21 @@ class Engine:
         """Take back what `memory` gave, `away_seconds` ago. Raises ShapeError for what is no memory
         of ours, and then is as it was.
         """
-        found = understood(memory)
+        found = parse_memory(memory)
         self._judge.restore(found.judge, away_seconds)
         self._accounts.restore(found.accounts, away_seconds)
         self._marks.restore(found.marks)
         self._awaited.restore(found.awaited, away_seconds)
 
 
-def uncounted(memory: Mapping[str, Any]) -> dict[str, Any]:
+def without_counts(memory: Mapping[str, Any]) -> dict[str, Any]:
     """What `Engine.memory` gave, but for what is counted, as long as more may be counted after it: a counter
     that goes back by less than all is counted twice by whoever scrapes, one that begins at 0 is not.
     """
     return {**memory, "accounts": {**memory["accounts"], "meters": [], "flows": [], "holds": []}}
 
 
-def understood(memory: Mapping[str, Any]) -> SavedEngine:
+def parse_memory(memory: Mapping[str, Any]) -> SavedEngine:
     """What `Engine.memory` gave, all of it checked. Raises ShapeError."""
     found = saved.read(SavedEngine, memory, "memory")
     accounts.check(found.accounts, "memory.accounts")

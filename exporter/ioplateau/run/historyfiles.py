@@ -251,7 +251,7 @@ def read(directory: Path) -> tuple[list[HistoryPart], int]:
         for part in (path.with_suffix(".old"), path):
             try:
                 text = files.read(part, line_file.most_bytes)
-                read_parts, bad = understood(text.split(b"\n"))
+                read_parts, bad = parse_lines(text.split(b"\n"))
             except (FileNotFoundError, NotADirectoryError):
                 continue  # if there is no directory, writing says so
             except NewerError as error:
@@ -266,7 +266,7 @@ def read(directory: Path) -> tuple[list[HistoryPart], int]:
     return found, damaged
 
 
-def understood(lines: Iterable[bytes]) -> tuple[list[HistoryPart], int]:
+def parse_lines(lines: Iterable[bytes]) -> tuple[list[HistoryPart], int]:
     """What lines keep, and how many are damaged. Raises NewerError."""
     found: list[HistoryPart] = []
     damaged = 0

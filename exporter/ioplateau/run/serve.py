@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ioplateau import __version__, logs
-from ioplateau.engine import uncounted
+from ioplateau.engine import without_counts
 from ioplateau.history import History, What
 from ioplateau.logs import event
 from ioplateau.measure import interfaces
@@ -169,11 +169,11 @@ class Daemon:
             # Who reads the line reads the newest; each tick that came to something is a sign of life.
             is_newest = self._loop.is_newest(snapshot)
             self._systemd.alive(summary.headline(state) if is_newest else None)
-        self._memory.keep(lambda: uncounted(self._engine.memory()), state.mono, state.wall)
+        self._memory.keep(lambda: without_counts(self._engine.memory()), state.mono, state.wall)
 
     def _take_memory(self, memory: Mapping[str, Any], away_seconds: float) -> None:
         self._engine.restore(memory, away_seconds)
-        self._memory.write(uncounted(memory), self._clock.wall() - away_seconds)
+        self._memory.write(without_counts(memory), self._clock.wall() - away_seconds)
 
     def _before_tick(self) -> None:
         self._take_own_rows()

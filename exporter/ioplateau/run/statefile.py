@@ -136,7 +136,7 @@ class StateFile:
         if self._path is None:
             return
         try:
-            text = statetext.written(memory, wall)  # here and now: its owner goes on changing it
+            text = statetext.encode(memory, wall)  # here and now: its owner goes on changing it
         except ValueError as error:  # a defect of ours, and no reason to lose a tick
             event(LOG, logging.ERROR, "state cannot be kept", why=str(error))
             return

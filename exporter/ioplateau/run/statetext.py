@@ -33,7 +33,7 @@ class SavedState(NamedTuple):
     away_seconds: float
 
 
-def written(memory: Mapping[str, Any], wall: float) -> bytes:
+def encode(memory: Mapping[str, Any], wall: float) -> bytes:
     """The text to keep. wall: UNIX seconds now. Raises ValueError for numbers that are not finite."""
     text = {"format": FORMAT, "ioplateau": __version__, "wall": wall, "memory": memory}
     return json.dumps(text, allow_nan=False).encode()

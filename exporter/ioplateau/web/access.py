@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ioplateau.logs import event
-from ioplateau.web.expiry import spelt
+from ioplateau.web.expiry import iso_time
 from ioplateau.web.http1 import NO_HEADERS, Request, Response, text
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def described(access: Access) -> str:
     """What a log line says of it."""
     parts: list[str] = []
     if access.tls:
-        parts.append(f"TLS, certificate valid until {spelt(access.tls.valid_until)}")
+        parts.append(f"TLS, certificate valid until {iso_time(access.tls.valid_until)}")
     if access.users:
         parts.append(f"passwords of {access.users.count} users")
     return "; ".join(parts) or "open"

@@ -30,7 +30,7 @@ class Expiry:
         if self._warned_of == (valid_until, has_ended):
             return
         self._warned_of = (valid_until, has_ended)
-        until = spelt(valid_until)
+        until = iso_time(valid_until)
         if has_ended:
             event(LOG, logging.ERROR, "the certificate has expired, clients refuse it",
                   valid_until=until, want="a new one in its place, no restart")  # fmt: skip
@@ -39,6 +39,6 @@ class Expiry:
                   valid_until=until, want="a new one in its place, no restart")  # fmt: skip
 
 
-def spelt(seconds: float) -> str:
+def iso_time(seconds: float) -> str:
     """Seconds since 1970 as people write them: 2026-11-21T17:00:00Z."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
