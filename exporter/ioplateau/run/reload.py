@@ -64,12 +64,9 @@ class Reload:
             silent = self._clock() - self._since
             if silent >= SILENT_SECONDS:
                 self._is_told = True
-                event(
-                    LOG,
-                    logging.WARNING,
-                    "configuration does not answer, the old one stays until it does",
-                    seconds=round(silent),
-                )
+                event(LOG, logging.WARNING,
+                      "configuration does not answer, the old one stays until it does",
+                      seconds=round(silent))  # fmt: skip
         return None
 
     def _run(self) -> None:

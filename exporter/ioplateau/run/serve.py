@@ -122,14 +122,9 @@ class Daemon:
         self._own.wait()
         self._take_own_rows()
         with self._web.start():
-            event(
-                LOG,
-                logging.INFO,
-                "listening",
-                addresses=",".join(self._web.addresses),
-                version=__version__,
-                interval_seconds=self._settings.engine.interval_seconds,
-            )
+            event(LOG, logging.INFO, "listening", addresses=",".join(self._web.addresses),
+                  version=__version__,
+                  interval_seconds=self._settings.engine.interval_seconds)  # fmt: skip
             self._memory.restore(self._take_memory, self._clock.wall())
             self._history_files.restore(self._history)
             self._history.note(What.STARTED, f"ioplateau {__version__} started", self._started)
@@ -149,9 +144,8 @@ class Daemon:
         self._history.note(What.STOPPED, "ioplateau stopped", wall)
         self._history_files.keep(self._history, is_last=True)
         if not self._files.finish(FINISH_SECONDS):
-            event(
-                LOG, logging.WARNING, "stopped without writing: the state directory does not answer"
-            )
+            event(LOG, logging.WARNING,
+                  "stopped without writing: the state directory does not answer")  # fmt: skip
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)  # told twice, it still ends well
         event(LOG, logging.INFO, "stopped", skipped_ticks=self._loop.skipped)
@@ -206,12 +200,8 @@ class Daemon:
         else:
             taken, waits = fresh.after(self._settings)
             if waits:
-                event(
-                    LOG,
-                    logging.WARNING,
-                    "some settings change with a restart only",
-                    settings=",".join(waits),
-                )
+                event(LOG, logging.WARNING, "some settings change with a restart only",
+                      settings=",".join(waits))  # fmt: skip
             self._loop.understand()  # by the settings that were in force
             self._settings = taken
             logs.setup(taken.log)
@@ -219,9 +209,8 @@ class Daemon:
             # The old rows hold until the directory has been read again.
             self._engine.configure(taken.engine._replace(catalogue=self._catalogue))
             self._own.begin(taken.catalogue_directory)
-            event(
-                LOG, logging.INFO, "configuration reloaded", limits=len(taken.engine.rules.limits)
-            )
+            event(LOG, logging.INFO, "configuration reloaded",
+                  limits=len(taken.engine.rules.limits))  # fmt: skip
             self._history.note(What.CONFIGURATION, "configuration reloaded", self._clock.wall())
         self._systemd.ready()
 

@@ -156,13 +156,8 @@ class StateFile:
             put(path)
         except OSError as error:
             if not self._fails:  # once: a full disk is full every minute
-                event(
-                    LOG,
-                    logging.WARNING,
-                    "state cannot be kept, a restart will forget it",
-                    file=path,
-                    why=_reason(error, path.parent),
-                )
+                event(LOG, logging.WARNING, "state cannot be kept, a restart will forget it",
+                      file=path, why=_reason(error, path.parent))  # fmt: skip
             self._fails = True
         else:
             if self._fails:

@@ -52,13 +52,8 @@ class StateLog:
         if source.rejects and source.name not in self._odd:
             # Once: a line that is odd now is odd every second.
             self._odd.add(source.name)
-            event(
-                LOG,
-                logging.WARNING,
-                "source has lines we do not understand",
-                source=source.name,
-                first=source.last_reject,
-            )
+            event(LOG, logging.WARNING, "source has lines we do not understand",
+                  source=source.name, first=source.last_reject)  # fmt: skip
 
     def _tell_notices(self, state: State) -> None:
         now = state.mono
