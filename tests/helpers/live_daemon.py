@@ -7,6 +7,7 @@ with running_daemon(config, directory) as daemon:
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -84,6 +86,15 @@ class Daemon:
 
     def scrape(self) -> Exposition:
         return scrape(f"{self.url}/metrics")
+
+    def ask(self, what: str) -> Any:
+        """What /api/v1/ answers."""
+        with urllib.request.urlopen(f"{self.url}/api/v1/{what}", timeout=10) as answer:
+            return json.load(answer)
+
+    def page(self) -> str:
+        with urllib.request.urlopen(f"{self.url}/", timeout=20) as answer:
+            return answer.read().decode()
 
     def wait_until(
         self, holds: Callable[[Exposition], bool], seconds: float, *, told: str = "it"

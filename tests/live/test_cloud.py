@@ -16,6 +16,7 @@ import pytest
 from cloud_machines import OS_DISK, azure_answer, data_disk, gce_answer
 from live_daemon import IOPLATEAU, Exposition, read_exposition
 from machine_tree import MachineTree, azure_vm, gce_vm, nitro_instance
+from waiting import wait_until
 
 pytestmark = pytest.mark.live
 
@@ -244,10 +245,7 @@ def test_a_service_in_trouble_takes_nothing_back_and_is_heard_again(machine, tmp
     machine.wait_until(knows("disk", "sdc", 5000, 200e6))
     before = len(machine.asked())
     machine.say("phase", phase)
-    deadline = time.monotonic() + 20
-    while len(machine.asked()) < before + 3:
-        assert time.monotonic() < deadline, machine.asked()
-        time.sleep(0.2)
+    assert wait_until(lambda: len(machine.asked()) >= before + 3), machine.asked()
     during = machine.scrape()
     machine.say("instance.json", AZURE.replace('"StandardSSD_LRS"', '"Premium_LRS"'))
     machine.say("phase", "ok")
@@ -476,10 +474,7 @@ def test_not_one_packet_leaves(machine, tmp_path, make, flags):
     machine.run("ip", "route", "add", "default", "via", "10.9.8.1")
     before = machine.packets()
     machine.serve(tree, '[[limit]]\ndisk = "*"\niops = 777\n', *flags, trace=trace)
-    deadline = time.monotonic() + 40
-    while "listening" not in machine.log.read_text():
-        assert time.monotonic() < deadline, machine.log.read_text()
-        time.sleep(0.2)
+    assert wait_until(lambda: "listening" in machine.log.read_text()), machine.log.read_text()
     time.sleep(5)
     after = machine.packets()
     calls = [

@@ -1,9 +1,7 @@
 """Two loads in two control groups on one throttled disk: the heavy one is named, everywhere, and soon."""
 
-import json
 import subprocess
 import time
-import urllib.request
 
 import pytest
 
@@ -33,12 +31,6 @@ MOST_TICKS = (
 WRITE_BYTES_PER_SECOND = 2 * MIB
 
 
-def ask(url, what):
-    """What the daemon's API answers."""
-    with urllib.request.urlopen(f"{url}/api/v1/{what}", timeout=10) as answer:
-        return json.load(answer)
-
-
 def of_disk(found, name):
     """The one budget or episode of the disk."""
     (one,) = [each for each in found if (each["kind"], each["name"]) == ("disk", name)]
@@ -49,7 +41,7 @@ def until_named(daemon, name, heavy, seconds=90, *, by_flusher):
     """Who draws on the disk, once the heavy group is the first of them."""
     deadline = time.monotonic() + seconds
     while True:
-        budget = of_disk(ask(daemon.url, "state")["budgets"], name)
+        budget = of_disk(daemon.ask("state")["budgets"], name)
         consumers = budget["consumers"]
         first = consumers and consumers["groups"] and consumers["groups"][0]
         if first and (first["name"], first["by_flusher"]) == (heavy, by_flusher):
@@ -70,9 +62,9 @@ def test_the_heavy_one_of_two_is_named(tmp_path):
                 60,
                 told="who draws on the disk",
             )
-            state = ask(daemon.url, "state")
-            page = urllib.request.urlopen(f"{daemon.url}/", timeout=10).read().decode()
-            episodes = ask(daemon.url, "episodes")
+            state = daemon.ask("state")
+            page = daemon.page()
+            episodes = daemon.ask("episodes")
             top = told_by("top", "--batch", "--count", "6", config=tmp_path / "ioplateau.toml")
             report = told_by("report", "--since", "5min", "--url", daemon.url)
             drawn = {

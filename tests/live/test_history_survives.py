@@ -5,17 +5,15 @@ signal are real.
 """
 
 import contextlib
-import json
 import re
 import subprocess
-import time
-import urllib.request
 
 import pytest
 
 from held_disk import HeldDisk
 from live_daemon import running_daemon
 from throttled_disk import ThrottledDisk
+from waiting import wait_until
 
 pytestmark = pytest.mark.live
 
@@ -28,28 +26,25 @@ def disk(tmp_path):
         yield held
 
 
-def ask(daemon, path):
-    with urllib.request.urlopen(f"{daemon.url}/api/v1/{path}", timeout=10) as answer:
-        return json.load(answer)
-
-
 def until(holds, told):
     """The first true answer."""
-    deadline = time.monotonic() + LONG
-    while time.monotonic() < deadline:
+
+    def look():
         with contextlib.suppress(OSError):
-            if found := holds():
-                return found
-        time.sleep(0.2)
-    raise AssertionError(f"{told} did not come within {LONG:g} s")
+            return holds()
+        return None
+
+    found = wait_until(look, LONG)
+    assert found, f"{told} did not come within {LONG:g} s"
+    return found
 
 
 def running(daemon):
-    return [one for one in ask(daemon, "episodes")["episodes"] if one["ended"] is None]
+    return [one for one in daemon.ask("episodes")["episodes"] if one["ended"] is None]
 
 
 def points(daemon, name="sdc"):
-    found = ask(daemon, f"series?kind=disk&name={name}&dimension=iops")
+    found = daemon.ask(f"series?kind=disk&name={name}&dimension=iops")
     return dict(zip(found["at"], found["rate"], strict=True))
 
 
@@ -72,7 +67,7 @@ def test_kill_9_while_an_episode_is_written_loses_ten_seconds_at_most(disk, tmp_
     with daemon_of(disk, tmp_path, state) as again:
         after = points(again)
         (goes_on,) = until(lambda: running(again), "the episode")
-        events = [event["what"] for event in ask(again, "episodes")["events"]]
+        events = [event["what"] for event in again.ask("episodes")["events"]]
 
     lost = [at for at in before if at not in after]
     assert not lost or max(before) - min(lost) <= 10
@@ -118,13 +113,13 @@ def test_a_frozen_file_system_keeps_nobody_waiting_and_loses_nothing(disk, tmp_p
             until(lambda: ticks() >= begun + 12, "12 ticks")
             disk.hold(held=False)
             until(lambda: not running(daemon), "the end of the episode")
-            (told,) = ask(daemon, "episodes")["episodes"]
+            (told,) = daemon.ask("episodes")["episodes"]
             during = points(daemon)
         finally:
             freeze(now=False)
         until(lambda: '"episode":{' in (state / "episodes.log").read_text(), "the line of it")
     with daemon_of(disk, tmp_path, state) as again:
-        (kept,) = ask(again, "episodes")["episodes"]
+        (kept,) = again.ask("episodes")["episodes"]
         after = points(again)
 
     assert kept["began"] == told["began"]
@@ -135,11 +130,6 @@ def test_a_frozen_file_system_keeps_nobody_waiting_and_loses_nothing(disk, tmp_p
 def going_on(lines):
     """What the last ten seconds' line tells of episodes that go on."""
     return lines.read_text().rpartition('"open":[')[2] if lines.exists() else ""
-
-
-def page(daemon):
-    with urllib.request.urlopen(f"{daemon.url}/", timeout=20) as answer:
-        return answer.read().decode()
 
 
 @pytest.mark.alone
@@ -153,7 +143,7 @@ def test_a_disk_that_is_really_throttled_is_one_episode_everywhere_also_after_ki
         flags = ["--no-cloud", "--state.directory", str(state)]
 
         def ours(daemon):
-            found = ask(daemon, "episodes")["episodes"]
+            found = daemon.ask("episodes")["episodes"]
             return [each for each in found if each["name"] == disk.name]
 
         def unended(daemon):
@@ -165,7 +155,7 @@ def test_a_disk_that_is_really_throttled_is_one_episode_everywhere_also_after_ki
             until(lambda: disk.name in going_on(state / "history-1s.log"), "its line in the store")
             # Its heading.
             throttled = re.compile(rf">{disk.name}</span>(?:(?!</h3>).)*>throttled<", re.DOTALL)
-            until(lambda: throttled.search(page(daemon)), "the page that tells of it")
+            until(lambda: throttled.search(daemon.page()), "the page that tells of it")
             (begun,) = until(lambda: unended(daemon), "the episode that goes on")
             log = daemon.log.read_text()
             daemon.process.kill()
@@ -177,7 +167,7 @@ def test_a_disk_that_is_really_throttled_is_one_episode_everywhere_also_after_ki
             until(lambda: not unended(again), "its end")
             (over,) = (each for each in ours(again) if each["began"] == goes_on["began"])
             until(lambda: "episode ended" in again.log.read_text(), "the line of its end")
-            until(lambda: f"Last: {disk.name}" in page(again), "the page that tells of it")
+            until(lambda: f"Last: {disk.name}" in again.page(), "the page that tells of it")
             until(
                 lambda: f'"name":"{disk.name}"' in (state / "episodes.log").read_text(),
                 "the episode in the store",

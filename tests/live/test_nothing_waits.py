@@ -7,7 +7,6 @@ import fcntl
 import os
 import signal
 import subprocess
-import time
 import urllib.request
 from contextlib import ExitStack, contextmanager
 
@@ -15,6 +14,7 @@ import pytest
 
 from live_daemon import IOPLATEAU, free_port, running_daemon, scrape
 from silent_file import silent
+from waiting import wait_until
 
 pytestmark = pytest.mark.live
 
@@ -43,13 +43,6 @@ def freezable(tmp_path):
         yield place, freeze
 
 
-def until(holds, what):
-    deadline = time.monotonic() + LONG
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.2)
-
-
 def test_a_frozen_state_directory_costs_no_tick_and_is_said(freezable, tmp_path):
     place, freeze = freezable
     freeze(on=True)
@@ -63,7 +56,9 @@ def test_a_frozen_state_directory_costs_no_tick_and_is_said(freezable, tmp_path)
             health = urllib.request.urlopen(f"{daemon.url}/-/healthy", timeout=20)
         finally:
             freeze(on=False)
-        until(lambda: "answers again" in daemon.log.read_text(), "thawed, and not said")
+        assert wait_until(lambda: "answers again" in daemon.log.read_text(), LONG), (
+            "thawed, and not said"
+        )
 
     assert health.status == 200
     assert found.value("ioplateau_ticks_skipped_total") < found.value(TICKS)
@@ -78,7 +73,9 @@ def test_a_frozen_state_directory_does_not_keep_it_from_stopping(freezable, tmp_
         freeze(on=True)
         try:
             daemon.process.terminate()
-            until(lambda: "msg=stopped" in daemon.log.read_text(), "it does not stop")
+            assert wait_until(lambda: "msg=stopped" in daemon.log.read_text(), LONG), (
+                "it does not stop"
+            )
         finally:
             freeze(on=False)
 
@@ -113,11 +110,11 @@ def test_a_standard_error_that_nobody_reads_stops_nothing():
         full.write(b"x" * 4096)
         full.flush()
         with serving(stderr=full) as (process, url):
-            until(lambda: ticks(url) >= 2, "no ticks")
+            assert wait_until(lambda: ticks(url) >= 2, LONG), "no ticks"
             before = ticks(url)
             for _ in range(3):  # each is a line in the log
                 process.send_signal(signal.SIGHUP)
-            until(lambda: ticks(url) >= before + 2, "no more ticks")
+            assert wait_until(lambda: ticks(url) >= before + 2, LONG), "no more ticks"
             process.terminate()
 
             assert process.wait(LONG) == 0
@@ -125,7 +122,7 @@ def test_a_standard_error_that_nobody_reads_stops_nothing():
 
 def test_without_standard_error_it_runs():
     with serving("2>&-") as (process, url):
-        until(lambda: ticks(url) >= 2, "no ticks")
+        assert wait_until(lambda: ticks(url) >= 2, LONG), "no ticks"
         standard_error = os.readlink(f"/proc/{process.pid}/fd/2")
         process.terminate()
 

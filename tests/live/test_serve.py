@@ -14,6 +14,7 @@ import pytest
 
 from ioplateau.tell.prometheus import TABLES
 from live_daemon import IOPLATEAU, free_port, running_daemon, scrape
+from waiting import wait_until
 
 pytestmark = pytest.mark.live
 
@@ -72,11 +73,10 @@ def test_sighup_takes_a_new_configuration(daemon, tmp_path):
 def test_a_bad_configuration_is_reported_and_the_old_one_stays(daemon, tmp_path):
     (tmp_path / "ioplateau.toml").write_text(LIMIT.format(disk="*", iops=-5) + "nonsense = 1\n")
     daemon.process.send_signal(signal.SIGHUP)
-    deadline = time.monotonic() + 20
-    while "the old one stays" not in (log := daemon.log.read_text()):
-        assert time.monotonic() < deadline, log
-        time.sleep(0.2)
+    is_told = wait_until(lambda: "the old one stays" in daemon.log.read_text())
+    log = daemon.log.read_text()
 
+    assert is_told, log
     assert "limit[0].iops" in log
     assert "nonsense" in log
     assert 1e9 in daemon.scrape().values("ioplateau_budget_limit_operations_per_second")
@@ -87,10 +87,7 @@ def test_a_fifo_in_the_place_of_a_configuration_holds_up_no_later_one(daemon, tm
     file.unlink()
     os.mkfifo(file)
     daemon.process.send_signal(signal.SIGHUP)
-    deadline = time.monotonic() + 20
-    while "no regular file" not in (log := daemon.log.read_text()):
-        assert time.monotonic() < deadline, log
-        time.sleep(0.2)
+    assert wait_until(lambda: "no regular file" in daemon.log.read_text()), daemon.log.read_text()
     file.unlink()
     file.write_text(LIMIT.format(disk="*", iops=777))
     daemon.process.send_signal(signal.SIGHUP)

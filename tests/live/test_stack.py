@@ -6,13 +6,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 
 import pytest
 
 from boards_and_rules import ROOT, RULES
 from live_daemon import free_port
+from waiting import wait_until
 
 pytestmark = pytest.mark.live
 
@@ -41,7 +41,9 @@ def test_one_command_starts_the_whole_way_and_ends_it(tmp_path):
             stderr=output,
         )
     try:
-        wait_for(log, "stack: ready")
+        assert wait_until(lambda: "stack: ready" in log.read_text(errors="replace"), 60), (
+            log.read_text()
+        )
         rules = json.loads(read(f"http://127.0.0.1:{ports['prometheus']}/api/v1/rules"))
         alert = {
             "labels": {"alertname": "IoplateauExporterDown", "severity": "warning", "scope": "vm"},
@@ -49,7 +51,9 @@ def test_one_command_starts_the_whole_way_and_ends_it(tmp_path):
         }
         body = json.dumps({"alerts": [{"status": "firing", **alert}]}).encode()
         read(f"http://127.0.0.1:{ports['webhook']}/storage", body)
-        wait_for(log, "Somebody is down - For a test.")
+        assert wait_until(
+            lambda: "Somebody is down - For a test." in log.read_text(errors="replace"), 60
+        ), log.read_text()
     finally:
         stack.send_signal(signal.SIGTERM)
         code = stack.wait(timeout=60)
@@ -78,13 +82,6 @@ def test_a_port_that_somebody_else_answers_at_is_named_before_anything_starts(tm
         " make stack FLAGS=--prometheus-port=N takes another\n"
     )
     assert not (tmp_path / "x").exists()
-
-
-def wait_for(log, text):
-    deadline = time.monotonic() + 60
-    while text not in (told := log.read_text(errors="replace")):
-        assert time.monotonic() < deadline, told
-        time.sleep(0.2)
 
 
 def test_what_is_missing_is_named_with_its_package(tmp_path):

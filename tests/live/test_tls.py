@@ -16,9 +16,11 @@ import pytest
 
 from certificates import Authority
 from live_daemon import IOPLATEAU, Exposition, free_port, read_exposition
+from waiting import wait_until
 
 pytestmark = pytest.mark.live
 
+LONG = 40.0  # seconds
 RIGHT = "right horse"
 WEB_CONFIG = """
 tls_server_config:
@@ -54,15 +56,8 @@ def running(directory):
         )  # fmt: skip
         stack.callback(process.wait, timeout=10)
         stack.callback(process.terminate)
-        wait_until(lambda: "listening" in log.read_text(), log)
+        assert wait_until(lambda: "listening" in log.read_text(), LONG), log.read_text()
         yield address, log
-
-
-def wait_until(condition, log, seconds: float = 40.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, log.read_text()
-        time.sleep(0.2)
 
 
 def scrape(address: str, context: ssl.SSLContext) -> Exposition:
@@ -82,8 +77,8 @@ def is_ready(address: str, context: ssl.SSLContext) -> bool:
 def test_a_real_prometheus_scrapes_over_mutual_tls_with_a_password(ca, tmp_path):
     client = ca.issue("client", "DNS:scraper", usage="clientAuth")
     with running(tmp_path) as (address, log), prometheus(tmp_path, address, client) as query:
-        wait_until(lambda: query("up") == "1", log)
-        wait_until(lambda: query("ioplateau_build_info") == "1", log)
+        assert wait_until(lambda: query("up") == "1", LONG), log.read_text()
+        assert wait_until(lambda: query("ioplateau_build_info") == "1", LONG), log.read_text()
 
         assert query("ioplateau_build_info") == "1"
 
@@ -126,7 +121,7 @@ def prometheus(directory, target: str, client):
 def test_500_clients_that_hold_on_over_tls_do_not_keep_the_scraper_out(ca, tmp_path):
     context = ca.client(ca.issue("client", "DNS:scraper", usage="clientAuth"))
     with running(tmp_path) as (address, log):
-        wait_until(lambda: is_ready(address, context), log)
+        assert wait_until(lambda: is_ready(address, context), LONG), log.read_text()
         for _ in range(2):
             attack(address, context)  # what the first ones load stays loaded
         time.sleep(2)  # its memory is looked at once a tick
@@ -240,7 +235,7 @@ def test_each_thing_that_is_wrong_is_one_sentence_and_exit_code_2(ca, tmp_path, 
 def test_when_the_certificate_ends_is_a_metric(ca, tmp_path):
     context = ca.client(ca.issue("client", "DNS:scraper", usage="clientAuth"))
     with running(tmp_path) as (address, log):
-        wait_until(lambda: is_ready(address, context), log)
+        assert wait_until(lambda: is_ready(address, context), LONG), log.read_text()
         ends = scrape(address, context).value("ioplateau_web_certificate_expiry_timestamp_seconds")
     shown = subprocess.run(
         ["openssl", "x509", "-noout", "-enddate", "-in", tmp_path / "server.crt"],
@@ -257,8 +252,8 @@ def test_a_certificate_that_ends_while_it_is_served_is_said_once_before_and_once
     renamed(tmp_path, ca.issue("brief", "IP:127.0.0.1", between=(now - 3600, now + 45)))
     context = ca.client(ca.issue("client", "DNS:scraper", usage="clientAuth"))
     with running(tmp_path) as (address, log):
-        wait_until(lambda: is_ready(address, context), log)
-        wait_until(lambda: not is_ready(address, context), log, 120)
+        assert wait_until(lambda: is_ready(address, context), LONG), log.read_text()
+        assert wait_until(lambda: not is_ready(address, context), 120), log.read_text()
         for _ in range(3):
             time.sleep(1.1)  # a look at most once a second
             is_ready(address, context)
@@ -271,14 +266,14 @@ def test_a_certificate_that_ends_while_it_is_served_is_said_once_before_and_once
 def test_a_certificate_replaced_under_the_running_daemon_is_served(ca, tmp_path):
     context = ca.client(ca.issue("client", "DNS:scraper", usage="clientAuth"))
     with running(tmp_path) as (address, log):
-        wait_until(lambda: is_ready(address, context), log)
+        assert wait_until(lambda: is_ready(address, context), LONG), log.read_text()
         fresh = ca.issue("fresh", "DNS:localhost,IP:127.0.0.1")
         fresh.key.replace(tmp_path / "server.key")
         fresh.certificate.replace(tmp_path / "server.crt")
-        wait_until(
+        assert wait_until(
             lambda: is_ready(address, context) and "web configuration reloaded" in log.read_text(),
-            log,
-        )
+            LONG,
+        ), log.read_text()
         told = log.read_text()
 
     assert "TLS, certificate valid until 20" in told

@@ -4,13 +4,13 @@ import fcntl
 import logging
 import os
 import threading
-import time
 
 import pytest
 
 from ioplateau.logs import Lines
 from ioplateau.logs.handler import BackgroundHandler
 from no_threads import no_threads
+from waiting import wait_until
 
 LONG = 60.0
 
@@ -34,19 +34,12 @@ def say(handler, message):
     handler.handle(logging.LogRecord("ioplateau", logging.INFO, "", 0, message, None, None))
 
 
-def until(holds):
-    deadline = time.monotonic() + LONG
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_lines_arrive_in_order_and_whole(pipe):
     reads, writes = pipe
     handler = handler_to(writes.fileno())
     for number in range(20):
         say(handler, f"event-{number}")
-    until(lambda: not handler._bytes)
+    assert wait_until(lambda: not handler._bytes, LONG)
 
     lines = reads.read(1 << 16).decode().splitlines()
 
@@ -66,7 +59,7 @@ def test_whoever_logs_does_not_wait_and_what_is_lost_is_counted_and_told(pipe):
     found = []
     reader = threading.Thread(target=lambda: found.extend(iter(lambda: reads.read(4096), b"")))
     reader.start()
-    until(lambda: not handler._bytes and not handler._unreported)
+    assert wait_until(lambda: not handler._bytes and not handler._unreported, LONG)
     writes.close()
     reader.join(LONG)
     said = b"".join(found).decode().splitlines()
@@ -96,7 +89,7 @@ def dropped(number):
     handler = handler_to(number)
     for _ in range(5):
         say(handler, "unheard")
-    until(lambda: not handler._bytes)
+    assert wait_until(lambda: not handler._bytes, LONG)
     return handler.dropped
 
 
@@ -122,7 +115,7 @@ def test_flush_does_not_wait_for_ever(pipe):
     left = handler._bytes
     os.set_blocking(reads.fileno(), False)
     # It must not go on writing into whatever gets the number next.
-    until(lambda: reads.read(4096) is None and not handler._bytes)
+    assert wait_until(lambda: reads.read(4096) is None and not handler._bytes, LONG)
 
     assert left
 

@@ -5,15 +5,14 @@ import threading
 from ioplateau.engine import EngineSettings
 from ioplateau.run.reload import SILENT_SECONDS, Reload, ReloadError
 from ioplateau.run.settings import ServeSettings
+from waiting import wait_until
 
 SETTINGS = ServeSettings(engine=EngineSettings(), state_directory="/new")
 
 
 def read_in(reload):
     """What the thread that reads comes to."""
-    while (found := reload.take()) is None:
-        threading.Event().wait(0.001)
-    return found
+    return wait_until(reload.take)
 
 
 def test_nothing_is_read_unless_somebody_asks():

@@ -12,6 +12,7 @@ from ioplateau.measure.snapshot import DISKSTATS, MEMINFO, MOUNTINFO, MOUNTSTATS
 from ioplateau.run.clock import Grid, SystemClock
 from ioplateau.run.reader import Reader, Source
 from ioplateau.run.sampler import LOOK_SECONDS, SHAPE, Sampler, SamplerSettings, files
+from waiting import wait_until
 
 LINE = b"   8       0 sda 1 0 8 1 2 0 16 2 0 3 3 0 0 0 0 0 0\n"
 
@@ -141,9 +142,8 @@ def test_a_source_that_answers_again_is_read_again(machine):
     reader = Sampler(host, SystemClock(), sources, SamplerSettings(answer_seconds=0.1))
     hung = reader.take()
     answer.set()
-    deadline = time.monotonic() + 30
-    while (seen := reader.take().texts.get("/slow")) is None and time.monotonic() < deadline:
-        time.sleep(0.01)  # the thread that was left behind has to come back first
+    # The thread that was left behind has to come back first.
+    seen = wait_until(lambda: reader.take().texts.get("/slow"))
 
     assert "no answer" in hung.failed["/slow"]
     assert seen == b"late"
@@ -368,9 +368,6 @@ def test_a_source_given_up_before_its_thread_began_is_not_stuck_for_good(machine
     source = Source("/quick", lambda: b"here")
     for _ in range(20):
         reader.gather([source], 0.0)  # nobody can have begun by then
-    deadline = time.monotonic() + 30
-    while (seen := reader.gather([source], 1.0).texts.get("/quick")) is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    seen = wait_until(lambda: reader.gather([source], 1.0).texts.get("/quick"))
 
     assert seen == b"here"

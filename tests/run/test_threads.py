@@ -19,12 +19,7 @@ from ioplateau.threads import lacks_cpu, started
 from ioplateau.web.server import WebServer
 from ioplateau.web.settings import WebSettings
 from no_threads import no_threads
-
-
-def until(look):
-    while not (found := look()):
-        threading.Event().wait(0.001)
-    return found
+from waiting import wait_until
 
 
 def test_that_there_is_none_is_told_once_until_there_is_one(caplog):
@@ -52,7 +47,7 @@ def test_one_that_waits_for_its_turn_lacks_cpu_and_one_that_waits_in_the_kernel_
     waits = started("waits", turn.acquire)
     reads = started("reads", lambda: os.read(reading, 1))
 
-    until(lambda: lacks_cpu(waits) and not lacks_cpu(reads))
+    assert wait_until(lambda: lacks_cpu(waits) and not lacks_cpu(reads))
     threading.Event().wait(0.1)
     found = lacks_cpu(waits), lacks_cpu(reads)
     turn.release()
@@ -61,7 +56,7 @@ def test_one_that_waits_for_its_turn_lacks_cpu_and_one_that_waits_in_the_kernel_
         thread.join()
 
     assert found == (True, False)
-    until(lambda: not lacks_cpu(waits))  # it is no more
+    assert wait_until(lambda: not lacks_cpu(waits))  # it is no more
 
 
 def test_the_machine_is_looked_at_as_soon_as_there_is_a_thread():
@@ -93,7 +88,7 @@ def test_a_signal_is_obeyed_as_soon_as_there_is_a_thread():
 
     assert not was_begun
     assert reload.begin()
-    assert until(reload.take) == "read"
+    assert wait_until(reload.take) == "read"
 
 
 def test_what_was_handed_over_is_written_with_what_comes_next():
@@ -112,7 +107,7 @@ def test_who_causes_the_io_is_looked_at_as_soon_as_there_is_a_thread():
     with no_threads():
         reader.want()
     reader.want()
-    found = until(reader._latest)
+    found = wait_until(reader._latest)
     reader.end()
 
     assert found["processes"] is not None
@@ -125,4 +120,4 @@ def test_own_rows_are_read_as_soon_as_there_is_a_thread():
         own.wait()
         own.take()
 
-    assert until(own.take).complaints
+    assert wait_until(own.take).complaints
