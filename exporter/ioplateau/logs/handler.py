@@ -51,10 +51,10 @@ class BackgroundHandler(logging.Handler):
                 self._thread = self._started()
             self._changed.notify_all()
 
-    def flush(self) -> None:
-        """Wait for what is to be written, a second at most. Called when the process ends."""
+    def flush(self, seconds: float = FLUSH_SECONDS) -> None:
+        """Wait at most so long for what is to be written. Called when the process ends."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._bytes, FLUSH_SECONDS)
+            self._changed.wait_for(lambda: not self._bytes, seconds)
 
     def _started(self) -> threading.Thread | None:
         thread = threading.Thread(target=self._run, name="log", daemon=True)
