@@ -247,6 +247,40 @@ def test_a_level_forgets_what_is_older_than_it_keeps():
     assert 120 <= len(kept) <= 240
 
 
+def test_two_seconds_of_a_clock_that_is_ahead_leave_what_was_kept_before_a_restart_and_after():
+    rings, after = Rings(), Rings()
+    for second in range(3660):
+        rings.add(START + second, {SDA: busy()})
+    ahead = START + 30 * 86400
+    for second in (ahead, ahead + 1, START + 3660):
+        rings.add(second, {SDA: busy()})
+
+    rings.settle_all()
+    kept = [len(cells(rings, level, SDA, last=START + 3660)) for level in range(3)]
+    for level in (2, 1, 0):  # in the order of the files
+        for start in list(rings.levels[level].chunks):
+            after.restore(rings.block(level, start, 60))
+
+    assert kept[0] > 800
+    assert kept[1:] == [366, 61]
+    assert [len(cells(after, level, SDA, last=START + 3660)) for level in range(3)] == kept
+
+
+def test_of_full_levels_what_is_being_written_stays_after_the_clock_was_set_back():
+    rings = Rings([RingSize(step, 86400, 5_000) for step in (1, 10)])
+    for second in range(7200):
+        rings.add(START + second, {SDA: busy()})
+    rings.settle_all()
+    assert [min(cells(rings, level, SDA))[0] > START for level in (0, 1)] == [True, True]
+
+    back = START - 86400
+    for second in range(1200):
+        rings.add(back + second, {SDA: busy()})
+
+    assert [len(cells(rings, level, SDA, last=back + 1199)) for level in (0, 1)] == [300, 119]
+    assert rings.size_bytes <= 2 * 5_000
+
+
 def test_three_hundred_busy_flows_stay_within_the_stated_size_and_reach_equally_far():
     rings = Rings((RingSize(1, 900, 500_000),))
     keys = [FlowKey("disk", f"sd{number}") for number in range(300)]

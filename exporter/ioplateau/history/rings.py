@@ -2,8 +2,8 @@
 
 Kept by flow, since what a budget is drawn on is the sum of its members. All columns add up over
 members and average over time. A chunk holds the same 60 cells of every flow that moved in them:
-what rests costs nothing, and where the size does not suffice, the oldest chunk of all goes, so
-that every flow reaches equally far back. A chunk has a size of its own, since devices that come and go
+what rests costs nothing, and where the size does not suffice, the chunk that was written to the longest
+ago goes, so that every flow reaches equally far back. A chunk has a size of its own, since devices that come and go
 without end would make it larger all the while: of what comes after that nothing is known in it.
 """
 
@@ -64,7 +64,7 @@ NOT_KNOWN = Cell(*repeat(NAN, COLUMNS))
 
 
 class RingSize(NamedTuple):
-    """How long a level's cells are, how far it reaches back, and within what size."""
+    """How long a level's cells are, how much watched time it keeps, and within what size."""
 
     step_seconds: int
     keep_seconds: int
@@ -131,19 +131,25 @@ class Ring:
     def __init__(self, span: RingSize) -> None:
         self.span = span
         self.chunk_seconds = span.step_seconds * CELLS
-        self.chunks: dict[int, Chunk] = {}  # by the UNIX second of the first cell, rising
+        # By the UNIX second of the first cell. In the order in which they were written to: by their
+        # times a clock that is set could make all of them old, or the one that is being written.
+        self.chunks: dict[int, Chunk] = {}
+        self._most_chunks = 1 + math.ceil(span.keep_seconds / self.chunk_seconds)
         # Of one chunk, so that something is left of those before.
         self._most_rows = span.most_bytes * 2 // 3 // (ROW_SIZE + ROW_BYTES)
 
     def chunk(self, second: int) -> Chunk:
-        """The chunk that a second falls into."""
+        """The chunk that a second falls into, to write to."""
         start = second - second % self.chunk_seconds
         chunk = self.chunks.get(start)
         if chunk is None:
             chunk = Chunk(self._most_rows)
-            self.chunks = dict(sorted({**self.chunks, start: chunk}.items()))
+            self.chunks = {**self.chunks, start: chunk}
             # The new one will be as large as the last.
-            self.trim(second, max(one.size_bytes for one in list(self.chunks.values())[-2:]))
+            self.trim(max(one.size_bytes for one in list(self.chunks.values())[-2:]))
+        elif start != next(reversed(self.chunks)):
+            others = {other: one for other, one in self.chunks.items() if other != start}
+            self.chunks = {**others, start: chunk}
         return chunk
 
     def look(self, second: int) -> None:
@@ -159,7 +165,7 @@ class Ring:
     def cells(
         self, keys: Iterable[FlowKey], first: int, last: int
     ) -> Iterator[tuple[int, Mapping[FlowKey, Cell]]]:
-        """(UNIX second, cells of those that moved) of every cell looked at, first to last."""
+        """(UNIX second, cells of those that moved) of every cell looked at from first to last, in any order."""
         step, wanted = self.span.step_seconds, tuple(keys)
         for start, chunk in list(self.chunks.items()):
             if start + self.chunk_seconds <= first or start > last:
@@ -170,15 +176,12 @@ class Ring:
                 if is_seen and first <= second <= last:
                     yield second, {key: cells[place] for key, cells in rows.items()}
 
-    def trim(self, now: int, coming: int = 0) -> None:
-        """The oldest chunks go: those too old, and those that do not fit beside `coming` bytes."""
+    def trim(self, coming: int = 0) -> None:
+        """Those written to the longest ago go: too many chunks, and what does not fit beside `coming` bytes."""
         chunks = self.chunks
         total = coming + sum(chunk.size_bytes for chunk in chunks.values())
         for start in tuple(chunks)[:-1]:
-            if (
-                total <= self.span.most_bytes
-                and start + self.chunk_seconds > now - self.span.keep_seconds
-            ):
+            if total <= self.span.most_bytes and len(chunks) <= self._most_chunks:
                 break
             total -= chunks.pop(start).size_bytes
 
@@ -249,7 +252,7 @@ class Rings:
             for second, several in tuple(ten.ticks.items()):
                 self._write(chunk, second % CELLS, _mean_flows(several))
             if len(chunk.rows) > before:
-                self.levels[0].trim(ten.start)
+                self.levels[0].trim()
 
     def _write(self, chunk: Chunk, place: int, flows: Flows) -> None:
         chunk.look(place)
@@ -290,7 +293,7 @@ class Rings:
     def _fold_minute(self, start: int) -> None:
         for number, level in enumerate(self.levels[1:], start=1):
             self.fold(number, start, max(CELLS // level.span.step_seconds, 1))
-            level.trim(start + CELLS)
+            level.trim()
 
     def cells(
         self, number: int, keys: Iterable[FlowKey], first: int, last: int
