@@ -267,7 +267,7 @@ def test_what_goes_on_moves_with_a_clock_that_is_set_but_not_with_a_suspend(
 
 def test_a_source_that_cannot_be_read_and_then_can_is_an_event_each_time():
     history = after(5)
-    for second, why in enumerate(["gone", "gone", "", ""], start=5):
+    for second, why in enumerate(["gone", "gone", *[""] * 12], start=5):
         source = SourceState("mountstats", not why, why)
         history.observe(tick(second, sources={"mountstats": source}))
 
@@ -275,6 +275,15 @@ def test_a_source_that_cannot_be_read_and_then_can_is_an_event_each_time():
         (What.BLIND, "mountstats cannot be read: gone"),
         (What.SEES, "mountstats can be read again"),
     ]
+
+
+def test_a_source_that_fails_every_other_second_is_one_event():
+    history = after(5)
+    for second in range(5, 60):
+        source = SourceState("mountstats", bool(second % 2), "gone")
+        history.observe(tick(second, sources={"mountstats": source}))
+
+    assert [event.what for event in history.events()] == [What.BLIND]
 
 
 def test_a_limit_that_is_learned_is_an_event_once():

@@ -5,6 +5,11 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+from ioplateau.state import SourceState, State
+
+# A source that fails every other second has failed once.
+WELL_SECONDS = 10.0
+
 
 class What(StrEnum):
     """Kinds of events."""
@@ -16,7 +21,7 @@ class What(StrEnum):
     STARTED = "started"
     STOPPED = "stopped"
     BLIND = "blind"  # a source cannot be read
-    SEES = "sees"  # it can again
+    SEES = "sees"  # it can again, for WELL_SECONDS by now
 
 
 class Event(NamedTuple):
@@ -26,3 +31,20 @@ class Event(NamedTuple):
     what: What
     sentence: str
     subject: str = ""
+
+
+def turned_sources(state: State, failed_at: dict[str, float]) -> list[SourceState]:
+    """Those that began to fail, or that have been well for WELL_SECONDS since. failed_at: monotonic seconds
+    at which each that fails was last seen to; it is brought up to date.
+    """
+    turned: list[SourceState] = []
+    for source in state.sources.values():
+        before = failed_at.get(source.name)
+        if not source.up:
+            failed_at[source.name] = state.mono
+            if before is None:
+                turned.append(source)
+        elif before is not None and state.mono - before >= WELL_SECONDS:
+            del failed_at[source.name]
+            turned.append(source)
+    return turned

@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from ioplateau.history.episodes import Change, Episode, Episodes
-from ioplateau.history.events import Event, What
+from ioplateau.history.events import Event, What, turned_sources
 from ioplateau.history.records import CELLS, Block, HistoryPart, InForce
 from ioplateau.history.rings import NO_LOCK, Lock, Rings
 from ioplateau.history.series import Series, Steps, series
@@ -79,7 +79,7 @@ class History:
         self._limits: dict[LimitPlace, Steps] = {}
         self._learned: dict[LimitPlace, float] = {}
         self._met: set[BudgetKey] = set()
-        self._down: set[str] = set()  # sources that cannot be read
+        self._down: dict[str, float] = {}  # when each failing source was last seen to fail
         self._state: State | None = None
         self._mono = self._longest = 0.0  # of the last tick, and how long after it is no gap
         self._offset = 0.0  # wall - mono
@@ -270,15 +270,11 @@ class History:
         return floor(mono + self._offset + self._lead)
 
     def _watch_sources(self, state: State) -> None:
-        for source in state.sources.values():
+        for source in turned_sources(state, self._down):
             name = source.name
-            if source.up == (name not in self._down):
-                continue
             if source.up:
-                self._down.discard(name)
                 self.note(What.SEES, f"{name} can be read again", state.wall, name)
             else:
-                self._down.add(name)
                 self.note(What.BLIND, f"{name} cannot be read: {source.why}", state.wall, name)
 
     def _turn(self, now: int, state: State) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 import re
 
+from ioplateau.history.events import turned_sources
 from ioplateau.logs import event
 from ioplateau.state import SourceState, State
 from ioplateau.tell import blindness
 
 LOG = logging.getLogger(__name__)
 
-# A source that fails every other second has failed once.
-WELL_SECONDS = 10.0
 # The same notice with other figures is nothing new.
 SILENT_SECONDS = 600.0
 # Not those of names: sda1, limit[0].
@@ -31,22 +30,12 @@ class StateLog:
     def tell(self, state: State) -> None:
         """Log what changed since the last state."""
         if self._down or not state.are_sources_well:
+            for source in turned_sources(state, self._down):
+                _tell_turn(source)
             for source in state.sources.values():
-                self._tell_failure(source, state.mono)
                 self._tell_rejects(source)
         if state.notices != self._notices:
             self._tell_notices(state)
-
-    def _tell_failure(self, source: SourceState, now: float) -> None:
-        failed_at = self._down.get(source.name)
-        if not source.up:
-            if failed_at is None:
-                words = blindness.sentence(source.name, source.why)
-                event(LOG, logging.WARNING, "source failed", source=source.name, why=words)
-            self._down[source.name] = now
-        elif failed_at is not None and now - failed_at >= WELL_SECONDS:
-            del self._down[source.name]
-            event(LOG, logging.INFO, "source answers again", source=source.name)
 
     def _tell_rejects(self, source: SourceState) -> None:
         if source.rejects and source.name not in self._odd:
@@ -66,6 +55,14 @@ class StateLog:
                 event(LOG, logging.WARNING, "notice", what=notice)
                 self._logged_at[words] = now
         self._notices = state.notices
+
+
+def _tell_turn(source: SourceState) -> None:
+    if source.up:
+        event(LOG, logging.INFO, "source answers again", source=source.name)
+        return
+    words = blindness.sentence(source.name, source.why)
+    event(LOG, logging.WARNING, "source failed", source=source.name, why=words)
 
 
 def _words(notice: str) -> str:
