@@ -164,6 +164,18 @@ def test_events_come_back(tmp_path):
     )
 
 
+def test_events_push_no_episode_out_of_its_file(tmp_path):
+    run = Run(tmp_path).live(0, 30, word=Word.THROTTLED).live(30, 65)
+    for number in range(70):
+        for _ in range(10):
+            run.history.note(What.GAP, "x" * 2000, WALL)
+        run.live(65 + 10 * number, 75 + 10 * number)
+
+    after = Run(tmp_path).history
+    assert len(after.episodes()) == 1
+    assert 0 < len(after.events()) < 700
+
+
 def test_a_torn_last_line_costs_itself_is_told_once_and_the_next_is_whole(tmp_path, caplog):
     Run(tmp_path).live(0, 45)
     file = tmp_path / "history-1s.log"
@@ -413,6 +425,7 @@ def test_a_file_that_cannot_be_written_has_no_other_written_twice_and_is_caught_
     caplog.set_level("INFO")
     run = Run(tmp_path)
     (tmp_path / name).mkdir()
+    run.history.note(What.CONFIGURATION, "configuration reloaded", WALL + 1500)
     run.live(1500, 1565, word=Word.THROTTLED).live(1565, 2000)  # an hour begins at 1800
     others = lines_by_file(tmp_path)
     (tmp_path / name).rmdir()

@@ -1,4 +1,4 @@
-"""The history on the disk: lines appended every ten seconds, four files, at most 8 MiB in all.
+"""The history on the disk: lines appended every ten seconds, five files, at most 8 MiB in all.
 
 A line is a checksum (CRC-32, eight hexadecimal digits), a blank and a JSON object, so that what a
 power cut tore is known and left out. Nothing is ever rewritten: a file that would pass half of its
@@ -38,6 +38,7 @@ LOG = logging.getLogger(__name__)
 FORMAT = 1
 NAME = "history"  # of the writer's job
 EPISODES = "episodes.log"
+EVENTS = "events.log"  # apart: however many there are, they push out no episode
 # Of ten seconds each, for a disk that does not answer: after 15 minutes the oldest cells go.
 MOST_WAITING = 90
 RESTORE_SECONDS = 10.0
@@ -53,10 +54,10 @@ class LineFile(NamedTuple):
 # By the length of a cell. The seconds suffice for about 60 flows that never rest, the others for 10.
 BLOCKS: Mapping[int, LineFile] = {
     1: LineFile("history-1s.log", 2 << 20),
-    10: LineFile("history-10s.log", 3 << 20),
+    10: LineFile("history-10s.log", 11 << 18),
     60: LineFile("history-1min.log", 2 << 20),
 }
-LINE_FILES = (LineFile(EPISODES, 1 << 20), *BLOCKS.values())
+LINE_FILES = (LineFile(EPISODES, 1 << 20), *BLOCKS.values(), LineFile(EVENTS, 1 << 18))
 
 
 class HistoryFiles:
@@ -157,7 +158,9 @@ def _without_cells(gone: HistoryPart, next_one: HistoryPart) -> HistoryPart:
 def _without_lines(part: HistoryPart, name: str) -> HistoryPart:
     """A part without what belongs into the file of this name."""
     if name == EPISODES:
-        return part._replace(ended=(), events=())
+        return part._replace(ended=())
+    if name == EVENTS:
+        return part._replace(events=())
     blocks = tuple(cells for cells in part.blocks if BLOCKS[cells.step_seconds].name != name)
     return part._replace(blocks=blocks)
 
@@ -189,8 +192,8 @@ def _lines(part: HistoryPart, name: str) -> Iterator[dict[str, Any]]:
     """What of a part belongs into the file of this name, a line each."""
     if name == EPISODES:
         yield from ({"episode": write(one)} for one in part.ended)
+    if name == EVENTS:
         yield from ({"event": write(happened)} for happened in part.events)
-        return
     for cells in part.blocks:
         if BLOCKS[cells.step_seconds].name == name:
             line = block_json(cells) | {"limits": write(part.limits)}
