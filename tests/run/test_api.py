@@ -137,6 +137,20 @@ def test_what_goes_on_is_told_though_the_clock_was_set_back_since_it_began():
     assert running["sda"] is None
 
 
+def test_what_lies_ahead_since_the_clock_was_set_back_is_not_told():
+    history = History()
+    for second in range(60):
+        history.observe(tick(second, Word.THROTTLED if second < 30 else Word.HEALTHY))
+    history.note(What.CONFIGURATION, "configuration reloaded", WALL + 5)
+    routes = Api(history, lambda: tick(60), WALL, lambda: WALL - 3600).routes()
+
+    answer = routes["/api/v1/episodes"](Request("GET", "/api/v1/episodes", ""))
+
+    found = json.loads(answer.body)
+    assert [one["name"] for one in found["episodes"] if one["ended"]] == []
+    assert found["events"] == []
+
+
 def test_a_series_holds_to_its_schema(ask):
     found = told("series", ask("series", "kind=disk&name=sda&dimension=iops&seconds=20"))
 

@@ -77,11 +77,14 @@ class Api:
             raise _WrongError(400, f"since is {since:.15g}, want at most until, {until:.15g}")
         # What goes on has no end yet, and is in the answer of now though the clock was set back since.
         reach = math.inf if until >= now else until
+        found = [
+            each
+            for each in self._history.episodes(since, reach)
+            if each.ended is None or each.began <= until
+        ]
         from ioplateau.tell import api
 
-        return api.episodes(
-            self._history.episodes(since, reach), self._history.events(since, reach), since, until
-        )
+        return api.episodes(found, self._history.events(since, until), since, until)
 
     def series(self, asked: Mapping[str, str]) -> dict[str, Any]:
         """One budget in one dimension."""
