@@ -237,6 +237,7 @@ def test_what_is_left_out_travels_with_what_was_read(tmp_path):
     assert len(groups) == MOST_LIMITED
     assert not rejects
     assert notices(blob) == found.notices != ()
+    assert [each.kind for each in notices(blob)] == [each.kind for each in found.notices] != [""]
 
 
 def test_upper_groups_come_before_lower_ones(tmp_path):

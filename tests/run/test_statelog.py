@@ -4,6 +4,7 @@ import logging
 
 import pytest
 
+from ioplateau.measure.notice import Notice
 from ioplateau.run.statelog import StateLog
 from ioplateau.state import SourceState, State
 
@@ -64,6 +65,15 @@ def test_notices_are_told_when_they_come(told):
 def test_a_notice_with_other_figures_is_no_news(told):
     assert told(*[notices(f"seen {number}.5 IOPS") for number in range(50)]) == [
         "notice seen 0.5 IOPS"
+    ]
+
+
+def test_a_notice_with_other_names_is_no_news_where_it_says_of_what_kind_it_is(told):
+    changing = [notices(Notice(f"left out: job{number}", "left out")) for number in range(50)]
+
+    assert told(*changing, notices(Notice("left out: job1", "of another kind"))) == [
+        "notice left out: job0",
+        "notice left out: job1",
     ]
 
 

@@ -8,6 +8,7 @@ from ioplateau.engine.follower import NOTHING, Follower, Moment, Outcome
 from ioplateau.judge.witness import EbsWitness
 from ioplateau.measure import allowances, ebs
 from ioplateau.measure.ebs import EbsCounters
+from ioplateau.measure.notice import Notice
 
 Counted = Mapping[str, Mapping[str, int]]
 
@@ -34,7 +35,7 @@ class Providers:
             f"EBS volumes {names} count the time over their limits, but cannot be asked "
             f"({why}): verdicts rest on inference; CAP_SYS_ADMIN and /dev/nvme* let us ask"
         )
-        return (words,)
+        return (Notice(words, "EBS volumes that cannot be asked"),)
 
     def take_volumes(self, at: float, blob: object, *, gap: bool) -> tuple[str, ...]:
         """A reading of the volumes' log pages; why some of it is left out."""

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, takewhile, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ioplateau.measure.notice import Notice
 from ioplateau.measure.words import count_of, device_numbers
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Limited(NamedTuple):
     """
 
     places: tuple[str, ...] = ()
-    notices: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
 
 
 def require(host: Host) -> None:
@@ -77,7 +78,7 @@ def limited(host: Host) -> Limited:
     hierarchy has an equal share. Raises nothing.
     """
     found: list[str] = []
-    notices: list[str] = []
+    notices: list[Notice] = []
     for root in (*v2_roots(host), V1_ROOT):
         if found and root in V2_ROOTS:
             continue
@@ -90,16 +91,18 @@ def limited(host: Host) -> Limited:
         in_turn = chain.from_iterable(zip_longest(*by_slice.values()))
         found += [place for place in in_turn if place is not None]
         if walk.unseen:
-            notices.append(
+            words = (
                 f"control groups: of more than {MOST_GROUPS} only {MOST_GROUPS} were looked at for "
                 f"limits; below {_shortened(walk.unseen)} there are others"
             )
+            notices.append(Notice(words, f"control groups not looked at, {root}"))
     left_out = found[MOST_LIMITED:]
     if left_out:
-        notices.append(
+        words = (
             f"control groups: {len(found)} have limits, {MOST_LIMITED} are followed; "
             f"left out: {_shortened(left_out)}"
         )
+        notices.append(Notice(words, "control groups not followed"))
     return Limited(tuple(found[:MOST_LIMITED]), tuple(notices))
 
 
@@ -122,7 +125,9 @@ def _shortened(places: Iterable[str]) -> str:
 
 def read(host: Host, found: Limited) -> list[dict[str, Any]]:
     """What those groups say now, as JSON values. A group that is gone is left out."""
-    groups: list[dict[str, Any]] = [{"notice": notice} for notice in found.notices]
+    groups: list[dict[str, Any]] = [
+        {"notice": notice, "kind": notice.kind} for notice in found.notices
+    ]
     for place in found.places:
         texts = {name: _kept(host, f"{place}/{name}") for name in _names(place)}
         kept = {name: text for name, text in texts.items() if text is not None}
@@ -185,10 +190,14 @@ def parse(blob: object) -> tuple[tuple[GroupCounters, ...], tuple[str, ...]]:
     return tuple(found), tuple(rejects)
 
 
-def notices(blob: object) -> tuple[str, ...]:
+def notices(blob: object) -> tuple[Notice, ...]:
     """What an operator should know of the groups that are not among them."""
     entries = blob if isinstance(blob, list) else ()
-    return tuple(entry["notice"] for entry in entries if _is_notice(entry))
+    return tuple(
+        Notice(entry["notice"], str(entry.get("kind", "")))
+        for entry in entries
+        if _is_notice(entry)
+    )
 
 
 def _is_notice(entry: object) -> bool:

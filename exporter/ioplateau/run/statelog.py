@@ -7,12 +7,13 @@ import re
 
 from ioplateau.history.events import turned_sources
 from ioplateau.logs import event
+from ioplateau.measure.notice import Notice
 from ioplateau.state import SourceState, State
 from ioplateau.tell import blindness
 
 LOG = logging.getLogger(__name__)
 
-# The same notice with other figures is nothing new.
+# The same notice with other figures, or one of the same kind, is nothing new.
 SILENT_SECONDS = 600.0
 # Not those of names: sda1, limit[0].
 _FIGURES = re.compile(r"(?<![\w\[])\d[\d.,]*")
@@ -25,7 +26,7 @@ class StateLog:
         self._down: dict[str, float] = {}  # when each failing source was last seen to fail
         self._odd: set[str] = set()  # sources with lines that we do not understand
         self._notices: tuple[str, ...] = ()
-        self._logged_at: dict[str, float] = {}  # when each notice was told, by its words
+        self._logged_at: dict[str, float] = {}  # when each notice was told, by its kind
 
     def tell(self, state: State) -> None:
         """Log what changed since the last state."""
@@ -46,14 +47,14 @@ class StateLog:
 
     def _tell_notices(self, state: State) -> None:
         now = state.mono
-        recent = {words: at for words, at in self._logged_at.items() if now - at < SILENT_SECONDS}
+        recent = {kind: at for kind, at in self._logged_at.items() if now - at < SILENT_SECONDS}
         self._logged_at = dict(recent)
-        gone = {_words(notice) for notice in self._notices if notice not in state.notices}
+        gone = {_kind(notice) for notice in self._notices if notice not in state.notices}
         for notice in state.notices:
-            words = _words(notice)
-            if notice not in self._notices and words not in gone and words not in recent:
+            kind = _kind(notice)
+            if notice not in self._notices and kind not in gone and kind not in recent:
                 event(LOG, logging.WARNING, "notice", what=notice)
-                self._logged_at[words] = now
+                self._logged_at[kind] = now
         self._notices = state.notices
 
 
@@ -65,5 +66,7 @@ def _tell_turn(source: SourceState) -> None:
     event(LOG, logging.WARNING, "source failed", source=source.name, why=words)
 
 
-def _words(notice: str) -> str:
-    return _FIGURES.sub("#", notice)
+def _kind(notice: str) -> str:
+    """What tells it from others: where it has no kind of its own, its words without figures."""
+    kind = notice.kind if isinstance(notice, Notice) else ""
+    return kind or _FIGURES.sub("#", notice)
