@@ -227,6 +227,40 @@ def test_a_limit_that_has_no_credit_any_more_has_no_bucket_either():
     assert not books.book.memory().credits
 
 
+@pytest.mark.parametrize(
+    "limits",
+    [(), (PLAIN,), (CREDIT._replace(value=400.0),)],
+    ids=["none", "one without credit", "another one with credit"],
+)
+def test_what_was_observed_of_credit_goes_with_the_limit(limits):
+    books = Books(CREDIT)
+    books.reads(500.0, held(500.0), seconds=10)
+    before = books.book.corrections
+
+    books.budget = Budget(SDA, (FLOW,), limits)
+    books.come()
+    books.gap(900.0)
+    during = books.book.corrections
+    books.budget = Budget(SDA, (FLOW,), (CREDIT,))
+    books.come()
+
+    assert len(before) == 1
+    assert during == ()
+    assert books.reads(0.0).credit_ratio == 1.0
+
+
+def test_credit_of_the_last_run_waits_for_a_limit_that_is_told_late():
+    before = Books(CREDIT)
+    left = before.reads(3500.0, seconds=300).credit_ratio
+    after = Books(book=after_a_restart(before, 5.0))
+    after.gap(5.0)
+    after.come()
+    after.budget = Budget(SDA, (FLOW,), (CREDIT,))
+    after.come()
+
+    assert after.reads(3500.0).credit_ratio < left + 0.01
+
+
 def test_of_what_was_counted_of_disks_that_are_gone_the_newest_is_kept():
     book = Accounts()
     for number in range(500):

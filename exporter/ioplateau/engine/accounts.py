@@ -181,7 +181,8 @@ class Accounts:
 
         What was counted waits for them to come back: a mount whose record was damaged for a
         tick, a lane whose cloud has not told of it yet. What was observed goes at once, for the
-        next disk of that name may be another, unless it waits since the last run.
+        next disk of that name may be another, unless it waits since the last run. So does the credit
+        of a limit that has none any more, or is not configured any more.
         """
         self._budgets = budgets
         self._unheld = {
@@ -192,6 +193,16 @@ class Accounts:
         }
         self._restored = {key for key in self._restored if key not in budgets}
         self._drop_observed(lambda key: not self._is_kept(key))
+        bursting = {
+            (key, limit.dimension, limit.direction)
+            for key, budget in budgets.items()
+            for limit in budget.limits
+            if limit.burst is not None
+        }
+        # Those met in this run: of others a cloud may not have told yet.
+        for place in self._paces.keys() - bursting:
+            for book in (self._buckets, self._paces, self._words):
+                book.pop(place, None)
         members = {flow for budget in budgets.values() for flow in budget.members}
         _drop_oldest(self._meters, lambda place: place[0] not in budgets)
         self._untold &= self._meters.keys()
@@ -403,8 +414,10 @@ class Accounts:
         throttled: bool,
     ) -> CreditBucket | None:
         """The bucket after this tick; None: this limit has no credit, or of unknown size."""
-        bucket = self._buckets.get(place)
-        bucket = filled(limit) if bucket is None else fitted(bucket, limit)
+        before = self._buckets.get(place)
+        bucket = filled(limit) if before is None else fitted(before, limit)
+        if bucket is not before:
+            self._words.pop(place, None)  # of another one
         if bucket is None:
             self._buckets.pop(place, None)
             return None
