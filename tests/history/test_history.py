@@ -501,6 +501,23 @@ def test_all_episodes_of_one_budget_come_back():
     assert history.episodes() == (first, second)
 
 
+def test_episodes_are_told_as_they_ended_though_the_clock_was_set_back_before_a_restart_and_after():
+    history = History(lambda _: None)
+    for second, word in [
+        *[(second, Word.THROTTLED) for second in range(20)],
+        *[(second, Word.HEALTHY) for second in range(20, 40)],
+        *[(second, Word.THROTTLED) for second in range(40, 60)],
+        *[(second, Word.HEALTHY) for second in range(60, 80)],
+    ]:
+        history.observe(tick(second, word=word, wall=WALL if second < 35 else WALL - 3600))
+    after = History()
+    after.restore([history.take(is_last=True)])
+
+    for each in (history, after):
+        ended = [episode.ended for episode in each.episodes()]
+        assert ended == [WALL + 20, WALL - 3600 + 60]
+
+
 def test_an_episode_whose_end_is_told_does_not_go_on_after_a_restart():
     """Its end is written at once, and the line that tells what goes on later."""
     begun = Episode(Kind.DISK, "sda", Word.THROTTLED, WALL)

@@ -67,7 +67,8 @@ def past(budget, dimension, direction):
 def episode(name="sda", **changes):
     values = {"ended": WALL - 100.0, "dimension": Dimension.IOPS, "limit": 500.0}
     values |= {"direction": Direction.TOTAL, "origin": Origin.CONFIGURED, "peak_share": 1.01}
-    return Episode(Kind.DISK, name, Word.THROTTLED, WALL - 700.0, **(values | changes))
+    began = changes.pop("began", WALL - 700.0)
+    return Episode(Kind.DISK, name, Word.THROTTLED, began, **(values | changes))
 
 
 def throttled():
@@ -237,6 +238,19 @@ def test_what_was_held_lately_is_told_when_it_is_over():
     assert "1 more idle or not yet known" in said
     assert "500 IOPS (configured)" in said
     assert "101 %" in said
+
+
+def test_what_was_held_last_is_what_ended_last_though_the_clock_was_set_back_since():
+    idle = states.by_key(states.budget(Kind.DISK, "sda", states.limit(), word=Word.IDLE))
+    ahead = episode("sdb", began=WALL + 86_000.0, ended=WALL + 86_400.0)
+    both, alone = (
+        words(states.state(budgets=idle), episodes=told) for told in ((ahead, episode()), (ahead,))
+    )
+
+    assert "Last: sda (disk) throttled for 10 min until" in both
+    assert "1 min 40 s ago" in both
+    assert "Last: sdb (disk) throttled for 6 min 40 s until" in alone
+    assert " ago" not in alone
 
 
 def test_an_episode_that_goes_on_says_so():

@@ -162,10 +162,10 @@ class History:
             seen = float(max(block.start + block.seen.rfind(1) + 1 for block in fine))
             for episode in last.unfinished.values():
                 known.setdefault((episode.key, episode.began), episode)
-        self._episodes.restore(sorted(known.values(), key=lambda each: each.began), seen)
+        self._episodes.restore(known.values(), seen)
 
     def episodes(self, since: float = 0.0, until: float = float("inf")) -> tuple[Episode, ...]:
-        """Those that touch a span of UNIX seconds, the oldest first."""
+        """Those that touch a span of UNIX seconds, as they ended one after the other; last those that go on."""
         return self._episodes.between(since, until)
 
     def open_episodes(self) -> tuple[Episode, ...]:

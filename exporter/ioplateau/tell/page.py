@@ -101,16 +101,17 @@ def _main(seen: View, around: Around, past: Past, episodes: Sequence[Episode]) -
 
 
 def _last(seen: View, episodes: Sequence[Episode]) -> Html | None:
-    """What was held back last, where nothing is now."""
+    """What was held back last, where nothing is now. episodes: as they ended one after the other."""
     over = [each for each in episodes if each.ended is not None]
     if seen.severity is Severity.BAD or not over:
         return None
-    last = max(over, key=lambda episode: episode.ended or 0.0)
+    last = over[-1]
     ended = last.ended or 0.0
     words = f"Last: {last.name} ({plain.kind(last.kind, last.lane)}) {plain.WORDS[last.word]} for "
-    ago = plain.duration(seen.wall - ended)
+    # Since the clock was set back it may lie ahead.
+    ago = f", {plain.duration(seen.wall - ended)} ago" if ended <= seen.wall else None
     lasted = plain.duration(ended - last.began)
-    return el("p", words, lasted, " until ", page_tables.moment(ended), f", {ago} ago", id="last")
+    return el("p", words, lasted, " until ", page_tables.moment(ended), ago, id="last")
 
 
 def _about(seen: View, around: Around) -> Html:
