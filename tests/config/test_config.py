@@ -592,7 +592,7 @@ def test_a_directory_is_an_error(tmp_path):
         (b"\x00\x01", r"is not TOML: .*\(at line 1"),
         (b"a = " + b"[" * 100_000, "nested too deeply"),
         (b"a = " + b"9" * 5000, "is not TOML: .*4300"),
-        (b"#" * (1 << 21), "no configuration"),
+        (b"#" * (1 << 21), "more than 1,048,576 bytes"),
     ],
 )
 def test_what_is_no_toml_is_said_with_its_place(tmp_path, content, said):

@@ -133,6 +133,7 @@ def test_a_password_is_asked_for_where_only_a_name_is_there(password):
     ("url", "proofs", "why"),
     [
         ("https://ops@db-01", Proofs(password_file="/nonexistent"), "/nonexistent: No such file"),
+        ("https://a@db-01", Proofs(password_file="/proc/self/smaps"), "smaps: more than 4,096"),
         ("https://db-01", Proofs(ca_file="/nonexistent"), "/nonexistent: No such file"),
         ("https://db-01", Proofs(ca_file=__file__), "is no certificate"),
         ("https://db-01", Proofs(key_file=__file__), "--cert-file"),

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from ioplateau.regular import OddFileError
 from ioplateau.run import files
 from ioplateau.run.historyfiles import append
 
@@ -80,9 +81,9 @@ def test_what_is_no_regular_file_is_neither_read_nor_written(place, plant):
         pytest.skip("only root makes devices")
     plant(place)
 
-    with pytest.raises(files.OddFileError):
+    with pytest.raises(OddFileError):
         files.read(place, 1000)
-    with pytest.raises(files.OddFileError):
+    with pytest.raises(OddFileError):
         files.create(place)
 
 
@@ -90,13 +91,13 @@ def test_a_file_beyond_the_cap_is_refused_without_being_read(place):
     with place.open("wb") as file:
         file.truncate(3 << 30)
 
-    with pytest.raises(files.OddFileError, match="more than 1000 bytes"):
+    with pytest.raises(OddFileError, match="more than 1,000 bytes"):
         files.read(place, 1000)
 
 
 def test_a_file_that_grows_while_it_is_read_is_held_to_the_cap():
     # Files of /proc have size 0 until they are read.
-    with pytest.raises(files.OddFileError, match="more than 5 bytes"):
+    with pytest.raises(OddFileError, match="more than 5 bytes"):
         files.read(files.Path("/proc/self/status"), 5)
 
 

@@ -60,6 +60,13 @@ def test_a_pipe_is_refused_and_not_waited_for(path):
         AccessFile(str(path))
 
 
+def test_a_file_that_is_too_large_is_refused_and_not_cut(path):
+    path.write_text("#" * accessfile.MOST_BYTES + "\nbasic_auth_users: {}\n")
+
+    with pytest.raises(WebConfigError, match="more than 1,048,576 bytes"):
+        AccessFile(str(path))
+
+
 @pytest.mark.parametrize(
     "wanted",
     [

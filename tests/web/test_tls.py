@@ -568,6 +568,7 @@ def test_a_certificate_that_no_client_would_take_is_refused(place, made, certifi
         ("server.key", None, "key_file: .*server.key: No such file"),
         ("ca.crt", None, "client_ca_file: .*ca.crt: No such file"),
         ("server.crt", b"nonsense", "no certificate in PEM"),
+        ("ca.crt", b"#" * ((1 << 20) + 1), "client_ca_file: .*ca.crt: more than 1,048,576 bytes"),
         ("server.key", b"nonsense", "no private key in PEM"),
         ("ca.crt", b"nonsense", "no certificate in PEM"),
         ("server.key", b"-----BEGIN ENCRYPTED PRIVATE KEY-----", "passphrase"),

@@ -26,11 +26,11 @@ from ioplateau.config.table import TABLE
 from ioplateau.limits.budgets import Direction
 from ioplateau.limits.claims import ConfiguredLimit, DiskFact, VmFact, VolumeFact
 from ioplateau.logs import LogSettings
-from ioplateau.regular import open_regular
+from ioplateau.regular import open_regular, read_whole
 from ioplateau.run.settings import PathSettings
 from ioplateau.web.settings import WebSettings
 
-# More is no configuration, but a wrong file name.
+# More is a wrong file name.
 MOST_BYTES = 1 << 20
 
 
@@ -88,11 +88,9 @@ def read_tree(file: str, *, again: bool = False) -> dict[str, Any]:
 
     try:
         with open_regular(file) if again else open(file, "rb") as stream:
-            content = stream.read(MOST_BYTES + 1)
+            content = read_whole(stream, MOST_BYTES)
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror}") from error
-    if len(content) > MOST_BYTES:
-        raise ValueError(f"has more than {MOST_BYTES} bytes: no configuration")
     try:
         return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from ioplateau.regular import read_whole
+
 MOST_BYTES = 4096  # of a password
 
 
@@ -78,7 +80,7 @@ def with_password(url: str, password: str) -> str:
 def _password(file: str) -> str:
     try:
         with Path(file).open("rb") as stream:
-            return stream.read(MOST_BYTES).decode().rstrip("\r\n")
+            return read_whole(stream, MOST_BYTES).decode().rstrip("\r\n")
     except OSError as error:
         raise AddressError(f"{file}: {error.strerror or error}") from error
     except ValueError as error:

@@ -7,42 +7,20 @@ the last good one.
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from contextlib import suppress
 from pathlib import Path
 
+from ioplateau.regular import OddFileError, open_regular, read_whole
+
 NEW = ".new"
-
-
-class OddFileError(OSError):
-    """Something under a file's name that is no regular file, or larger than is sensible."""
-
-    def __init__(self, path: Path, why: str) -> None:
-        self.why = why
-        super().__init__(errno.EINVAL, why, str(path))
 
 
 def read(path: Path, most_bytes: int) -> bytes:
     """The whole of a regular file. Raises OddFileError for anything else, and OSError."""
-    try:
-        # O_NONBLOCK: a FIFO without a writer must not hold us up.
-        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise OddFileError(path, "is a symbolic link, want a regular file") from error
-        raise
-    found = os.fstat(number)
-    if not stat.S_ISREG(found.st_mode):
-        os.close(number)
-        raise OddFileError(path, "is no regular file")
-    with open(number, "rb") as file:
-        # Sparse files cost nothing to make, and st_size is no promise either.
-        content = file.read(most_bytes + 1) if found.st_size <= most_bytes else None
-    if content is None or len(content) > most_bytes:
-        raise OddFileError(path, f"has more than {most_bytes} bytes, want fewer")
-    return content
+    with open_regular(path, follows_links=False) as file:
+        return read_whole(file, most_bytes)
 
 
 def create(path: Path) -> int:

@@ -28,6 +28,7 @@ from ioplateau.history.events import Event
 from ioplateau.history.records import Block, HistoryPart, InForce, block, block_json
 from ioplateau.history.rings import CELL_BYTES
 from ioplateau.logs import event
+from ioplateau.regular import OddFileError
 from ioplateau.run import files
 from ioplateau.run.writer import FileWriter
 from ioplateau.saved import UNSOUND, NewerError, check_format, write
@@ -213,7 +214,7 @@ def append(path: Path, text: bytes, most_bytes: int) -> None:
     try:
         found = os.fstat(number)
         if not stat.S_ISREG(found.st_mode):
-            raise files.OddFileError(path, "is no regular file")
+            raise OddFileError(path, "no regular file")
         size = found.st_size
         if 0 < size <= most_bytes and os.pread(number, 1, size - 1) != b"\n":
             size = os.pread(number, size, 0).rfind(b"\n") + 1

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ioplateau.logs import event
-from ioplateau.regular import open_regular
+from ioplateau.regular import read_regular
 from ioplateau.run import cataloguefiles
 from ioplateau.threads import started
 
@@ -30,7 +30,7 @@ MOST_TOLD = 20  # complaints in the log; `ioplateau doctor` tells all
 
 def read_directory(directory: str | None) -> OwnRows:
     """Every *.csv of a directory. Whatever is there, this returns, unless a read hangs."""
-    from ioplateau.limits.ownrows import NO_ROWS, OwnRows, read
+    from ioplateau.limits.ownrows import MOST_BYTES, NO_ROWS, OwnRows, read
 
     if directory is None:
         return NO_ROWS
@@ -42,20 +42,10 @@ def read_directory(directory: str | None) -> OwnRows:
         return OwnRows(complaints=(f"{directory}: {error.strerror}: no row of it is in force",))
     for name in names:
         try:
-            files[name] = _content(os.path.join(directory, name))
+            files[name] = read_regular(os.path.join(directory, name), MOST_BYTES)
         except OSError as error:
             wrong.append(f"{name}: {error.strerror or error}: the file is left out")
     return read(files, wrong)
-
-
-def _content(path: str) -> bytes:
-    from ioplateau.limits.ownrows import MOST_BYTES
-
-    with open_regular(path) as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise OSError(0, f"has more than {MOST_BYTES} bytes")
-    return content
 
 
 def catalogue_with(own: OwnRows) -> Catalogue:

@@ -17,6 +17,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from ioplateau.logs import event
+from ioplateau.regular import OddFileError
 from ioplateau.run import files, statetext
 from ioplateau.run.statetext import SavedState
 from ioplateau.run.writer import FileWriter
@@ -194,7 +195,7 @@ def _looked_at(path: Path, wall: float) -> SavedState | None:
         return None  # if there is no directory, writing says so
     except NewerError as error:
         _set_aside(path, "newer", str(error))
-    except files.OddFileError as error:
+    except OddFileError as error:
         _set_aside(path, "corrupt", error.why)
     except OSError as error:
         _set_aside(path, "unread", error.strerror or repr(error))

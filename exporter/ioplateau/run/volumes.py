@@ -15,7 +15,7 @@ from ioplateau.limits.clouds.aws.metadata import INSTANCE, REGION, TOKEN, identi
 from ioplateau.measure import linklocal, sysblock
 from ioplateau.measure.metadata import Document, Fetcher
 from ioplateau.measure.snapshot import Static
-from ioplateau.regular import open_regular
+from ioplateau.regular import read_regular
 from ioplateau.run.clock import Clock
 from ioplateau.run.settings import VolumeQuestions
 
@@ -154,12 +154,9 @@ def _attached(known: Mapping[str, str], static: Static) -> frozenset[tuple[str, 
 def of_file(place: str) -> str:
     """The document, out of what `aws ec2 describe-volumes --output json` wrote."""
     try:
-        with open_regular(place) as file:
-            raw = file.read(SIZE_LIMIT + 1)
+        raw = read_regular(place, SIZE_LIMIT)
     except OSError as error:
         raise VolumesError(f"{place}: {error.strerror or error}") from None
-    if len(raw) > SIZE_LIMIT:
-        raise VolumesError(f"{place}: more than {SIZE_LIMIT:,} bytes")
     try:
         return volumes.document(volumes.of_cli(raw.decode("utf-8-sig", "replace")), place)
     except ValueError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from ioplateau.logs import event
-from ioplateau.regular import open_regular
+from ioplateau.regular import open_regular, read_whole
 from ioplateau.threads import started
 from ioplateau.web import config as webconfig
 from ioplateau.web.access import Access, RequestBucket, described
@@ -111,7 +111,7 @@ class AccessFile:
         own = _stamp(str(self._path))  # before reading: what changes meanwhile is seen next time
         try:
             with open_regular(self._path) as file:
-                content, mode = file.read(MOST_BYTES), os.fstat(file.fileno()).st_mode
+                content, mode = read_whole(file, MOST_BYTES), os.fstat(file.fileno()).st_mode
         except OSError as error:
             raise WebConfigError(str(self._path), [error.strerror or repr(error)]) from error
         try:

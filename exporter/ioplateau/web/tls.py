@@ -17,7 +17,7 @@ from pathlib import Path
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import Any, NamedTuple
 
-from ioplateau.regular import open_regular
+from ioplateau.regular import open_regular, read_whole
 from ioplateau.web.config import Pem, TlsConfig
 from ioplateau.web.connection import PlainHttpError, WaitsForError
 from ioplateau.web.keys import IF_GIVEN, REQUIRED, ProblemsError
@@ -144,7 +144,7 @@ def _read(name: str, pem: Pem, base: Path, own_mode: int | None, problems: list[
         where = str(base / pem.file)
         try:
             with open_regular(where) as file:
-                text, mode = file.read(MOST_BYTES), os.fstat(file.fileno()).st_mode
+                text, mode = read_whole(file, MOST_BYTES), os.fstat(file.fileno()).st_mode
         except OSError as error:
             problems.append(f"{place}: {where}: {error.strerror}")
             return b""
