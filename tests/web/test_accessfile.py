@@ -1,6 +1,7 @@
 """web-config.yml is read on a thread of its own: what does not answer keeps no connection waiting."""
 
 import os
+import resource
 import threading
 
 import pytest
@@ -58,6 +59,25 @@ def test_a_pipe_is_refused_and_not_waited_for(path):
 
     with pytest.raises(WebConfigError, match="no regular file"):
         AccessFile(str(path))
+
+
+@pytest.mark.usefixtures("patient")
+def test_what_could_not_be_read_once_is_read_later_and_told_once(path, caplog):
+    file = AccessFile(str(path))
+    path.write_text("{}\n")
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+    try:
+        kept = [file.look(100.0 + second * LOOK_SECONDS).bucket for second in range(30)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    later = file.look(200.0)
+
+    assert None not in kept
+    assert later.bucket is None
+    assert [record.getMessage() for record in caplog.records] == [
+        "web configuration not taken, the old one stays",
+    ]
 
 
 def test_a_file_that_is_too_large_is_refused_and_not_cut(path):

@@ -30,6 +30,8 @@ LOOK_SECONDS = 1.0
 # server that does not answer costs this once, and is told of after SILENT_SECONDS.
 MOMENT_SECONDS = 0.1
 SILENT_SECONDS = 5.0
+# What could not be taken is tried again after so long, changed or not: a read may fail once.
+AGAIN_SECONDS = 10.0
 MOST_BYTES = 1 << 20
 Stamp: TypeAlias = Mapping[str, tuple[int, ...] | None]
 
@@ -49,6 +51,8 @@ class AccessFile:
         self._looking: threading.Thread | None = None
         self._since = 0.0
         self._is_told = False
+        self._again_at = float("inf")
+        self._problems: tuple[str, ...] = ()  # that were told
         self._stamp: Stamp = {}
         self._access = self._made()
 
@@ -65,31 +69,34 @@ class AccessFile:
                       seconds=round(mono - self._since))  # fmt: skip
         elif mono >= self._look_at:
             self._look_at, self._since, self._is_told = mono + LOOK_SECONDS, mono, False
-            self._looking = started("web-config", self._look)
+            self._looking = started("web-config", lambda: self._look(mono))
             if self._looking is not None:
                 self._looking.join(MOMENT_SECONDS)
         return self._access
 
-    def _look(self) -> None:
+    def _look(self, mono: float) -> None:
         stamp = self._stamps()
         if stamp != self._stamp:
-            self._stamp = stamp
-            self._take()
+            self._stamp, self._problems, self._again_at = stamp, (), mono
+        if mono >= self._again_at:
+            self._take(mono)
         if tls := self._access.tls:
             self._expiry.look(tls.valid_from, tls.valid_until, time.time())
 
-    def _take(self) -> None:
+    def _take(self, mono: float) -> None:
+        self._again_at = mono + AGAIN_SECONDS
         try:
             fresh = self._made()
             self._must_protect(fresh)
         except WebConfigError as error:
-            for problem in error.problems:
+            told, self._problems = self._problems, error.problems
+            for problem in error.problems if error.problems != told else ():
                 event(LOG, logging.ERROR, "web configuration not taken, the old one stays",
                       why=problem)  # fmt: skip
         else:
             if fresh.users and self._access.users:
                 fresh.users.remember(self._access.users)
-            self._access = fresh
+            self._access, self._again_at = fresh, float("inf")
             event(LOG, logging.INFO, "web configuration reloaded", access=described(fresh))
 
     def _must_protect(self, fresh: Access) -> None:
