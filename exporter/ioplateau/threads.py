@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,16 +13,23 @@ from ioplateau.logs import event
 
 LOG = logging.getLogger(__name__)
 
+AGAIN_SECONDS = 10.0  # a defect that stays must not take a CPU
 WANT = "more of pids.max or TasksMax, or of addresses (ulimit -v)"
 
 _lacking: set[str] = set()  # names of threads whose lack was told
 
 
-def started(name: str, work: Callable[[], object]) -> threading.Thread | None:
+def started(
+    name: str, work: Callable[[], object], again_seconds: float | None = None
+) -> threading.Thread | None:
     """A daemon thread that runs `work`; None: there can be no more threads now, try again
     later. That is logged once a name until it can be had.
+
+    What `work` raises is logged. again_seconds: after so long it is run again then, until it returns.
     """
-    thread = threading.Thread(target=work, name=name, daemon=True)
+    thread = threading.Thread(
+        target=lambda: _run(name, work, again_seconds), name=name, daemon=True
+    )
     try:
         thread.start()
     except RuntimeError as error:
@@ -32,6 +40,18 @@ def started(name: str, work: Callable[[], object]) -> threading.Thread | None:
         return None
     _lacking.discard(name)
     return thread
+
+
+def _run(name: str, work: Callable[[], object], again_seconds: float | None) -> object:
+    while True:
+        try:
+            return work()
+        except Exception as error:  # a defect of ours: what else the thread does must go on
+            event(LOG, logging.ERROR, "a thread failed", name=name, why=repr(error),
+                  again_seconds=again_seconds, exc_info=True)  # fmt: skip
+        if again_seconds is None:
+            return None
+        time.sleep(again_seconds)
 
 
 def begin(thread: threading.Thread) -> None:

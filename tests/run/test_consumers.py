@@ -34,7 +34,7 @@ class Counting(Host):
 
 def reader(host=None):
     host, clock = host or Counting(), SystemClock()
-    return host, ConsumersReader(Sampler(host, clock, ()), host, clock)
+    return host, ConsumersReader(Sampler(host, clock, ()), host, clock, again_seconds=0.01)
 
 
 def test_nothing_is_read_while_nothing_is_throttled():
@@ -58,6 +58,28 @@ def test_a_throttled_budget_has_two_rounds_read_that_make_a_look():
             lambda: (found := look._latest()) is not None and found["processes"]["seen"]
         )
         assert look._latest() is None  # told once
+    finally:
+        look.end()
+
+
+class Odd(Counting):
+    """Lists what nobody expects, once."""
+
+    def list(self, path):
+        found = super().list(path)
+        if self.listed == 1:
+            raise ValueError("odd")
+        return found
+
+
+def test_a_defect_in_a_round_does_not_end_the_looking():
+    host, look = reader(Odd())
+
+    look.want()
+
+    try:
+        assert wait_until(lambda: host.listed >= 1)
+        assert wait_until(look._latest)
     finally:
         look.end()
 

@@ -34,6 +34,23 @@ def test_that_there_is_none_is_told_once_until_there_is_one(caplog):
     ]
 
 
+def test_what_work_raises_is_told_and_it_is_run_again_until_it_returns(caplog):
+    left = [ValueError("odd"), ArithmeticError("odder")]
+
+    def work():
+        if left:
+            raise left.pop(0)
+
+    ends = [started("once", work), started("again", work, again_seconds=0.01)]
+    for thread in ends:
+        thread.join(10.0)
+
+    assert not any(thread.is_alive() for thread in ends)
+    assert left == []
+    assert [record.getMessage() for record in caplog.records] == ["a thread failed"] * 2
+    assert all(record.exc_info for record in caplog.records)
+
+
 def test_where_nothing_goes_on_without_one_a_sentence_says_what_is_lacking():
     server = WebServer(["127.0.0.1:0"], {}, WebSettings())
     with closing(server), no_threads(), pytest.raises(OSError, match="want more of"):

@@ -15,7 +15,7 @@ from ioplateau.limits.clouds import discover
 from ioplateau.logs import event
 from ioplateau.measure.snapshot import Static
 from ioplateau.run.clock import Clock
-from ioplateau.threads import started
+from ioplateau.threads import AGAIN_SECONDS, started
 
 if TYPE_CHECKING:
     from ioplateau.measure.linklocal import NoAnswer, ServiceAnswer, ServiceRequest
@@ -88,11 +88,14 @@ class Metadata:
         tell: Callable[[Mapping[str, str]], None],
         refresh_seconds: float,
         volumes: VolumeTypes | None,
+        again_seconds: float = AGAIN_SECONDS,
     ) -> None:
+        """again_seconds: when to ask again after a defect ended it."""
         self._clock = clock
         self._tell = tell
         self._refresh_seconds = refresh_seconds
         self._volumes = volumes
+        self._again_seconds = again_seconds
         self._cloud: str | None = None
         self._static = Static()
         self._stop = threading.Event()
@@ -113,7 +116,7 @@ class Metadata:
 
         settings = FetchSettings(refresh_seconds=self._refresh_seconds)
         fetcher = Fetcher(discover.wanted(cloud), settings=settings)
-        if started("metadata", lambda: self._run(fetcher)) is None:
+        if started("metadata", lambda: self._run(fetcher), self._again_seconds) is None:
             self._cloud = None
             return
         event(LOG, logging.INFO, "asking for metadata", cloud=cloud)

@@ -16,7 +16,7 @@ from ioplateau.run.clock import Clock
 from ioplateau.run.reader import Source
 from ioplateau.run.sampler import Sampler
 from ioplateau.state import State
-from ioplateau.threads import started
+from ioplateau.threads import AGAIN_SECONDS, started
 
 FIRST_SECONDS = 1.0  # between the first rounds: whoever asks waits for two of them
 # The second look comes as soon as the first: who fills the page cache up to its limit may stand still for a
@@ -58,10 +58,14 @@ class Pace:
 class ConsumersReader:
     """Called after each tick; `want` may be called by any thread."""
 
-    def __init__(self, sampler: Sampler, host: Host, clock: Clock) -> None:
+    def __init__(
+        self, sampler: Sampler, host: Host, clock: Clock, again_seconds: float = AGAIN_SECONDS
+    ) -> None:
+        """again_seconds: when to look again after a defect ended it."""
         self._sampler = sampler
         self._host = host
         self._clock = clock
+        self._again_seconds = again_seconds
         self._wanted_until = float("-inf")
         self._fresh: dict[str, Any] | None = None
         self._thread: threading.Thread | None = None
@@ -80,7 +84,7 @@ class ConsumersReader:
         with self._starting:
             if self._thread is None:
                 self._sampler.add(Source(NAME, self._latest, is_prompt=lambda: True))
-                self._thread = started(NAME, self._run)
+                self._thread = started(NAME, self._run, self._again_seconds)
         self._wake.set()
 
     def end(self) -> None:

@@ -12,7 +12,7 @@ from ioplateau.run.clock import Clock
 from ioplateau.run.reader import Source
 from ioplateau.run.sampler import Sampler, SamplerSettings, files
 from ioplateau.run.settings import ServeSettings
-from ioplateau.threads import started
+from ioplateau.threads import AGAIN_SECONDS, started
 
 if TYPE_CHECKING:
     from ioplateau.measure.inetdiag import SocketDiagnostics
@@ -103,7 +103,7 @@ class NfsSockets:
         if snapshot.static.mountinfo is not self._mount_table:
             self._mount_table, self._is_changed = snapshot.static.mountinfo, True
         if not self._is_begun and b" statvers=" in snapshot.texts.get(MOUNTSTATS, b""):
-            beside = started("sockets", self._add)
+            beside = started("sockets", self._add, AGAIN_SECONDS)
             self._is_begun = beside is not None
             if beside is not None:
                 beside.join(wait_seconds)
