@@ -46,7 +46,7 @@ def serving():
 def test_it_shows_what_the_daemon_tells_and_where_it_is(serving):
     url = serving({"/api/v1/state": telling(state())})
     with DaemonViews(DaemonAddress(url), 0.05) as source:
-        first, second = source.views.get(timeout=SECONDS), source.views.get(timeout=SECONDS)
+        first, second = (source.views.get(timeout=SECONDS).view for _ in range(2))
 
     assert first.budgets[0].name == "sda"
     assert second.budgets == first.budgets
@@ -57,7 +57,7 @@ def test_the_past_of_a_row_is_asked_for_when_somebody_looks(serving):
     series = {"at": [100, 101, 104], "share": [0.1, 0.2, 1.0]}
     routes = {"/api/v1/state": telling(state()), "/api/v1/series": telling(series)}
     with DaemonViews(DaemonAddress(serving(routes)), 0.05) as source:
-        seen = source.views.get(timeout=SECONDS)
+        seen = source.views.get(timeout=SECONDS).view
         trail = ()
         while not trail:
             trail = source.trail(seen.budgets[0])
@@ -70,10 +70,10 @@ def test_a_daemon_that_goes_away_is_said_and_its_last_view_stays(serving):
     answers = [telling(state())]
     url = serving({"/api/v1/state": lambda request: answers[0](request)})  # noqa: PLW0108
     with DaemonViews(DaemonAddress(url), 0.05) as source:
-        seen = source.views.get(timeout=SECONDS)
+        seen = source.views.get(timeout=SECONDS).view
         answers[0] = lambda request: text(503, "It has gone.")  # noqa: ARG005
         while "NO ANSWER since" not in source.origin:
-            assert source.views.get(timeout=SECONDS).budgets == seen.budgets
+            assert source.views.get(timeout=SECONDS).view.budgets == seen.budgets
         answers[0] = telling(state())
         while "NO ANSWER" in source.origin:
             source.views.get(timeout=SECONDS)

@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 from ioplateau.history import Episode
 from ioplateau.measure.linklocal import HEAD_BYTES, BoundedSocket, Deadline, LongError
 from ioplateau.run.daemonaddress import DaemonAddress
-from ioplateau.run.views import ViewSource
+from ioplateau.run.views import TickView, ViewSource
 from ioplateau.saved import UNSOUND
 from ioplateau.tell import apiview, plain
 from ioplateau.tell.view import BudgetView
@@ -77,7 +77,7 @@ class DaemonViews(ViewSource):
         seen, since, origin = self._first, time.time(), self.origin
         while True:
             self._renew_episodes()
-            self.views.put(seen._replace(episodes=self._episodes))
+            self.put(TickView(seen._replace(episodes=self._episodes)))
             self._renew_trail()
             if self._ends.wait(self._every):
                 return

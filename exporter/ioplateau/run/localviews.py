@@ -10,7 +10,7 @@ from ioplateau.limits.budgets import BudgetKey, Kind
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.run.machine import machine
 from ioplateau.run.settings import ServeSettings
-from ioplateau.run.views import ViewSource
+from ioplateau.run.views import TickView, ViewSource
 from ioplateau.state import State
 from ioplateau.tell import lifting, view
 from ioplateau.tell.view import BudgetView, View
@@ -31,7 +31,7 @@ class LocalViews(ViewSource):
         watched.recall()
         self._background = watched.background
         self._loop = watched.loop(self._after_tick)
-        self.state: State | None = None  # the last one seen
+        self._before: State | None = None
         self._episodes = Episodes()
         self._trails: dict[tuple[Kind, str], deque[float | None]] = {}
         self._lifts: dict[BudgetKey, tuple[str, ...]] = {}  # the longest ago looked for first
@@ -49,14 +49,14 @@ class LocalViews(ViewSource):
     def _after_tick(self, state: State, _: Snapshot) -> None:
         self._background.consumers.want()
         self._look_for_lifts(state)
-        before, self.state = self.state, state
+        before, self._before = self._before, state
         if before is None:  # there are no rates yet
             return
         seen = view.of(state, before, lambda _, one: self._lifts.get(one.budget.key, ()))
         self._remember(seen)
         self._episodes.observe(state, state.mono - before.mono)
         lately = oldest_first(self._episodes.between(0.0, state.wall))[::-1]
-        self.views.put(seen._replace(episodes=lately))
+        self.put(TickView(seen._replace(episodes=lately), state))
 
     def _look_for_lifts(self, state: State) -> None:
         # One budget a tick: it takes 25 ms with sixteen disks, and this thread is the one that samples.

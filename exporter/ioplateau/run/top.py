@@ -84,14 +84,8 @@ def print_json(settings: ServeSettings, count: int | None, out: TextIO) -> bool:
     False: as of `top`.
     """
     _silence_log()
-    is_blind = False
     with _sampling(settings) as source:
-        for view in islice(source, count):
-            assert source.state is not None  # of which the view was made
-            told = api.state(source.state, about())
-            print(json.dumps(told, allow_nan=False), file=out, flush=True)
-            is_blind = view.is_blind
-    return not is_blind
+        return _print_states(source, count, out)
 
 
 def _silence_log() -> None:
@@ -101,10 +95,19 @@ def _silence_log() -> None:
     log.propagate = False
 
 
+def _print_states(source: ViewSource, count: int | None, out: TextIO) -> bool:
+    is_blind = False
+    for view, state in islice(source, count):
+        assert state is not None  # it is sampled here
+        print(json.dumps(api.state(state, about()), allow_nan=False), file=out, flush=True)
+        is_blind = view.is_blind
+    return not is_blind
+
+
 def _print(source: ViewSource, title: str, count: int | None, out: TextIO) -> bool:
     is_blind = False
     ascii_only = not charset.is_utf8()
-    for view in islice(source, count):
+    for view, _ in islice(source, count):
         width = shutil.get_terminal_size((120, 50)).columns
         named = "  ".join(filter(None, (title, source.origin)))
         for line in screen.lines(view, title=named, width=width, ascii_only=ascii_only):
@@ -142,14 +145,14 @@ class _Feed:
         is_fresh = False
         while self.goes_on:
             try:
-                view = self._source.views.get_nowait()
+                seen = self._source.views.get_nowait()
             except Empty:
                 break
             if self._left is not None:
                 self._left -= 1
-            self.goes_on = view is not None and self._left != 0
-            if view is not None:
+            self.goes_on = seen is not None and self._left != 0
+            if seen is not None:
                 self._board.origin = self._source.origin
-                self._board.see(view)
+                self._board.see(seen.view)
                 is_fresh = True
         return is_fresh

@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from queue import SimpleQueue
-from typing import Self
+from contextlib import suppress
+from queue import Empty, Full, Queue
+from typing import NamedTuple, Self
 
+from ioplateau.state import State
 from ioplateau.tell.view import BudgetView, View
 from ioplateau.threads import begin
 
+MOST_WAITING = 60  # views that whoever draws has not taken yet
+
+
+class TickView(NamedTuple):
+    """A view, and the state it was made of where that is here."""
+
+    view: View
+    state: State | None = None
+
 
 class ViewSource:
-    """Puts a view into `views` each second; None after the last. `origin` says where from."""
+    """Puts what is seen into `views` each second; None after the last. `origin` says where from.
+
+    For whoever is slow the newest MOST_WAITING are kept.
+    """
 
     origin = ""
 
     def __init__(self) -> None:
-        self.views: SimpleQueue[View | None] = SimpleQueue()
+        self.views: Queue[TickView | None] = Queue(MOST_WAITING)
         self._thread = threading.Thread(target=self._work, name="watching", daemon=True)
 
     def __enter__(self) -> Self:
@@ -27,9 +41,18 @@ class ViewSource:
     def __exit__(self, *_: object) -> None:
         self._end()
 
-    def __iter__(self) -> Iterator[View]:
-        """The views as they come; waits for each."""
+    def __iter__(self) -> Iterator[TickView]:
+        """What is seen, as it comes; waits for each."""
         return iter(self.views.get, None)
+
+    def put(self, seen: TickView | None) -> None:
+        """Called by one thread. Never waits: the oldest goes if there are too many."""
+        while True:
+            try:
+                return self.views.put_nowait(seen)
+            except Full:
+                with suppress(Empty):  # it was taken meanwhile
+                    self.views.get_nowait()
 
     def trail(self, budget: BudgetView) -> Sequence[float | None]:  # noqa: ARG002
         """Shares of the budget's nearest limit, oldest first, as far as they are known."""
@@ -39,7 +62,7 @@ class ViewSource:
         try:
             self._watch()
         finally:
-            self.views.put(None)
+            self.put(None)
 
     def _watch(self) -> None:
         raise NotImplementedError
