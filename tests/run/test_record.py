@@ -4,6 +4,8 @@ import os
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from ioplateau.measure.snapshot import DISKSTATS, Snapshot, Static
 from ioplateau.run.record import MOST_WAITING, RecordingThread
 
@@ -44,3 +46,13 @@ def test_what_waits_for_a_frozen_disk_is_bounded_and_what_is_left_out_is_told():
     assert frozen == (0, MOST_WAITING + 50)
     assert thawed.written in (MOST_WAITING, MOST_WAITING + 1)
     assert thawed.written + thawed.left_out == MOST_WAITING + 50
+
+
+def test_what_cannot_be_written_ends_the_recording_with_its_reason(tmp_path):
+    thread = RecordingThread(tmp_path / "it.jsonl", 1.0)
+    thread.put(snapshot(0, b""))
+    thread.put(snapshot(1, b"")._replace(blobs={"odd": object()}))
+
+    with pytest.raises(OSError, match=r"TypeError\(.*\), after 1 snapshot: '.*/it.jsonl'"):
+        thread.finish(30.0)
+    assert thread.failed

@@ -6,6 +6,7 @@ own writes, and what is read goes on. What waits for it is bounded; beyond that 
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import threading
@@ -94,7 +95,7 @@ class RecordingThread:
         self._waiting: deque[Snapshot] = deque()
         self._is_writing = self._is_closed = False
         self._written = self._left_out = 0
-        self._error: OSError | None = None
+        self._error: Exception | None = None
         descriptor = os.dup(1) if is_standard(path) else files.create(path)
         self._thread = threading.Thread(
             target=self._run, args=(descriptor,), name="record", daemon=True
@@ -122,8 +123,10 @@ class RecordingThread:
             left_out = self._left_out + len(self._waiting) + self._is_writing
         if error is not None:  # a full disk, at the latest: the error of a write has no name
             done = f", after {plain.counted(written, 'snapshot')}" if written else ""
-            why = f"{error.strerror or error}{done}"
-            raise OSError(error.errno, why, str(self._path)) from error
+            number, why = errno.EIO, repr(error)  # a defect of ours
+            if isinstance(error, OSError):
+                number, why = error.errno or errno.EIO, error.strerror or str(error)
+            raise OSError(number, f"{why}{done}", str(self._path)) from error
         return Recorded(written, left_out)
 
     def close(self) -> None:
@@ -143,7 +146,7 @@ class RecordingThread:
                 while (snapshot := self._next()) is not None:
                     writer.write(snapshot)
                     self._done()
-        except OSError as error:
+        except Exception as error:  # nobody would wait for a thread that ended
             with self._changed:
                 self._error = error
                 self._changed.notify_all()
