@@ -1,7 +1,9 @@
 """What the page is told of the machine beside the published state."""
 
+import gc
 import json
 import re
+import weakref
 
 import states
 from ioplateau.config.table import OWN_PATHS
@@ -38,6 +40,24 @@ def test_the_share_of_the_time_that_tasks_wait_is_of_the_last_seconds():
     assert alone is None
     assert begun == "25 %"
     assert told(pages) == "50 %"
+
+
+class Notices(list):
+    """Of a state, so that a test sees when nobody holds it any more."""
+
+
+def test_a_page_is_made_once_a_tick_and_holds_no_state_afterwards():
+    history = History()
+    now = [states.state(mono=5.0, wall=100.0)._replace(notices=Notices())]
+    held = weakref.ref(now[0].notices)
+    pages = Pages(history, lambda: now[-1], 0.0, (), 15.0)
+    first, again = (pages.routes()["/"](Request("GET", "/")).body for _ in range(2))
+    now[0] = states.state(mono=6.0, wall=200.0)
+    gc.collect()
+
+    assert first is again
+    assert held() is None
+    assert pages.routes()["/"](Request("GET", "/")).body != first
 
 
 def test_how_long_was_watched_and_since_when_are_told_by_a_clock_that_was_set():

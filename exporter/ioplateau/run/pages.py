@@ -46,7 +46,7 @@ class Pages:
         self._started = started
         self._links = links
         self._span = f"{rate_window_seconds:g} s"
-        self._made: dict[str, tuple[State | None, bytes]] = {}
+        self._made: dict[str, tuple[float | None, bytes]] = {}  # of which tick
         self._waited: deque[tuple[float, int]] = deque(maxlen=WAITING_TICKS)
 
     def after_tick(self, state: State) -> None:
@@ -71,10 +71,11 @@ class Pages:
 
         self._looked()
         state = self._state()
+        tick = None if state is None else state.mono
         found = self._made.get(name)
-        if found is None or found[0] is not state:
+        if found is None or found[0] != tick:
             make = page.page if name == "page" else page.fragment
-            found = self._made[name] = state, make(*self._contents(state))
+            found = self._made[name] = tick, make(*self._contents(state))
         headers = {
             "Content-Security-Policy": page.POLICY,
             "Referrer-Policy": "no-referrer",
