@@ -32,8 +32,8 @@ def machine(tmp_path):
     return tmp_path
 
 
-def report(machine):
-    settings = ServeSettings(EngineSettings(), paths=PathSettings(rootfs=str(machine)))
+def report(machine, **more):
+    settings = ServeSettings(EngineSettings(), paths=PathSettings(rootfs=str(machine)), **more)
 
     def sampler_for(settings, clock):
         host = settings.paths.host()
@@ -209,3 +209,13 @@ def test_garbage_everywhere_is_a_report_all_the_same(machine):
 
     assert found["block devices"]
     assert all(line.isprintable() for line in text.split("\n"))
+
+
+def test_a_state_directory_that_takes_no_file_is_said(machine, tmp_path_factory):
+    writable = tmp_path_factory.mktemp("state")
+    refused = report(machine, state_directory="/proc")[0]["state directory"]
+
+    assert not refused.is_good
+    assert refused.what.startswith("/proc: no file can be written (")
+    assert "state directory" not in report(machine, state_directory=str(writable))[0]
+    assert list(writable.iterdir()) == []

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from ioplateau.engine import surroundings
@@ -25,11 +27,16 @@ from ioplateau.measure.snapshot import (
     STAT,
     Snapshot,
 )
+from ioplateau.run import files
 from ioplateau.run.machine import Machine
 from ioplateau.run.reader import LATE
 from ioplateau.run.settings import PathSettings, ServeSettings
+from ioplateau.run.statefile import TRIED_BYTES
 from ioplateau.state import State
 from ioplateau.tell import blindness, plain
+from ioplateau.threads import started
+
+WRITE_SECONDS = 5.0  # for a file in the state directory
 
 # What is allowed by the administrator or the client, whatever the storage would give.
 NOT_STORAGE = (Kind.CGROUP, Kind.NFS_SLOTS, Kind.NFS_CONNECTION)
@@ -97,10 +104,10 @@ def look(machine: Machine, apart_seconds: float = 0.5) -> tuple[Finding, ...]:
 def _settings(settings: ServeSettings) -> Iterable[Finding]:
     """What is wrong with files that the daemon is told of; nothing where all is well."""
     directory, file = settings.state_directory, settings.web.config_file
-    if directory is not None and not os.path.isdir(directory):
+    if directory is not None and (why := _unwritable(Path(directory))):
         yield _lacking(
             "state directory",
-            f"{directory}: there is no such directory, so that a restart forgets everything",
+            f"{directory}: {why}, so that a restart forgets everything",
             mend="make it, for the daemon's user to write to",
         )
     if file is not None:
@@ -113,6 +120,27 @@ def _settings(settings: ServeSettings) -> Iterable[Finding]:
             for problem in error.problems:
                 mend = "the daemon does not start with it"
                 yield _lacking("web.config.file", problem, mend, is_vital=True)
+
+
+def _unwritable(directory: Path) -> str:
+    """Why no file can be written there; "": one can be."""
+    if not directory.is_dir():
+        return "there is no such directory"
+    found: deque[str] = deque()
+    # A disk that is frozen or throttled is not waited for.
+    writing = started("doctor", lambda: found.append(_tried(directory)))
+    if writing is not None:
+        writing.join(WRITE_SECONDS)
+    return found[0] if found else f"no file was written within {WRITE_SECONDS:g} s"
+
+
+def _tried(directory: Path) -> str:
+    try:
+        # By a name of its own: a daemon may be writing.
+        files.try_write(directory / "doctor", TRIED_BYTES)
+    except OSError as error:
+        return f"no file can be written ({error.strerror or error})"
+    return ""
 
 
 def _astray(paths: PathSettings) -> str:
