@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from ioplateau import __version__, manual
 from ioplateau.measure import native
 from ioplateau.run import streams
+from ioplateau.run.commanderror import CommandError
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -56,6 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return WRONG
     except KeyboardInterrupt:
         return INTERRUPTED
+    except CommandError as error:
+        from ioplateau.tell import plain
+
+        for line in str(error).splitlines():
+            print(f"ioplateau: {plain.printable(line)}", file=sys.stderr)
+        return WRONG
 
 
 def _run(words: Sequence[str]) -> int:
@@ -401,34 +408,26 @@ def _check(settings: Settings) -> int:
 
 def _top(options: argparse.Namespace, settings: Settings) -> int:
     from ioplateau.run import top
-    from ioplateau.run.daemonaddress import AddressError
-    from ioplateau.run.daemonviews import NoDaemonError
 
     title = f"{__version__}  {os.uname().nodename}"
     if options.json and options.url is not None:
-        print(
-            "ioplateau top: --json samples here: --url does not go with it; "
-            "/api/v1/state of that daemon tells the same",
-            file=sys.stderr,
+        raise CommandError(
+            "--json samples here: --url does not go with it; "
+            "/api/v1/state of that daemon tells the same"
         )
-        return WRONG
     if options.json:
         sees = top.print_json(_serve_settings(settings), options.count, sys.stdout)
         return GOOD if sees else WRONG
     is_plain = options.batch or not (sys.stdin.isatty() and sys.stdout.isatty())
-    try:
-        sees = top.top(
-            _serve_settings(settings),
-            title,
-            batch=is_plain,
-            count=options.count,
-            out=sys.stdout,
-            daemon=None if options.url is None else _address(options, options.url),
-            alone=options.alone,
-        )
-    except (top.TerminalError, NoDaemonError, AddressError) as error:
-        print(f"ioplateau top: {error}", file=sys.stderr)
-        return WRONG
+    sees = top.top(
+        _serve_settings(settings),
+        title,
+        batch=is_plain,
+        count=options.count,
+        out=sys.stdout,
+        daemon=None if options.url is None else _address(options, options.url),
+        alone=options.alone,
+    )
     return GOOD if sees else WRONG
 
 
@@ -436,12 +435,9 @@ def _limits(options: argparse.Namespace, settings: Settings) -> int:
     of_disks = options.disk or options.controller
     of_volume = options.volume or options.nconnect or options.reads
     if of_volume and (of_disks or not options.volume):
-        print(
-            "ioplateau limits: --nconnect and --reads go with --volume; "
-            "--disk and --controller do not",
-            file=sys.stderr,
+        raise CommandError(
+            "--nconnect and --reads go with --volume; --disk and --controller do not"
         )
-        return WRONG
     if of_volume or of_disks or options.vm_size is not None or options.request_size:
         return _what_if(options, settings)
     from ioplateau.run.limits import look
@@ -480,8 +476,6 @@ def _edition_json() -> dict[str, object]:
 
 
 def _what_if(options: argparse.Namespace, settings: Settings) -> int:
-    from ioplateau.limits.clouds.ask import QuestionError
-    from ioplateau.limits.volumes.ceiling import VolumeError
     from ioplateau.run import whatif
     from ioplateau.run.owncatalogue import catalogue_with
     from ioplateau.tell import limits, volumes
@@ -489,20 +483,15 @@ def _what_if(options: argparse.Namespace, settings: Settings) -> int:
     own = _own_rows(settings)
     catalogue, size = catalogue_with(own), options.vm_size or ""
     requests = options.request_size or ()
-    try:
-        if options.volume:
-            asked = (options.volume, size, options.nconnect, requests, options.reads or ())
-            about_volume = whatif.of_volume(catalogue, *asked)
-            text, value = volumes.render(about_volume), volumes.as_json(about_volume)
-        else:
-            about_disks = whatif.of_disks(
-                catalogue, size, options.disk or (), requests, options.controller
-            )
-            text, value = limits.render(about_disks), limits.as_json(about_disks)
-    except (QuestionError, VolumeError) as error:
-        for line in str(error).splitlines():
-            print(f"ioplateau limits: {line}", file=sys.stderr)
-        return WRONG
+    if options.volume:
+        asked = (options.volume, size, options.nconnect, requests, options.reads or ())
+        about_volume = whatif.of_volume(catalogue, *asked)
+        text, value = volumes.render(about_volume), volumes.as_json(about_volume)
+    else:
+        about_disks = whatif.of_disks(
+            catalogue, size, options.disk or (), requests, options.controller
+        )
+        text, value = limits.render(about_disks), limits.as_json(about_disks)
     if options.json:
         _print_json(value | _edition_json())
     else:
@@ -539,23 +528,18 @@ def _record(options: argparse.Namespace, settings: Settings) -> int:
     watched = machine(_serve_settings(settings))
     interval = watched.settings.engine.interval_seconds
     seconds = options.seconds
-    try:
-        found = record.record(
-            options.file,
-            watched.sampler,
-            watched.clock,
-            interval,
-            ticks=None if seconds is None else max(round(seconds / interval), 1) + 1,
-            wait=pause.sleep,
-            seen=record.RecordingEngine(watched, partial(_warn, options.file)).see,
-            made=record.provenance_of(watched),
-        )
-    except record.NothingError as error:
-        print(f"ioplateau: {error}", file=sys.stderr)
-        return WRONG
+    found = record.record(
+        options.file,
+        watched.sampler,
+        watched.clock,
+        interval,
+        ticks=None if seconds is None else max(round(seconds / interval), 1) + 1,
+        wait=pause.sleep,
+        seen=record.RecordingEngine(watched, partial(_warn, options.file)).see,
+        made=record.provenance_of(watched),
+    )
     if not found.written:
-        print(f"ioplateau: {options.file}: ended before anything was recorded", file=sys.stderr)
-        return WRONG
+        raise CommandError(f"{options.file}: ended before anything was recorded")
     if options.json:
         _print_json({"file": str(options.file), "snapshots": found.written})
     else:
@@ -567,16 +551,10 @@ def _record(options: argparse.Namespace, settings: Settings) -> int:
 
 def _replay(options: argparse.Namespace, settings: Settings) -> int:
     from ioplateau.run import replay
-    from ioplateau.run.recording import RecordingError
-    from ioplateau.tell import plain
 
-    try:
-        result = replay.replay(
-            options.file, _serve_settings(settings).engine, options.format, sys.stdout
-        )
-    except RecordingError as error:
-        print(f"ioplateau: {plain.printable(str(error))}", file=sys.stderr)
-        return WRONG
+    result = replay.replay(
+        options.file, _serve_settings(settings).engine, options.format, sys.stdout
+    )
     if result.left_out:
         several = f"{result.left_out} damaged lines were left out, the first"
         what = f"{several if result.left_out > 1 else '1 damaged line was left out'}: {result.why}"
@@ -598,29 +576,23 @@ def _warn(path: Path, what: str) -> None:
 def _report(options: argparse.Namespace, settings: Settings) -> int:
     from ioplateau.run import report
     from ioplateau.run.clock import SystemClock
-    from ioplateau.run.daemonaddress import AddressError
     from ioplateau.run.daemonviews import local_url
-    from ioplateau.run.recording import RecordingError
     from ioplateau.tell.report import document, render
 
     _log_warnings(settings)
     wanted = _serve_settings(settings)
-    try:
-        _one_source(options)
-        now = SystemClock().wall()
-        if options.recording is not None and options.since is not None:
-            now = report.end_of(options.recording)
-        span = report.span(options.since, options.began, options.ended, now)
-        if options.recording is not None:
-            samples, source = report.of_recording(options.recording, wanted, span)
-        elif options.minutes is not None:
-            samples, source = report.live(wanted, options.minutes * 60, _ends_with_a_signal)
-        else:
-            url = options.url or local_url(wanted.web.listen_addresses)
-            samples, source = report.remembered(_address(options, url), span, now)
-    except (report.ReportError, RecordingError, AddressError) as error:
-        print(f"ioplateau report: {error}", file=sys.stderr)
-        return WRONG
+    _one_source(options)
+    now = SystemClock().wall()
+    if options.recording is not None and options.since is not None:
+        now = report.end_of(options.recording)
+    span = report.span(options.since, options.began, options.ended, now)
+    if options.recording is not None:
+        samples, source = report.of_recording(options.recording, wanted, span)
+    elif options.minutes is not None:
+        samples, source = report.live(wanted, options.minutes * 60, _ends_with_a_signal)
+    else:
+        url = options.url or local_url(wanted.web.listen_addresses)
+        samples, source = report.remembered(_address(options, url), span, now)
     if options.format == "json":
         import json
 

@@ -434,6 +434,27 @@ def test_every_recording_that_is_kept_replays(machine):
     assert all(json.loads(line)["budgets"] for line in done.stdout.splitlines()[1:])
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "--since", "soon"),
+        ("report", __file__),
+        ("report", "--url", "http://ops@127.0.0.1:1", "--password-file", "/nonexistent"),
+        ("replay", __file__),
+        ("top", "--batch", "--url", "http://127.0.0.1:1"),
+        ("top", "--json", "--url", "http://127.0.0.1:1"),
+        ("limits", "--nconnect", "4"),
+        ("limits", "--vm-size", "Standard_D8s_v3", "--disk", "Q7"),
+    ],
+)
+def test_what_ends_a_command_is_told_in_one_way(words):
+    done = run(*words)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("ioplateau: ")
+    assert "Traceback" not in done.stderr
+
+
 def test_a_report_from_a_moment_ahead_is_refused():
     done = run("report", "--from", "2999-01-01T00:00")
 

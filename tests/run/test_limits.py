@@ -151,7 +151,7 @@ def test_everything_wrong_with_a_question_is_said_at_once_and_is_exit_code_2():
     assert done.stdout == ""
     lines = done.stderr.splitlines()
     assert len(lines) == 4
-    assert all(line.startswith("ioplateau limits: ") for line in lines)
+    assert all(line.startswith("ioplateau: ") for line in lines)
     assert "near it are Standard_D8" in lines[0]
 
 

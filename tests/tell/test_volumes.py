@@ -5,9 +5,9 @@ import json
 import pytest
 
 from ioplateau import cli
-from ioplateau.limits.volumes.ceiling import VolumeError
 from ioplateau.run import whatif
 from ioplateau.run.cataloguefiles import CatalogueFiles
+from ioplateau.run.commanderror import CommandError
 from ioplateau.tell import volumes
 
 CATALOGUE = CatalogueFiles()
@@ -69,7 +69,7 @@ def test_a_program_reads_the_same_as_json():
 
 
 def test_everything_that_is_wrong_is_said_at_once():
-    with pytest.raises(VolumeError) as error:
+    with pytest.raises(CommandError) as error:
         whatif.of_volume(CATALOGUE, ["netapp:Gold:4TiB", "efs:elastic"], "", 99, ["2M", "x"], [101])
 
     said = str(error.value)

@@ -9,11 +9,12 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from ioplateau.regular import read_whole
+from ioplateau.run.commanderror import CommandError
 
 MOST_BYTES = 4096  # of a password
 
 
-class AddressError(Exception):
+class AddressError(CommandError):
     """What is wrong with the address or one of its files, in a sentence."""
 
 

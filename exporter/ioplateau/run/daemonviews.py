@@ -13,6 +13,7 @@ from urllib.parse import urlencode, urlsplit
 
 from ioplateau.history import Episode
 from ioplateau.measure.linklocal import HEAD_BYTES, BoundedSocket, Deadline, LongError
+from ioplateau.run.commanderror import CommandError
 from ioplateau.run.daemonaddress import DaemonAddress
 from ioplateau.run.views import TickView, ViewSource
 from ioplateau.saved import UNSOUND
@@ -35,7 +36,7 @@ MOST_BYTES = 64 << 20  # of an answer: some 20,000 budgets
 HIGHEST = 1e100  # a number beyond is none that was measured, and not every sum of it can be told
 
 
-class NoDaemonError(Exception):
+class NoDaemonError(CommandError):
     """Nobody there whose answer we understand, in a sentence."""
 
 

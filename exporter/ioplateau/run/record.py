@@ -20,6 +20,7 @@ from ioplateau.logs import event
 from ioplateau.measure.snapshot import DISKSTATS, MOUNTSTATS, Snapshot
 from ioplateau.run import files, provenance, statefile
 from ioplateau.run.clock import Clock, Grid
+from ioplateau.run.commanderror import CommandError
 from ioplateau.run.machine import Machine
 from ioplateau.run.provenance import LIMITS, Provenance, limits_in_force
 from ioplateau.run.recording import Writer, is_plain, is_standard
@@ -178,7 +179,7 @@ def provenance_of(machine: Machine) -> Provenance:
     return provenance.here(settings.engine, learned[0] if learned else None)
 
 
-class NothingError(Exception):
+class NothingError(CommandError):
     """There is nothing to record, in a sentence."""
 
 

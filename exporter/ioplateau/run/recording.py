@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, NamedTuple
 from ioplateau import __version__
 from ioplateau.measure.snapshot import DISKSTATS, MOUNTSTATS, NETDEV, Snapshot, Static
 from ioplateau.run import gzlines, provenance
+from ioplateau.run.commanderror import CommandError
 from ioplateau.run.provenance import NOWHERE, Provenance
 from ioplateau.saved import UNSOUND
 
@@ -35,7 +36,7 @@ MOST_DEVICES = 10_000
 MOST_NUMBER = 2.0**64
 
 
-class RecordingError(Exception):
+class RecordingError(CommandError):
     """A file that is no recording, in one sentence."""
 
 

@@ -13,6 +13,7 @@ from ioplateau import __version__
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.run import daemonreport, recording
 from ioplateau.run.clock import SystemClock
+from ioplateau.run.commanderror import CommandError
 from ioplateau.run.daemonaddress import DaemonAddress
 from ioplateau.run.daemonviews import NoDaemonError
 from ioplateau.run.loop import Loop
@@ -31,7 +32,7 @@ _LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*((?i:s|min|h|d|w)|m)")
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604_800.0}
 
 
-class ReportError(ValueError):
+class ReportError(CommandError):
     """What is wrong with what was asked for, in one sentence."""
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from ioplateau.run import charset
 from ioplateau.run.about import about
+from ioplateau.run.commanderror import CommandError
 from ioplateau.run.daemonaddress import DaemonAddress
 from ioplateau.run.daemonviews import DaemonViews, NoDaemonError, local_url
 from ioplateau.run.settings import ServeSettings
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 TERMINATED = 128 + signal.SIGTERM
 
 
-class TerminalError(Exception):
+class TerminalError(CommandError):
     """A terminal that cannot be drawn on, in a sentence."""
 
 

@@ -10,6 +10,7 @@ from ioplateau.limits.clouds.ask import QuestionError
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.volumes import whatif as volume_whatif
 from ioplateau.limits.volumes.ceiling import VolumeError
+from ioplateau.run.commanderror import CommandError
 
 
 def of_disks(
@@ -19,7 +20,7 @@ def of_disks(
     request_sizes: Sequence[str] = (),
     controller: str | None = None,
 ) -> whatif.WhatIfAnswer:
-    """What would bind first. Raises QuestionError with all that is wrong, a line each."""
+    """What would bind first. Raises CommandError with all that is wrong, a line each."""
     wrong: list[str] = []
     sizes, question = _sizes(request_sizes, wrong), None
     try:
@@ -27,7 +28,7 @@ def of_disks(
     except QuestionError as error:
         wrong.insert(0, str(error))
     if wrong or question is None:
-        raise QuestionError("\n".join(wrong))
+        raise CommandError("\n".join(wrong))
     return whatif.answer(question, sizes or whatif.DEFAULT_REQUESTS)
 
 
@@ -39,7 +40,7 @@ def of_volume(
     request_sizes: Sequence[str] = (),
     read_percents: Sequence[float] = (),
 ) -> volume_whatif.VolumeAnswer:
-    """What would bind first. Raises VolumeError with all that is wrong, a line each."""
+    """What would bind first. Raises CommandError with all that is wrong, a line each."""
     wrong: list[str] = []
     if len(volumes) > 1:
         wrong.append("several volumes: ask for one at a time")
@@ -60,7 +61,7 @@ def of_volume(
     except VolumeError as error:
         wrong.insert(0, str(error))
     if wrong or question is None:
-        raise VolumeError("\n".join(wrong))
+        raise CommandError("\n".join(wrong))
     mixes = [percent / 100 for percent in read_percents]
     return volume_whatif.answer(
         question,
