@@ -735,6 +735,6 @@ COMMANDS = {
         _report_flags,
     ),
     "doctor": Command(
-        _doctor, "what can be seen here, what is missing, how to mend it", _doctor_flags
+        _doctor, "what can be seen here, what is missing, how to fix it", _doctor_flags
     ),
 }

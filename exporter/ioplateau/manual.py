@@ -88,7 +88,7 @@ PAGES = {
     ),
     "doctor": Page(
         (*MACHINE, "web.listen-address", "web.config.file", "state.directory"),
-        (("ioplateau doctor", "what is seen here, and how to mend what is not"),),
+        (("ioplateau doctor", "what is seen here, and how to fix what is not"),),
         ((0, "all that is needed is seen"), (1, "something vital is not"), USAGE, ENDED, UNREAD),
     ),
 }

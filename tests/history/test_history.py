@@ -217,8 +217,8 @@ def test_gaps_that_follow_one_another_are_one_event_a_minute():
         history.observe(tick(11 + 6 * number))
     told = [event.sentence for event in history.events()]
 
-    assert told[0] == "nobody looked for 6 s"
-    assert told[1] == "nobody looked for 50 s in 10 parts"
+    assert told[0] == "no samples for 6 s"
+    assert told[1] == "no samples for 50 s in 10 parts"
     assert 10 <= len(told) <= 22
 
 
@@ -272,8 +272,8 @@ def test_a_source_that_cannot_be_read_and_then_can_is_an_event_each_time():
         history.observe(tick(second, sources={"mountstats": source}))
 
     assert [(event.what, event.sentence) for event in history.events()] == [
-        (What.BLIND, "mountstats cannot be read: gone"),
-        (What.SEES, "mountstats can be read again"),
+        (What.SOURCE_FAILED, "mountstats cannot be read: gone"),
+        (What.SOURCE_RECOVERED, "mountstats can be read again"),
     ]
 
 
@@ -283,7 +283,7 @@ def test_a_source_that_fails_every_other_second_is_one_event():
         source = SourceState("mountstats", bool(second % 2), "gone")
         history.observe(tick(second, sources={"mountstats": source}))
 
-    assert [event.what for event in history.events()] == [What.BLIND]
+    assert [event.what for event in history.events()] == [What.SOURCE_FAILED]
 
 
 def test_a_limit_that_is_learned_is_an_event_once():

@@ -96,7 +96,7 @@ def test_everything_that_tells_something_tells_what_it_cannot_see(blinded, tree,
     assert status == 503
     assert "Nothing throttled" not in page
     assert state["headline"].startswith("Cannot see the disks: ")
-    told = {blind["sentence"] for blind in state["blind"]}
+    told = {failed["sentence"] for failed in state["failed_sources"]}
     for sentence in sentences:
         assert sentence in ready
         assert sentence in unescape(page)

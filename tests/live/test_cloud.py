@@ -253,7 +253,7 @@ def test_a_service_in_trouble_takes_nothing_back_and_is_heard_again(machine, tmp
 
     assert limits(during, "disk", "sdc") == (5000, 200e6)
     assert limits(after, "disk", "sdc") == (5000, 200e6)
-    assert "metadata not to be had" in machine.log.read_text()
+    assert "metadata unavailable" in machine.log.read_text()
     assert "metadata answers again" in machine.log.read_text()
 
 

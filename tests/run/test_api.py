@@ -75,7 +75,7 @@ def test_the_schema_is_one():
 def test_the_state_holds_to_its_schema(ask):
     found = told("state", ask("state"))
 
-    assert found["blind"][0]["sentence"] == "cannot see the network interfaces: /x: gone"
+    assert found["failed_sources"][0]["sentence"] == "cannot see the network interfaces: /x: gone"
     assert "db.service" in next(b for b in found["budgets"] if b["name"] == "sda")["consumers"]["sentence"]  # fmt: skip
 
 

@@ -414,7 +414,7 @@ def test_what_the_daemon_cannot_see_now_is_told_of_a_span_up_to_now(daemon, back
 
     def ask_a_blind_one(path, **query):
         answer = ask(path, **query)
-        return {**answer, "blind": blind} if path == "state" else answer
+        return {**answer, "failed_sources": blind} if path == "state" else answer
 
     made = document.document(
         *of_daemon(ask_a_blind_one, now - 60, now - back_seconds, now, lambda: now)

@@ -105,7 +105,7 @@ def test_a_limit_is_proposed_of_what_data_moved_on(reads, example):
 
     [found] = [each for each in doctor.examine(snapshot, state) if each.subject == "limits"]
 
-    assert found.mend.partition("[[limit]]\n")[2].startswith(example)
+    assert found.fix.partition("[[limit]]\n")[2].startswith(example)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_sockets_whose_answer_came_late_are_not_said_to_be_refused(why, may_be_r
     [found] = [each for each in doctor.examine(snapshot, state) if each.subject == "NFS sockets"]
 
     assert found.what.startswith("fs (NFSv4.1): 1 connection, ")
-    assert ("AF_NETLINK" in found.mend) is may_be_refused
+    assert ("AF_NETLINK" in found.fix) is may_be_refused
 
 
 def test_mounts_are_told_with_their_connections(machine):
@@ -163,8 +163,8 @@ def test_ebs_volumes_that_tell_nothing_are_mended_by_the_drop_in_of_the_service(
     drop_in = (ROOT / "deploy/systemd/ebs.conf").read_text()
 
     assert found.what == "nvme1 does not tell its exceeded time: permission denied"
-    assert found.mend.startswith("it takes CAP_SYS_ADMIN, which the service gets by: ")
-    for command in found.mend.partition(": ")[2].split(" && "):
+    assert found.fix.startswith("it takes CAP_SYS_ADMIN, which the service gets by: ")
+    for command in found.fix.partition(": ")[2].split(" && "):
         assert command in drop_in
 
 

@@ -41,7 +41,7 @@ def test_an_episode_is_a_line_when_it_begins_and_one_when_it_ends(caplog):
     )
     assert ended == (
         '<6>level=info msg="episode ended" kind=disk name=sdc verdict=throttled limit="500 IOPS"'
-        ' origin=catalogue lasted="10 min" requests_waiting=12 waited="2 h" most_by=db.service'
+        ' origin=catalogue lasted="10 min" requests_waiting=12 waited="2 h" top_consumer=db.service'
     )
 
 
@@ -64,7 +64,7 @@ def test_flapping_does_not_fill_the_log(caplog):
         log.tell([Change(EPISODE._replace(ended=1.0), is_end=True)], second + 10.0)
 
     assert 2 * 3 * 6 <= len(lines(caplog)) <= 2 * 3 * 7
-    assert any("untold_episodes=27" in line for line in lines(caplog))
+    assert any("suppressed_episodes=27" in line for line in lines(caplog))
 
 
 def test_another_budget_is_told_all_the_same(caplog):

@@ -16,12 +16,12 @@ class What(StrEnum):
 
     LEARNED = "learned"  # a limit was learned, or learned anew
     CONFIGURATION = "configuration"
-    GAP = "gap"  # nobody looked: the machine was paused, or so were we
+    GAP = "gap"  # no samples: the machine was paused, or so were we
     CLOCK = "clock"  # the wall clock was set
     STARTED = "started"
     STOPPED = "stopped"
-    BLIND = "blind"  # a source cannot be read
-    SEES = "sees"  # it can again, for WELL_SECONDS by now
+    SOURCE_FAILED = "source_failed"
+    SOURCE_RECOVERED = "source_recovered"  # for WELL_SECONDS by now
 
 
 class Event(NamedTuple):

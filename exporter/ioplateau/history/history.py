@@ -273,9 +273,10 @@ class History:
         for source in turned_sources(state, self._down):
             name = source.name
             if source.up:
-                self.note(What.SEES, f"{name} can be read again", state.wall, name)
+                self.note(What.SOURCE_RECOVERED, f"{name} can be read again", state.wall, name)
             else:
-                self.note(What.BLIND, f"{name} cannot be read: {source.why}", state.wall, name)
+                why = f"{name} cannot be read: {source.why}"
+                self.note(What.SOURCE_FAILED, why, state.wall, name)
 
     def _turn(self, now: int, state: State) -> None:
         """Ten seconds are over."""
@@ -379,7 +380,7 @@ def _forget_gone(places: dict[LimitPlace, T], budgets: Container[BudgetKey]) -> 
 
 def _said(gaps: Sequence[float]) -> str:
     parts = f" in {len(gaps)} parts" if len(gaps) > 1 else ""
-    return f"nobody looked for {sum(gaps):,.0f} s{parts}"
+    return f"no samples for {sum(gaps):,.0f} s{parts}"
 
 
 def _drained(waiting: deque[T]) -> tuple[T, ...]:

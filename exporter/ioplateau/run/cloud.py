@@ -148,7 +148,7 @@ class Metadata:
 def _log_news(before: Mapping[str, str], now: Mapping[str, str]) -> Mapping[str, str]:
     for name, why in now.items():
         if before.get(name) != why:
-            event(LOG, logging.WARNING, "metadata not to be had", document=name, why=why)
+            event(LOG, logging.WARNING, "metadata unavailable", document=name, why=why)
     for name in before.keys() - now.keys():
         event(LOG, logging.INFO, "metadata answers again", document=name)
     return dict(now)

@@ -75,7 +75,7 @@ def of_daemon(
         if ended >= asked_at:  # since when it cannot see is not told
             samples.unseen = {
                 str(each["source"]): Unseen(str(each["sentence"]))
-                for each in state["blind"]
+                for each in state["failed_sources"]
                 if each["is_vital"]
             }
         return samples, ReportSource(

@@ -1,4 +1,4 @@
-"""Doctor: what we can see on this machine, what is missing, and how to mend it."""
+"""Doctor: what we can see on this machine, what is missing, and how to fix it."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ NOT_STORAGE = (Kind.CGROUP, Kind.NFS_SLOTS, Kind.NFS_CONNECTION)
 
 
 class Finding(NamedTuple):
-    """One line of the report. `mend` says what to do, in lines; "" where nothing is to be done."""
+    """One line of the report. `fix` says what to do, in lines; "" where nothing is to be done."""
 
     subject: str
     is_good: bool
     what: str
-    mend: str = ""
+    fix: str = ""
     # Without it budgets are unknown or missing, or the daemon does not start.
     is_vital: bool = False
 
@@ -57,8 +57,8 @@ def _good(subject: str, what: str) -> Finding:
     return Finding(subject, is_good=True, what=what)
 
 
-def _lacking(subject: str, what: str, mend: str = "", *, is_vital: bool = False) -> Finding:
-    return Finding(subject, is_good=False, what=what, mend=mend, is_vital=is_vital)
+def _lacking(subject: str, what: str, fix: str = "", *, is_vital: bool = False) -> Finding:
+    return Finding(subject, is_good=False, what=what, fix=fix, is_vital=is_vital)
 
 
 # By what the engine calls a source: blindness has its words, and which are vital.
@@ -95,7 +95,7 @@ def look(machine: Machine, apart_seconds: float = 0.5) -> tuple[Finding, ...]:
     return (
         *_settings(machine.settings),
         *(
-            finding._replace(mend=astray) if astray and finding.mend else finding
+            finding._replace(fix=astray) if astray and finding.fix else finding
             for finding in examine(seen, state, unasked)
         ),
     )
@@ -108,7 +108,7 @@ def _settings(settings: ServeSettings) -> Iterable[Finding]:
         yield _lacking(
             "state directory",
             f"{directory}: {why}, so that a restart forgets everything",
-            mend="make it, for the daemon's user to write to",
+            fix="make it, for the daemon's user to write to",
         )
     if file is not None:
         from ioplateau.web.accessfile import AccessFile
@@ -118,8 +118,8 @@ def _settings(settings: ServeSettings) -> Iterable[Finding]:
             AccessFile(file)
         except WebConfigError as error:
             for problem in error.problems:
-                mend = "the daemon does not start with it"
-                yield _lacking("web.config.file", problem, mend, is_vital=True)
+                fix = "the daemon does not start with it"
+                yield _lacking("web.config.file", problem, fix, is_vital=True)
 
 
 def _unwritable(directory: Path) -> str:
@@ -174,19 +174,19 @@ def examine(snapshot: Snapshot, state: State, unasked: Sequence[str] = ()) -> tu
 
 
 def render(findings: Iterable[Finding]) -> str:
-    """The report, a line a finding, its mend below it."""
+    """The report, a line a finding, its fix below it."""
     lines = []
     for finding in findings:
         mark = "ok     " if finding.is_good else "MISSING" if finding.is_vital else "limited"
         lines.append(f"{mark}  {finding.subject}: {finding.what}")
-        if finding.mend:
-            first, *more = finding.mend.split("\n")
+        if finding.fix:
+            first, *more = finding.fix.split("\n")
             lines += [f"         -> {first}", *(f"            {line}" for line in more)]
     return "\n".join(map(plain.printable, lines)) + "\n"
 
 
 def _files(snapshot: Snapshot) -> Iterable[Finding]:
-    for path, subject, mend in WANTED:
+    for path, subject, fix in WANTED:
         text = snapshot.texts.get(path)
         if text is not None:
             took = snapshot.took.get(path, 0.0)
@@ -195,7 +195,7 @@ def _files(snapshot: Snapshot) -> Iterable[Finding]:
         else:
             source = SOURCES[path]
             why = blindness.sentence(source, snapshot.failed.get(path, f"{path}: not read"))
-            yield _lacking(subject, why, mend, is_vital=source in blindness.VITAL)
+            yield _lacking(subject, why, fix, is_vital=source in blindness.VITAL)
 
 
 def _shape(snapshot: Snapshot, state: State) -> Iterable[Finding]:
@@ -204,7 +204,7 @@ def _shape(snapshot: Snapshot, state: State) -> Iterable[Finding]:
         yield _lacking(
             "block devices",
             f"{blindness.sentence('sysfs', unseen)}: no sizes, serials or stripes",
-            mend=NO_SYSFS,
+            fix=NO_SYSFS,
             is_vital="sysfs" in blindness.VITAL,
         )
     elif DISKSTATS in snapshot.failed:
@@ -216,14 +216,14 @@ def _shape(snapshot: Snapshot, state: State) -> Iterable[Finding]:
         yield _lacking(
             "block devices",
             "/sys/block shows nothing: no sizes, serials or stripes",
-            mend=NO_SYSFS,
+            fix=NO_SYSFS,
         )
     if snapshot.static.mountinfo is None:
         why = snapshot.failed.get(MOUNTINFO, f"{MOUNTINFO}: not readable")
         yield _lacking(
             "mount table",
             f"{blindness.sentence('mountinfo', why)}: superblocks cannot be told apart",
-            mend=OTHER_PROCFS,
+            fix=OTHER_PROCFS,
             is_vital="mountinfo" in blindness.VITAL,
         )
 
@@ -235,7 +235,7 @@ def _nfs(snapshot: Snapshot, state: State) -> Iterable[Finding]:
         yield _lacking(
             "NFS",
             "no NFS mounts in this container; those of the host are not seen",
-            mend="mount the host's /proc here and say --path.procfs",
+            fix="mount the host's /proc here and say --path.procfs",
         )
         return
     if not state.mounts:
@@ -250,13 +250,13 @@ def _nfs(snapshot: Snapshot, state: State) -> Iterable[Finding]:
                 "NFS sockets",
                 f"{found}, {why}",
                 # Who answers late may be asked.
-                mend="" if LATE in why else "allow AF_NETLINK (systemd: RestrictAddressFamilies)",
+                fix="" if LATE in why else "allow AF_NETLINK (systemd: RestrictAddressFamilies)",
             )
         elif not client.sockets and client.key.protocol.startswith("tcp"):
             yield _lacking(
                 "NFS sockets",
                 f"{found}, but none of its sockets is in this network namespace",
-                mend="run in the network namespace in which the mount was made",
+                fix="run in the network namespace in which the mount was made",
             )
         else:
             yield _good("NFS sockets", f"{found}, {len(client.sockets)} sockets seen")
@@ -268,7 +268,7 @@ def _cloud(snapshot: Snapshot, unasked: Sequence[str]) -> Iterable[Finding]:
         yield _lacking(
             "cloud",
             f"cannot be told: nothing in {discover.DMI} can be read, so no metadata is asked for",
-            mend="say [vm] size and [[disk]] sku, if it has any",
+            fix="say [vm] size and [[disk]] sku, if it has any",
         )
     elif not cloud:
         yield _good("cloud", "none that its DMI names: no metadata is asked for")
@@ -279,7 +279,7 @@ def _cloud(snapshot: Snapshot, unasked: Sequence[str]) -> Iterable[Finding]:
         yield _lacking(
             "cloud",
             f"{cloud}, no metadata: {'; '.join(unasked) or 'not asked (--no-cloud)'}",
-            mend="let 169.254.169.254 be reached, or say [vm] size and [[disk]] sku",
+            fix="let 169.254.169.254 be reached, or say [vm] size and [[disk]] sku",
         )
 
 
@@ -295,7 +295,7 @@ def _volumes(snapshot: Snapshot) -> Iterable[Finding]:
         yield _lacking(
             "EBS volumes",
             f"{device} does not tell its exceeded time: {why}",
-            mend="it takes CAP_SYS_ADMIN, which the service gets by: install -D -m 644 /usr/share/ioplateau/ebs.conf "
+            fix="it takes CAP_SYS_ADMIN, which the service gets by: install -D -m 644 /usr/share/ioplateau/ebs.conf "
             "/etc/systemd/system/ioplateau.service.d/ebs.conf && systemctl daemon-reload && "
             "systemctl restart ioplateau",
         )
@@ -312,7 +312,7 @@ def _volume_types(state: State) -> Iterable[Finding]:
         yield _lacking(
             "EBS volume types",
             f"what {', '.join(unknown)} were sold as is unknown ({whose}): no limits",
-            mend="cloud.volumes_file with what `aws ec2 describe-volumes --output json` prints, or, "
+            fix="cloud.volumes_file with what `aws ec2 describe-volumes --output json` prints, or, "
             "not with deb, rpm or the single file, cloud.describe_volumes = true (the extra "
             "ioplateau[ec2], a role that may ec2:DescribeVolumes), or in the configuration, like:"
             f'\n[[disk]]\ndisk = "{unknown[0]}"\nsku = "gp3"\niops = 3000',
@@ -344,7 +344,7 @@ def _limits(state: State) -> Iterable[Finding]:
         yield _lacking(
             "limits",
             "none known: only plateaus that were met can be named",
-            mend=f"state them in the configuration{example}",
+            fix=f"state them in the configuration{example}",
         )
     for notice in state.notices:
         yield _lacking("configuration", notice)

@@ -63,7 +63,7 @@ def _began(episode: Episode, unlogged: int | None) -> None:
         "episode began",
         **_named(episode),
         what=plain.valid(episode.sentence) or None,
-        untold_episodes=unlogged,
+        suppressed_episodes=unlogged,
     )
 
 
@@ -81,7 +81,7 @@ def _ended(episode: Episode) -> None:
         interruptions=episode.interruptions or None,
         requests_waiting=_rounded(episode.requests_waiting),
         waited=plain.duration(episode.waited_seconds) if episode.waited_seconds else None,
-        most_by=plain.valid(episode.drew_most) or None,
+        top_consumer=plain.valid(episode.drew_most) or None,
     )
 
 

@@ -33,8 +33,8 @@ def state(found: State, about: Mapping[str, Any]) -> dict[str, Any]:
         "mono": found.mono,
         "interval_seconds": found.interval_seconds,
         "headline": plain.valid(summary.headline(found)),
-        "mood": str(summary.severity(found)),
-        "blind": [_blind(each) for each in blindness.blind(found)],
+        "severity": str(summary.severity(found)),
+        "failed_sources": [_failed_source(each) for each in blindness.blind(found)],
         "vm": _vm(found),
         "machine": _machine(found),
         "budgets": [_budget(found, budget) for budget in summary.worst_first(found)],
@@ -179,7 +179,7 @@ def _mount(mount: NfsMountState) -> dict[str, Any]:
     }
 
 
-def _blind(found: blindness.Blindness) -> dict[str, Any]:
+def _failed_source(found: blindness.Blindness) -> dict[str, Any]:
     return {
         "source": found.source,
         "why": plain.valid(found.why),

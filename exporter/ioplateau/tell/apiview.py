@@ -34,7 +34,7 @@ def view_of(answer: Mapping[str, Any], before: Mapping[str, Any] | None = None) 
     return checked(
         View(
             headline=str(answer["headline"]),
-            severity=Severity(answer["mood"]),
+            severity=Severity(answer["severity"]),
             wall=_time(answer["wall"]),
             cloud=vm["cloud"] or "",
             size=vm["size"] or "",
@@ -48,10 +48,13 @@ def view_of(answer: Mapping[str, Any], before: Mapping[str, Any] | None = None) 
             disk_count=len(answer["disks"]),
             mount_count=len(answer["mounts"]),
             notes=tuple(
-                map(str, (*(each["sentence"] for each in answer["blind"]), *answer["notices"]))
+                map(
+                    str,
+                    (*(each["sentence"] for each in answer["failed_sources"]), *answer["notices"]),
+                )
             ),
             is_blind=blindness.is_nothing(
-                [each["source"] for each in answer["blind"]],
+                [each["source"] for each in answer["failed_sources"]],
                 disks=len(answer["disks"]),
                 mounts=len(answer["mounts"]),
             ),
