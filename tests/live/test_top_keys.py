@@ -70,6 +70,8 @@ def test_it_follows_the_size_of_the_terminal():
         ({}, False, True),
         ({"LANG": "C"}, True, True),
         ({"LANG": "", "LC_ALL": "C"}, True, True),
+        ({"LANG": "xx_XX.UTF-8"}, False, True),
+        ({"LC_ALL": "xx_XX.UTF-8"}, False, True),
         ({"NO_COLOR": "1"}, False, False),
         ({"TERM": "vt100"}, False, False),
     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import curses
-import locale
 import os
 import select
 import sys
@@ -57,9 +56,8 @@ class Drawable(Protocol):
 def show(board: Drawable, is_fresh: Callable[[], bool], goes_on: Callable[[], bool]) -> None:
     """Draw the board whenever something `is_fresh`, until the person or what it shows has ended.
 
-    The terminal is put right however this ends. Raises Error.
+    The locale is set (charset.set_locale). The terminal is put right however this ends. Raises Error.
     """
-    locale.setlocale(locale.LC_ALL, "")
     os.environ.setdefault("ESCDELAY", str(ESCAPE_MILLISECONDS))
     window = curses.initscr()
     try:

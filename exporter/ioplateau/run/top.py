@@ -124,7 +124,7 @@ def _live(source: ViewSource, title: str, count: int | None) -> None:
     except ImportError as error:  # a package of its own on some distributions
         raise TerminalError(f"this Python has no curses ({error}): try --batch") from error
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # and the terminal is put right
-    board = Board(f"ioplateau {title}", source.trail, ascii_only=not charset.is_utf8())
+    board = Board(f"ioplateau {title}", source.trail, ascii_only=not charset.set_locale())
     feed = _Feed(source, board, count)
     try:
         terminal.show(board, feed.take, lambda: feed.goes_on)
