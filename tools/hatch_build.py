@@ -28,6 +28,8 @@ class NativeTwin(BuildHookInterface):  # type: ignore[misc,type-arg]
         if version == "editable":
             NATIVE["main"]()
             return
+        if not platform and NATIVE["IS_FREE_THREADED"]:
+            return
         self.place = tempfile.TemporaryDirectory()
         made = {
             Path(self.place.name) / NATIVE["built"](source).name: source

@@ -21,6 +21,7 @@ FLAGS = (
     *("-std=c11", "-O2", "-g0", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra"),
     *("-s", "-Wl,--build-id=none"),  # the same compiler makes the same bytes of it everywhere
 )
+IS_FREE_THREADED = "t" in sys.abiflags  # such a Python does not load them: measure/native.py
 
 
 def compiler() -> list[str]:
@@ -60,6 +61,12 @@ def is_fresh(source: Path) -> bool:
 
 
 def main() -> None:
+    if IS_FREE_THREADED:
+        print(
+            "native.py: Python does it alone: a free-threaded one has no stable ABI",
+            file=sys.stderr,
+        )
+        return
     for source in SOURCES:
         why = "" if is_fresh(source) else build(source, built(source))
         if why:

@@ -42,7 +42,9 @@ class Compiled:
         return importlib.machinery.ModuleSpec(name, loader, origin=file)
 
 
-sys.meta_path.insert(0, Compiled)
+# They have the stable ABI, which a free-threaded Python lacks: it would fail or crash with them.
+if "t" not in sys.abiflags:
+    sys.meta_path.insert(0, Compiled)
 
 from ioplateau.cli import main  # noqa: E402
 

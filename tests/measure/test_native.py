@@ -150,6 +150,28 @@ def test_the_environment_switches_it_off(value, is_there):
     assert done.stdout.strip() == str(is_there)
 
 
+def free_threaded(script):
+    """What is said, on both streams, by a Python that has the flag of a free-threaded one."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import runpy, sys; sys.abiflags += 't'; {script}"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+def test_a_python_without_the_stable_abi_goes_without():
+    asked = "from ioplateau.measure import native; print(native.scan)"
+
+    assert free_threaded(asked) == "None\n"
+
+
+def test_for_a_python_without_the_stable_abi_it_is_not_built():
+    tool = Path(__file__).parents[2] / "tools/native.py"
+    said = free_threaded(f"runpy.run_path({str(tool)!r}, run_name='__main__')")
+
+    assert said == "native.py: Python does it alone: a free-threaded one has no stable ABI\n"
+
+
 # In the third one an operation was used for the first time: that is Python's.
 @pytest.mark.parametrize("name", ["v41-two-mounts", "v3-slots"])
 def test_what_a_kernel_moved_is_read_by_the_twin(name, monkeypatch):

@@ -7,6 +7,7 @@ same values. IOPLATEAU_NATIVE=0 in the environment leaves it out.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Protocol
@@ -88,8 +89,10 @@ class Scan(Protocol):
 
 
 def built(name: str) -> Any:
-    """The twin of this name; None: it was not built, or is not wanted."""
-    if os.environ.get("IOPLATEAU_NATIVE") == "0":
+    """The twin of this name; None: it was not built, is not wanted, or not for a Python like this."""
+    # A free-threaded Python has no stable ABI, and takes up an abi3 module to fail with it all the same:
+    # https://docs.python.org/3.13/howto/free-threading-extensions.html#limited-c-api-and-stable-abi
+    if os.environ.get("IOPLATEAU_NATIVE") == "0" or "t" in sys.abiflags:
         return None
     try:
         return import_module(name)
