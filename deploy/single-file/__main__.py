@@ -42,8 +42,8 @@ class Compiled:
         return importlib.machinery.ModuleSpec(name, loader, origin=file)
 
 
-# They have the stable ABI, which a free-threaded Python lacks: it would fail or crash with them.
-if "t" not in sys.abiflags:
+# They are of 64 bits and have the stable ABI, which a free-threaded Python lacks: it would crash with them.
+if sys.maxsize > 2**32 and "t" not in sys.abiflags:
     sys.meta_path.insert(0, Compiled)
 
 from ioplateau.cli import main  # noqa: E402

@@ -1,6 +1,7 @@
 import json
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -162,3 +163,23 @@ def test_our_own_cost_is_not_known_where_proc_does_not_have_us(tmp_path, number)
         (tmp_path / "self").symlink_to(number)
 
     assert interfaces.own_process(f"{tmp_path}/self") == interfaces.OwnProcess()
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("print(*interfaces.own_process())", "None None None None None\n"),
+        (
+            "try: interfaces.links()\nexcept OSError as error: print(error)",
+            "no psutil for this machine\n",
+        ),
+    ],
+)
+def test_a_machine_that_psutil_was_not_compiled_for_is_told_without_it(asked, told):
+    without = "import sys; sys.modules['psutil._psutil_linux'] = None"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{without}\nfrom ioplateau.measure import interfaces\n{asked}"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    assert done.stdout == told

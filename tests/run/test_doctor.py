@@ -92,6 +92,15 @@ def test_a_machine_without_sysfs_is_told(machine):
     assert "--path.sysfs" in text
 
 
+def test_links_that_cannot_be_read_are_told():
+    why = "interfaces: no psutil for this machine"
+    seen = Snapshot(0.0, 0.0, 0.0, Static(), failed={"interfaces": why})
+    found = {each.subject: each for each in doctor.examine(seen, Engine().observe(seen))}
+
+    assert found["link speeds"].what == f"cannot see the links of the interfaces: {why}"
+    assert not found["link speeds"].is_vital
+
+
 @pytest.mark.parametrize(
     ("reads", "example"), [(0, 'disk = "sda"'), (100, 'mount = "/a"\nbytes_per_second = ')]
 )

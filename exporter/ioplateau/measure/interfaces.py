@@ -139,7 +139,10 @@ def links() -> dict[str, dict[str, Any]]:
     The speed is None where the driver does not tell, as most virtual ones do not.
     Raises OSError.
     """
-    import psutil  # 40 ms and 6 MiB, for those who ask
+    try:
+        import psutil  # 40 ms and 6 MiB, for those who ask
+    except ImportError as error:  # the single file has it for some machines only
+        raise OSError("no psutil for this machine") from error
 
     return {
         name: {"speed_mbit": link.speed or None, "up": link.isup, "mtu": link.mtu}
@@ -209,12 +212,15 @@ def _process(link: str) -> psutil.Process:
 
 
 def own_process(link: str = OWN) -> OwnProcess:
-    """What this process has cost so far; nothing where /proc is not of processes that we are among.
+    """What this process has cost so far; nothing where /proc is not of processes that we are among,
+    or there is no psutil for this machine.
 
     link: to the number that this process has in /proc.
     """
-    import psutil
-
+    try:
+        import psutil
+    except ImportError:
+        return OwnProcess()
     try:
         process = _process(link)
         with process.oneshot():

@@ -196,6 +196,9 @@ def _files(snapshot: Snapshot) -> Iterable[Finding]:
             source = SOURCES[path]
             why = blindness.sentence(source, snapshot.failed.get(path, f"{path}: not read"))
             yield _lacking(subject, why, fix, is_vital=source in blindness.VITAL)
+    if "interfaces" in snapshot.failed:
+        why = blindness.sentence("interfaces", snapshot.failed["interfaces"])
+        yield _lacking("link speeds", why)
 
 
 def _shape(snapshot: Snapshot, state: State) -> Iterable[Finding]:
