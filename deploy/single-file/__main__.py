@@ -6,6 +6,7 @@ ones. They get one in memory (memfd_create): it has no name that somebody could 
 writable directory that allows execution, and is gone with the process.
 """
 
+import fcntl
 import importlib.machinery
 import os
 import platform
@@ -33,9 +34,10 @@ class Compiled:
             content = ARCHIVE.get_data(inside)
         except OSError:
             return None
-        descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
-        with os.fdopen(descriptor, "wb", closefd=False) as file:
+        with os.fdopen(os.memfd_create(name, os.MFD_CLOEXEC), "wb") as file:
             file.write(content)
+            # Never 0 to 2, which are standard streams, also where one of them is closed (>&-).
+            descriptor = fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 3)
         # Stays open: its number is the module's path for as long as we live.
         file = f"/proc/self/fd/{descriptor}"
         loader = importlib.machinery.ExtensionFileLoader(name, file)

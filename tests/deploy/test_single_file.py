@@ -52,3 +52,9 @@ def test_a_compiled_module_is_loaded_from_memory(file):
 @pytest.mark.parametrize("other", ["sys.abiflags += 't'", "sys.maxsize = 2**31 - 1"])
 def test_a_python_that_cannot_load_compiled_modules_goes_without(file, other):
     assert said(file, before=other) == "Python alone"
+
+
+def test_no_compiled_module_takes_the_place_of_a_standard_stream_that_is_closed(file):
+    done = said(file, before="os.close(0); os.close(2)")
+
+    assert int(done.rpartition("/")[2]) > 2
