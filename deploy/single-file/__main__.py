@@ -32,9 +32,11 @@ class Compiled:
         inside = f"compiled/{platform.machine()}/{name.replace('.', '/')}.abi3.so"
         try:
             content = ARCHIVE.get_data(inside)
-        except OSError:
+            memory = os.memfd_create(name, os.MFD_CLOEXEC)
+        # There is none; a sandbox refuses such files; this Python was made for an older system.
+        except (OSError, AttributeError):
             return None
-        with os.fdopen(os.memfd_create(name, os.MFD_CLOEXEC), "wb") as file:
+        with os.fdopen(memory, "wb") as file:
             file.write(content)
             # Never 0 to 2, which are standard streams, also where one of them is closed (>&-).
             descriptor = fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 3)

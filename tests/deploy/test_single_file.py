@@ -49,7 +49,15 @@ def test_a_compiled_module_is_loaded_from_memory(file):
     assert said(file).startswith("from /proc/self/fd/")
 
 
-@pytest.mark.parametrize("other", ["sys.abiflags += 't'", "sys.maxsize = 2**31 - 1"])
+@pytest.mark.parametrize(
+    "other",
+    [
+        "sys.abiflags += 't'",
+        "sys.maxsize = 2**31 - 1",
+        "os.memfd_create = lambda *_: os.stat('/nowhere')",  # as where it is refused
+        "del os.memfd_create, os.MFD_CLOEXEC",
+    ],
+)
 def test_a_python_that_cannot_load_compiled_modules_goes_without(file, other):
     assert said(file, before=other) == "Python alone"
 
