@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Make .venv with everything the project needs, from uv.lock. Gets uv itself when it is missing.
 set -euo pipefail
+shopt -s inherit_errexit # what fails in find_uv ends this script, too
 cd "$(dirname "$0")/.."
 
 say() { echo "environment: $*" >&2; }
@@ -28,7 +29,7 @@ need_debian() {
         exit 1
     fi
     say "installing the Debian package $1"
-    { apt-get update -q; DEBIAN_FRONTEND=noninteractive apt-get install -qy "$1"; } >&2
+    { apt-get update -q || true; DEBIAN_FRONTEND=noninteractive apt-get install -qy "$1"; } >&2
 }
 
 uv=$(find_uv)
