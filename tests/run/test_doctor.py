@@ -84,6 +84,17 @@ def test_what_is_read_seldom_and_fails_says_why(machine):
     assert what.endswith(f"{machine}/proc/stat: no such file or directory")
 
 
+@pytest.mark.parametrize(("is_in_part", "mend"), [(False, "psi=1"), (True, "subset=pid")])
+def test_pressure_is_missed_for_the_kernel_only_where_the_rest_of_procfs_is_there(
+    machine, is_in_part, mend
+):
+    if is_in_part:
+        (machine / "proc/stat").unlink()
+    found, _ = report(machine)
+
+    assert mend in found["I/O pressure"].mend
+
+
 def test_a_machine_without_sysfs_is_told(machine):
     (machine / "sys/block/sda/size").unlink()
     found, text = report(machine)

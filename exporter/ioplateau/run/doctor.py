@@ -64,13 +64,14 @@ def _lacking(subject: str, what: str, fix: str = "", *, is_vital: bool = False) 
 # By what the engine calls a source: blindness has its words, and which are vital.
 SOURCES = {each.key: each.name for each in FILES}
 PROCFS_IN_PART = "mount procfs with subset=pid off (systemd: ProcSubset=all)"
+NO_PSI = "boot with psi=1 (kernel 4.20 or newer); verdicts do not need it"
 OTHER_PROCFS = "read /proc of the host: --path.procfs"
 NO_SYSFS = "mount sysfs, or point --path.sysfs to the host's"
 WANTED = (
     (DISKSTATS, "disks", PROCFS_IN_PART),
     (MOUNTSTATS, "NFS mounts", OTHER_PROCFS),
     (NETDEV, "network", PROCFS_IN_PART),
-    (PRESSURE, "I/O pressure", "boot with psi=1 (kernel 4.20 or newer); verdicts do not need it"),
+    (PRESSURE, "I/O pressure", NO_PSI),
     (MEMINFO, "dirty pages", PROCFS_IN_PART),
     (STAT, "CPU steal and iowait", "mount procfs with subset=pid off"),
 )
@@ -195,7 +196,10 @@ def _files(snapshot: Snapshot) -> Iterable[Finding]:
         else:
             source = SOURCES[path]
             why = blindness.sentence(source, snapshot.failed.get(path, f"{path}: not read"))
-            yield _lacking(subject, why, fix, is_vital=source in blindness.VITAL)
+            # A procfs in part has no pressure either, whatever the kernel was booted with.
+            is_in_part = fix == NO_PSI and STAT not in snapshot.texts
+            fitting = PROCFS_IN_PART if is_in_part else fix
+            yield _lacking(subject, why, fitting, is_vital=source in blindness.VITAL)
     if "interfaces" in snapshot.failed:
         why = blindness.sentence("interfaces", snapshot.failed["interfaces"])
         yield _lacking("link speeds", why)
