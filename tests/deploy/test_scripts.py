@@ -49,8 +49,9 @@ def compiled(tree):
 
 
 @pytest.mark.live  # needs a Python 3.11 in /usr/bin
-def test_the_deb_compiles_what_it_brings_and_takes_it_away_again(tree):
-    run(tree, "postinst.deb.sh", "configure", "")
+@pytest.mark.parametrize("why", ["configure", "triggered"])
+def test_the_deb_compiles_what_it_brings_and_takes_it_away_again(tree, why):
+    run(tree, "postinst.deb.sh", why, "")
     assert compiled(tree)
 
     run(tree, "prerm.deb.sh", "remove")

@@ -105,6 +105,7 @@ def test_the_deb_names_its_python_and_its_configuration():
 
     assert "python3 (>= 3.11) | python3.11" in control
     assert configuration == ["/etc/default/ioplateau", "/etc/ioplateau/ioplateau.toml"]
+    assert said("dpkg-deb", "--info", deb, "triggers") == "interest-noawait /usr/bin/python3\n"
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

@@ -4,11 +4,12 @@
 set -e
 
 case "$1" in
-configure | abort-upgrade | abort-deconfigure | abort-remove) ;;
+configure | triggered | abort-upgrade | abort-deconfigure | abort-remove) ;;
 *) exit 0 ;;
 esac
 
 /usr/lib/ioplateau/python -m compileall -q /usr/lib/ioplateau || true
+[ "$1" != triggered ] || exit 0 # by another Python of the system: see nfpm.yaml
 
 for unit in ioplateau.socket ioplateau.service; do
     deb-systemd-helper unmask $unit >/dev/null || true
