@@ -71,6 +71,7 @@ _ioplateau() {{
 {cases}
         *) words="" ;;
     esac
+    [ "$word" != = ] || word="" # of --flag=, whose value bash takes for a word of its own
     case $word in
         -*) mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word") ;;
         *) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;

@@ -15,6 +15,7 @@ _ioplateau() {
         doctor) words="-h --help --config.file --web.listen-address --web.config.file --path.procfs --path.sysfs --path.rootfs --no-cloud --state.directory --json" ;;
         *) words="" ;;
     esac
+    [ "$word" != = ] || word="" # of --flag=, whose value bash takes for a word of its own
     case $word in
         -*) mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word") ;;
         *) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;

@@ -90,10 +90,13 @@ def test_bash_completes_commands_and_their_flags():
             f". {ROOT}/deploy/packages/ioplateau.bash; COMP_WORDS=({shlex.join(words)}); "
             f"COMP_CWORD={len(words) - 1}; _ioplateau; printf '%s\\n' \"${{COMPREPLY[@]}}\""
         )
-        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60
+        )
         return done.stdout.split()
 
     assert completed("ioplateau", "rep") == ["replay", "report"]
     assert completed("ioplateau", "replay", "--fail") == ["--fail-on-throttle"]
     assert "--web.listen-address" in completed("ioplateau", "serve", "--web")
     assert completed("ioplateau", "replay", "--web") == []
+    assert "pyproject.toml" in completed("ioplateau", "serve", "--config.file", "=")
