@@ -3,6 +3,7 @@
 import fcntl
 import logging
 import os
+import resource
 import threading
 
 import pytest
@@ -82,6 +83,24 @@ def test_so_does_a_full_disk_and_a_closed_descriptor():
     with open("/dev/full", "wb", 0) as full:
         assert dropped(full.fileno()) == 5
     assert dropped(UNUSED) == 5
+
+
+def test_a_line_that_a_full_disk_cut_off_leaves_the_next_one_whole(tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with open(tmp_path / "log", "wb", 0) as file:
+        handler = handler_to(file.fileno())
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+        try:
+            say(handler, "lost")
+            until(lambda: not handler._bytes)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        say(handler, "heard")
+        until(lambda: not handler._bytes)
+    cut, heard, told = (tmp_path / "log").read_text().splitlines()
+
+    assert (cut, heard) == ("<6>level=i", "<6>level=info msg=heard")
+    assert told.endswith(" lines=1")
 
 
 def dropped(number):

@@ -31,6 +31,7 @@ class BackgroundHandler(logging.Handler):
         self._lines: deque[bytes] = deque()
         self._bytes = 0  # of the lines that wait, and of the one that is being written
         self._unreported = 0
+        self._is_cut = False  # what was taken last ends in the middle of a line
         self._thread: threading.Thread | None = None
         self.dropped = 0  # since the process started
 
@@ -89,7 +90,7 @@ class BackgroundHandler(logging.Handler):
 
     def _write(self, line: bytes) -> bool:
         """Whether the descriptor took it. Waits as long as that takes."""
-        left = memoryview(line)
+        left = whole = memoryview(b"\n" + line if self._is_cut else line)
         while left:
             try:
                 left = left[os.write(self._number, left) :]
@@ -99,7 +100,9 @@ class BackgroundHandler(logging.Handler):
                 poll.register(self._number, select.POLLOUT)
                 poll.poll(1000)
             except OSError:  # nobody can read it any more, or the disk below it is full
+                self._is_cut = self._is_cut or len(left) < len(whole)
                 return False
+        self._is_cut = False
         return True
 
     def _dropped_notice(self, count: int) -> bytes:
