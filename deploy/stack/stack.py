@@ -29,6 +29,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+LAST_LINES = 10
 GRAFANA_HOMES = (Path("/usr/share/grafana"), Path("/usr/local/share/grafana"))
 
 
@@ -72,7 +73,9 @@ def main() -> int:
         for part in _parts(directory, ports, options.config):
             process = stack.enter_context(_running(part, directory))
             if not _wait(part, process):
-                print(f"stack: {part.name} did not come up; see {directory / part.name}.log")
+                # Printed, for the log may lie in a directory that goes with us.
+                said = (directory / f"{part.name}.log").read_text(errors="replace").splitlines()
+                print(f"stack: {part.name} did not come up:", *said[-LAST_LINES:], sep="\n")
                 return 1
             print(f"stack: {part.name:13} {part.ready.rsplit('/', 2)[0]}/", flush=True)
         print("stack: ready; alerts are printed here, Ctrl-C ends it", flush=True)

@@ -84,6 +84,25 @@ def test_a_port_that_somebody_else_answers_at_is_named_before_anything_starts(tm
     assert not (tmp_path / "x").exists()
 
 
+def test_a_part_that_does_not_come_up_is_named_with_what_it_said(tmp_path):
+    (tmp_path / "wrong.toml").write_text("[cloud\n")
+    flags = [f"--{part}-port={free_port()}" for part in PARTS]
+    done = subprocess.run(
+        [
+            sys.executable,
+            ROOT / "deploy/stack/stack.py",
+            f"--config.file={tmp_path}/wrong.toml",
+            *flags,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+    assert done.returncode == 1
+    assert f"stack: exporter did not come up:\n{tmp_path}/wrong.toml: is not TOML" in done.stdout
+
+
 def test_what_is_missing_is_named_with_its_package(tmp_path):
     done = subprocess.run(
         [sys.executable, ROOT / "deploy/stack/stack.py"],

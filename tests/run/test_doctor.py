@@ -84,15 +84,15 @@ def test_what_is_read_seldom_and_fails_says_why(machine):
     assert what.endswith(f"{machine}/proc/stat: no such file or directory")
 
 
-@pytest.mark.parametrize(("is_in_part", "mend"), [(False, "psi=1"), (True, "subset=pid")])
+@pytest.mark.parametrize(("is_in_part", "fix"), [(False, "psi=1"), (True, "subset=pid")])
 def test_pressure_is_missed_for_the_kernel_only_where_the_rest_of_procfs_is_there(
-    machine, is_in_part, mend
+    machine, is_in_part, fix
 ):
     if is_in_part:
         (machine / "proc/stat").unlink()
     found, _ = report(machine)
 
-    assert mend in found["I/O pressure"].mend
+    assert fix in found["I/O pressure"].fix
 
 
 def test_a_machine_without_sysfs_is_told(machine):
@@ -176,7 +176,7 @@ def test_a_container_that_has_mounts_misses_none():
     assert not [each for each in doctor.examine(seen, state) if "are not seen" in each.what]
 
 
-def test_ebs_volumes_that_tell_nothing_are_mended_by_the_drop_in_of_the_service():
+def test_ebs_volumes_that_tell_nothing_are_fixed_by_the_drop_in_of_the_service():
     asked = Snapshot(0.0, 0.0, 0.0, Static(), blobs={"ebs": {"nvme1": "permission denied"}})
     state = Engine(EngineSettings()).observe(asked)
     found = {each.subject: each for each in doctor.examine(asked, state)}["EBS volumes"]
