@@ -92,11 +92,11 @@ def test_a_line_that_a_full_disk_cut_off_leaves_the_next_one_whole(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
         try:
             say(handler, "lost")
-            handler.flush(60)
+            handler.flush(LONG)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         say(handler, "heard")
-        handler.flush(60)
+        handler.flush(LONG)
     cut, heard, told = (tmp_path / "log").read_text().splitlines()
 
     assert (cut, heard) == ("<6>level=i", "<6>level=info msg=heard")
