@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 import socket
 import subprocess
 import sys
@@ -11,7 +12,13 @@ from contextlib import ExitStack
 import pytest
 
 from ioplateau.measure import sockets
-from ioplateau.measure.inetdiag import FIND_AGAIN_SECONDS, FIND_SECONDS, SocketDiagnostics
+from ioplateau.measure.inetdiag import (
+    FIND_AGAIN_SECONDS,
+    FIND_SECONDS,
+    MOST_CONNECTIONS,
+    MOST_PROMPT,
+    SocketDiagnostics,
+)
 
 pytestmark = pytest.mark.live
 
@@ -27,11 +34,17 @@ class Clock:
 class Server:
     """Accepts on a port of its own and answers nothing."""
 
-    def __init__(self, stack: ExitStack, host: str = "127.0.0.1"):
+    def __init__(self, stack: ExitStack, host: str = "127.0.0.1", port: int = 0):
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._stack = stack
-        self._listener = stack.enter_context(socket.create_server((host, 0), family=family))
+        self._listener = stack.enter_context(socket.create_server((host, port), family=family))
         self.host, self.port = self._listener.getsockname()[:2]
+
+    def keep(self, count: int) -> None:
+        """So many connections that say nothing."""
+        for _ in range(count):
+            self._stack.enter_context(socket.create_connection((self.host, self.port)))
+            self._stack.enter_context(self._listener.accept()[0])
 
     def connect(self) -> socket.socket:
         client = self._stack.enter_context(socket.create_connection((self.host, self.port)))
@@ -70,6 +83,41 @@ def test_a_connection_is_found_by_the_port_of_its_server(stack, clock, host):
     assert [(s.local_address, s.local_port, s.remote_address, s.remote_port) for s in found] == [
         (*client.getsockname()[:2], *client.getpeername()[:2])
     ]
+
+
+@pytest.mark.parametrize(
+    ("addresses", "hosts"),
+    [
+        (["127.0.0.1"], ["127.0.0.1"]),
+        (["127.0.0.3", "127.0.0.2"], ["127.0.0.2", "127.0.0.3"]),
+        (["127.0.0.3", "::1", "127.0.0.9", "127.0.0.1"], ["127.0.0.1", "127.0.0.3", "::1"]),
+        (["::1%lo"], ["::1"]),
+        (["10.0.0.4"], []),
+        ([], ["127.0.0.1", "127.0.0.2", "127.0.0.3", "::1"]),
+        (["127.0.0.1", ""], ["127.0.0.1", "127.0.0.2", "127.0.0.3", "::1"]),
+    ],
+)
+def test_only_connections_to_the_addresses_of_servers_are_looked_at(stack, clock, addresses, hosts):
+    first = Server(stack)
+    others = [Server(stack, host, first.port) for host in ("127.0.0.2", "127.0.0.3", "::1")]
+    for server in (first, *others):
+        server.keep(1)
+    asked = diagnostics(stack, clock, first.port)
+    asked.find_soon(addresses=addresses)
+
+    assert sorted(entry["remote_address"] for entry in asked.read()) == hosts
+
+
+def test_of_too_many_connections_some_are_looked_at_and_it_is_said(stack, clock):
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
+    server = Server(stack)
+    server.keep(MOST_CONNECTIONS + 1)
+    found, rejects = sockets.parse(diagnostics(stack, clock, server.port).read())
+
+    assert len(found) == MOST_CONNECTIONS
+    assert rejects == ("tcp: more than 1024 connections to NFS servers, the others are left out",)
 
 
 def test_the_figures_are_those_of_ss(stack, clock):
@@ -218,6 +266,15 @@ def test_a_network_namespace_shows_its_own_connections_only(stack):
     )
 
     assert elsewhere.stdout == "[]\n"
+
+
+def test_many_connections_are_not_asked_for_in_the_thread_of_the_ticks(stack, clock):
+    server = Server(stack)
+    server.keep(MOST_PROMPT + 1)
+    asked = diagnostics(stack, clock, server.port)
+    asked.read()
+
+    assert not asked.is_prompt
 
 
 def test_only_a_search_for_connections_may_wait(stack, clock):

@@ -39,6 +39,13 @@ def test_an_entry_becomes_a_socket():
     assert rejects == ()
 
 
+def test_that_some_connections_were_left_out_is_told_beside_the_others():
+    found, rejects = sockets.parse([ENTRY, {"notice": "more than 1024"}])
+
+    assert found == (TcpSocket(**ENTRY),)
+    assert rejects == ("tcp: more than 1024",)
+
+
 def test_an_entry_survives_a_recording():
     assert sockets.parse(json.loads(json.dumps([ENTRY]))) == sockets.parse([ENTRY])
 

@@ -6,6 +6,9 @@ the hash of every socket of the machine. In between each is asked for by its add
 the same on a busy machine as on a quiet one. pyroute2 needs 210 us for one such question, more than
 for a dump; written down here they go to the kernel in one message and cost 10 us each.
 
+Anybody may open connections to such a port, so the kernel is told the servers' addresses as well, and
+of more than MOST_CONNECTIONS the others are left out.
+
 No privilege is needed. Sockets show only in the network namespace of their mount.
 See linux/inet_diag.h, linux/sock_diag.h, linux/tcp.h and net/ipv4/inet_diag.c.
 
@@ -22,6 +25,7 @@ import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import islice
 from typing import Any, NamedTuple
 
 from ioplateau import libraries
@@ -30,6 +34,9 @@ FIND_SECONDS = 30.0
 # A connection that went away comes back soon, perhaps from another port; and where one is new others
 # follow, as a mount opens them one after the other.
 FIND_AGAIN_SECONDS = 2.0
+MOST_CONNECTIONS = 1024  # 64 servers with nconnect=16; a tick asks for them in 10 ms
+MOST_PROMPT = 128  # asked for in the tick's own thread: 1 ms
+MOST_ADDRESSES = 1024  # the kernel's program of conditions is at most 64 KiB
 
 
 class SocketDiagnostics:
@@ -43,60 +50,68 @@ class SocketDiagnostics:
     ) -> None:
         """Raises OSError where netlink is not allowed."""
         self._ports = tuple(server_ports)
+        self._addresses: tuple[str, ...] = ()
         self._clock = clock
         self._find_at = self._found_at = float("-inf")
         self._known: tuple[_Question, ...] = ()
+        self._is_cut = False
         self._netlink = _Netlink()
         self._library = _library()
 
     def read(self) -> list[dict[str, Any]]:
-        """Each connection as the fields of a TcpSocket: JSON values, for recordings.
+        """Each connection as the fields of a TcpSocket: JSON values, for recordings; and a notice if
+        there are more than are looked at.
 
         An empty list: none here; perhaps the mount's network namespace is another. Raises
         OSError for what the kernel refuses.
         """
         now = self._clock()
         if now >= self._find_at:
-            before, self._known = self._known, tuple(self._find())
+            before, found = self._known, tuple(islice(self._find(), MOST_CONNECTIONS + 1))
+            self._known, self._is_cut = found[:MOST_CONNECTIONS], len(found) > MOST_CONNECTIONS
             is_grown = not set(before).issuperset(self._known)
             self._found_at = now
             self._find_at = now + (FIND_AGAIN_SECONDS if is_grown else FIND_SECONDS)
         answers = [self._netlink.ask(some) for some in _batches(self._known)]
-        found = [each for answer in answers for each in answer if each is not None]
-        if len(found) < len(self._known):
+        known = [each for answer in answers for each in answer if each is not None]
+        if len(known) < len(self._known):
             self._find_at = min(self._find_at, now + FIND_AGAIN_SECONDS)
-        return found
+        return [*known, {"notice": _CUT}] if self._is_cut else known
 
     @property
     def is_prompt(self) -> bool:
-        """Whether a read only asks for the connections that are known, which never waits."""
-        return self._clock() < self._find_at
+        """Whether a read only asks for the connections that are known, which never waits, and for few."""
+        return self._clock() < self._find_at and len(self._known) <= MOST_PROMPT
 
-    def find_soon(self, server_ports: Iterable[int] = ()) -> None:
-        """There may be new ones; to these ports, where some are told."""
+    def find_soon(self, server_ports: Iterable[int] = (), addresses: Iterable[str] = ()) -> None:
+        """There may be new ones; to these ports, where some are told, of these servers; without: of any."""
         self._ports = tuple(server_ports) or self._ports
+        self._addresses = tuple(addresses)
         self._find_at = min(self._find_at, self._found_at + FIND_AGAIN_SECONDS)
 
     def close(self) -> None:
         self._netlink.close()
 
     def _find(self) -> Iterator[_Question]:
+        filters = _filters(self._addresses)
         for port in self._ports:
-            for family in (socket.AF_INET, socket.AF_INET6):
-                yield from map(_Question.of, self._dump(family, port))
+            for family, condition in filters:
+                yield from map(_Question.of, self._dump(family, port, condition))
 
-    def _dump(self, family: int, port: int) -> Iterator[Any]:
-        # The kernel filters by state and port; nothing else travels.
-        question = self._library.question()
-        question["sdiag_family"], question["sdiag_protocol"] = family, socket.IPPROTO_TCP
-        question["idiag_states"], question["idiag_dport"] = 1 << _ESTABLISHED, port
-        question["header"]["type"] = _SOCK_DIAG_BY_FAMILY
-        question["header"]["flags"] = _NLM_F_REQUEST | _NLM_F_DUMP
-        question.encode()
+    def _dump(self, family: int, port: int, condition: bytes) -> Iterator[Any]:
+        # The kernel filters by state, port and address; nothing else travels.
+        body = (
+            struct.pack("=BBBBI", family, socket.IPPROTO_TCP, 0, 0, 1 << _ESTABLISHED)
+            + struct.pack(">HH", 0, port)
+            + bytes(44)
+            + condition
+        )
+        flags = _NLM_F_REQUEST | _NLM_F_DUMP
+        header = _HEADER.pack(_HEADER.size + len(body), _SOCK_DIAG_BY_FAMILY, flags, 0, 0)
         with _socket() as asked:
-            asked.send(question.data)
+            asked.send(header + body)
             while True:
-                for message in self._library.answers.parse(asked.recv(1 << 16)):
+                for message in self._library.parse(asked.recv(1 << 16)):
                     header = message["header"]
                     if header["error"] is not None:
                         raise OSError(0, f"socket diagnostics refused: {header['error']}")
@@ -105,26 +120,57 @@ class SocketDiagnostics:
                     yield message
 
 
-class _Library(NamedTuple):
-    """What of pyroute2 writes the question of a dump, and reads the answers."""
-
-    question: Callable[[], Any]
-    answers: Any
-
-
 @cache
-def _library() -> _Library:
+def _library() -> Any:
+    """What of pyroute2 reads the answers."""
     # Its own socket brings asyncio, ctypes and multiprocessing, and the package itself all protocols.
     return libraries.part("pyroute2", _imported, without=("pyroute2.netlink.nlsocket",))
 
 
-def _imported() -> _Library:
-    from pyroute2.netlink.diag import inet_diag_msg, inet_diag_req
+def _imported() -> Any:
+    from pyroute2.netlink.diag import inet_diag_msg
     from pyroute2.netlink.marshal import Marshal
 
     answers = Marshal()
     answers.msg_map = {_SOCK_DIAG_BY_FAMILY: inet_diag_msg}
-    return _Library(inet_diag_req, answers)
+    return answers
+
+
+def _filters(addresses: Sequence[str]) -> list[tuple[int, bytes]]:
+    """Each family that is asked, and the attribute with the condition that a remote address is one of these.
+
+    Without a condition if there are none, too many, or one that is no address.
+    """
+    families = (socket.AF_INET, socket.AF_INET6)
+    try:
+        packed = [_packed(address) for address in addresses[:MOST_ADDRESSES]]
+    except OSError:
+        packed = []
+    if not packed or len(addresses) > MOST_ADDRESSES:
+        return [(family, b"") for family in families]
+    by_family = zip(families, (4, 16), strict=True)
+    mine = [(family, [each for each in packed if len(each) == size]) for family, size in by_family]
+    return [(family, _one_of(family, some)) for family, some in mine if some]
+
+
+def _packed(address: str) -> bytes:
+    host = address.partition("%")[0]  # the interface of a link-local one follows
+    return socket.inet_pton(socket.AF_INET6 if ":" in host else socket.AF_INET, host)
+
+
+def _one_of(family: int, addresses: Sequence[bytes]) -> bytes:
+    """A program for inet_diag_bc_run(): a condition that holds goes on to a jump to the end, which accepts;
+    one that does not skips it, the last one past the end, which rejects.
+    """
+    program = b""
+    for address in reversed(addresses):
+        size = 12 + len(address)
+        condition = struct.pack("=BBH", _BC_D_COND, size, size + 4) + struct.pack(
+            "=BBxxi", family, 8 * len(address), _ANY_PORT
+        )
+        jump = struct.pack("=BBH", _BC_JMP, 4, 4 + len(program)) if program else b""
+        program = condition + address + jump + program
+    return struct.pack("=HH", 4 + len(program), _INET_DIAG_REQ_BYTECODE) + program
 
 
 class _Question(NamedTuple):
@@ -155,11 +201,16 @@ _NLM_F_DUMP = 0x300
 _ESTABLISHED = 1
 _ANY_STATE = 0xFFF
 _INET_DIAG_INFO = 2
+_INET_DIAG_REQ_BYTECODE = 1
+_BC_JMP = 1
+_BC_D_COND = 8
+_ANY_PORT = -1
 _WANT_TCP_INFO = 1 << (_INET_DIAG_INFO - 1)
 _HEADER = struct.Struct("=IHHII")  # struct nlmsghdr: length, type, flags, sequence, port
 _NOT_THERE = (errno.ENOENT, errno.ESTALE)  # closed since, or another socket has the address now
 # Answers wait in the receive buffer, 212,992 bytes by default: some hundred would fit.
 _BATCH = 32
+_CUT = f"more than {MOST_CONNECTIONS} connections to NFS servers, the others are left out"
 
 
 def _batches(questions: Sequence[_Question]) -> Iterator[Sequence[_Question]]:

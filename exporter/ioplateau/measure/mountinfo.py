@@ -15,6 +15,7 @@ from ioplateau.measure.reading import FormatError
 from ioplateau.measure.words import count_of, number, options
 
 NFS_PORT = 2049
+NFS_TYPES = ("nfs", "nfs4")
 
 
 class MountEntry(NamedTuple):
@@ -30,7 +31,7 @@ class MountEntry(NamedTuple):
     @property
     def server_port(self) -> int | None:
         """Of an NFS server, where `port=` tells another than the usual one; 0 there is none."""
-        said = self.super_options.get("port", "") if self.fstype in ("nfs", "nfs4") else ""
+        said = self.super_options.get("port", "") if self.fstype in NFS_TYPES else ""
         port = count_of(said)
         return None if port is None or port == NFS_PORT or not 0 < port < 2**16 else port
 

@@ -79,7 +79,9 @@ def parse(blob: object) -> tuple[tuple[TcpSocket, ...], tuple[str, ...]]:
     rejects: list[str] = []
     for entry in blob:
         wrong = _wrong(entry)
-        if wrong:
+        if wrong and isinstance(entry, dict) and isinstance(entry.get("notice"), str):
+            rejects.append(f"tcp: {entry['notice']}")
+        elif wrong:
             rejects.append(f"tcp: {wrong}: {repr(entry)[:120]}")
         else:
             found.append(TcpSocket(*map(entry.get, _KINDS)))

@@ -127,7 +127,8 @@ class NfsSockets:
             self._diagnostics = SocketDiagnostics(self._ports)
         if self._is_changed:
             self._is_changed = False
-            self._diagnostics.find_soon(server_ports(self._mount_table or b"", self._ports))
+            table = self._mount_table or b""
+            self._diagnostics.find_soon(server_ports(table, self._ports), server_addresses(table))
         return self._diagnostics.read()
 
 
@@ -135,3 +136,10 @@ def server_ports(mount_table: bytes, configured: tuple[int, ...]) -> tuple[int, 
     """The configured ports and those that NFS mounts tell (`port=`), each once."""
     told = (entry.server_port for entry in mountinfo.parse(mount_table).entries)
     return tuple(dict.fromkeys((*configured, *(port for port in told if port is not None))))
+
+
+def server_addresses(mount_table: bytes) -> tuple[str, ...]:
+    """The addresses that NFS mounts tell (`addr=`), each once; "" if one of them tells none."""
+    entries = mountinfo.parse(mount_table).entries
+    told = (e.super_options.get("addr", "") for e in entries if e.fstype in mountinfo.NFS_TYPES)
+    return tuple(dict.fromkeys(told))
