@@ -75,6 +75,14 @@ def test_read_once_keeps_no_descriptor(host, tmp_path):
     assert descriptors() == before
 
 
+def test_a_file_that_is_longer_than_wanted_is_an_error(host, tmp_path):
+    (tmp_path / "proc" / "stat").write_bytes(b"four")
+
+    assert host.read_once("/proc/stat", 4) == b"four"
+    with pytest.raises(OSError, match="more than 3 bytes"):
+        host.read_once("/proc/stat", 3)
+
+
 def test_a_file_of_many_buffers_is_read_whole(host, tmp_path):
     text = bytes(range(256)) * 4096
     (tmp_path / "proc" / "mountstats").write_bytes(text)

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from ioplateau.measure.host import Host
 from ioplateau.measure.processes import (
+    MOST_BYTES,
     MOST_NAMED,
     MOST_THREADS,
     Processes,
@@ -191,7 +193,7 @@ def test_processes_that_may_not_be_seen_are_counted(status, is_capable):
         def list(self, _path):
             return ("self", "7", "8")
 
-        def read_once(self, path):
+        def read_once(self, path, _most=0):
             if path == "/proc/thread-self/status" and status is not None:
                 return status.encode()
             raise PermissionError(13, "Permission denied")
@@ -334,6 +336,40 @@ def test_the_root_of_a_container_lies_where_its_writes_go(machine, options, ours
     (place / "mountinfo").write_text(table)
 
     assert looks.look(102.0).busiest[0].devices == (device,)
+
+
+@pytest.mark.parametrize(
+    ("lines", "devices"), [(MOST_BYTES // len(MOUNTS) + 1, None), (1000, ("8:17",))]
+)
+def test_a_mount_table_that_its_owner_made_too_long_is_not_looked_at(machine, lines, devices):
+    place = machine.process(7)
+    looks = Processes(machine.host)
+    looks.look(100.0)
+    machine.process(7, write=9000, files=[(36, "/data/a")])
+    (place / "mountinfo").write_text(MOUNTS * lines)
+
+    assert looks.look(102.0).busiest[0].devices == devices
+
+
+def test_of_a_long_mount_table_only_what_a_process_has_open_is_kept():
+    table = "".join(f"{number} 1 8:{number} / / rw - ext4 x rw\n" for number in range(30_000))
+    tracemalloc.start()
+    mounts = parse_mount_devices(table.encode(), wanted={"7", "29999"})
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert mounts == {"7": ("8:7", False), "29999": ("8:29999", False)}
+    assert peak_bytes < 3 * len(table)
+
+
+def test_what_has_no_path_is_no_file_and_is_not_read(machine):
+    files = [(36, "anon_inode:[eventpoll]"), (36, "socket:[7]")]
+    machine.process(7)
+    looks = Processes(machine.host)
+    looks.look(100.0)
+    machine.process(7, write=9000, files=files)
+
+    assert looks.look(102.0).busiest[0].devices == ()
 
 
 def test_what_a_process_dirtied_and_took_back_was_not_written(machine):

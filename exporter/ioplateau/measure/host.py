@@ -78,11 +78,11 @@ class Host:
             self.forget(path)
             raise
 
-    def read_once(self, path: str) -> bytes:
-        """The whole file, opened for this call only: for what is read seldom."""
+    def read_once(self, path: str, most: int = LIMIT) -> bytes:
+        """The whole file, of `most` bytes, opened for this call only: for what is read seldom."""
         descriptor = os.open(self.place(path), os.O_RDONLY | os.O_CLOEXEC)
         try:
-            return self._whole(descriptor)
+            return self._whole(descriptor, most)
         finally:
             os.close(descriptor)
 
@@ -131,7 +131,7 @@ class Host:
         for path in tuple(self._descriptors):
             self.forget(path)
 
-    def _whole(self, descriptor: int) -> bytes:
+    def _whole(self, descriptor: int, most: int = LIMIT) -> bytes:
         try:
             buffer = self._buffers.pop()
         except IndexError:
@@ -144,8 +144,8 @@ class Host:
             while length := os.preadv(descriptor, (buffer,), size):
                 parts.append(bytes(buffer[:length]))
                 size += length
-                if size > LIMIT:
-                    raise OSError(errno.EFBIG, f"more than {LIMIT} bytes")
+                if size > most:
+                    raise OSError(errno.EFBIG, f"more than {most} bytes")
             return b"".join(parts)
         finally:
             self._buffers.append(buffer)

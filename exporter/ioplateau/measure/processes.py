@@ -21,7 +21,8 @@ https://github.com/torvalds/linux/blob/v6.1/fs/proc/base.c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioplateau.measure.nothing import NO_ENTRIES
@@ -35,6 +36,9 @@ MOST_PROCESSES = 32768  # looked at in one round; pid_max of a small machine
 # Processes with most I/O that are looked at closely, whatever disk it is on: those on a slow one move little.
 MOST_NAMED = 50
 MOST_FILES = 256  # open files of one of them
+# Of a file of a process, whose owner may make it as long as he likes: the mount table of a namespace of his
+# own. That of a container's host may have a thousand lines of overlays, each with a page of options.
+MOST_BYTES = 4 << 20
 MOST_THREADS = 128  # of one of them that has reaped children; of one with more, its children's I/O counts as its own
 # include/uapi/linux/capability.h
 CAPABILITIES = 1 << 2 | 1 << 19  # CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE
@@ -121,7 +125,7 @@ class Processes:
         unreadable = 0
         for pid in pids[:MOST_PROCESSES]:
             try:
-                found = parse_io(self._host.read_once(f"/proc/{pid}/io"))
+                found = parse_io(self._read(f"/proc/{pid}/io"))
             except PermissionError:
                 unreadable += 1
                 continue
@@ -175,8 +179,8 @@ class Processes:
     ) -> BusyProcess | None:
         """threads: what those of it did so far is put there, if it has reaped children."""
         try:
-            name, started, has_reaped = parse_stat(self._host.read_once(f"/proc/{pid}/stat"))
-            group = parse_cgroup(self._host.read_once(f"/proc/{pid}/cgroup"))
+            name, started, has_reaped = parse_stat(self._read(f"/proc/{pid}/stat"))
+            group = parse_cgroup(self._read(f"/proc/{pid}/cgroup"))
         except (OSError, ValueError):  # it ended
             return None
         if started >= before_at:  # new, or another process under a number that was used before
@@ -209,7 +213,7 @@ class Processes:
         found = dict[str, ProcessIo]()
         for number in numbers:
             try:
-                io = parse_io(host.read_once(f"/proc/{pid}/task/{number}/io"))
+                io = parse_io(self._read(f"/proc/{pid}/task/{number}/io"))
             except OSError:  # it ended
                 continue
             if io is not None:
@@ -217,28 +221,41 @@ class Processes:
         return found or None
 
     def _devices(self, pid: int) -> tuple[str, ...] | None:
-        host = self._host
         try:
-            numbers = host.list(f"/proc/{pid}/fdinfo")[:MOST_FILES]
-            table = host.read_once(f"/proc/{pid}/mountinfo")
+            files = self._open_files(pid)
+            table = self._read(f"/proc/{pid}/mountinfo") if files else b""
             # A container does not see the directories that its overlay is made of.
-            ours = host.read_once(MOUNTINFO) if b" - overlay " in table else b""
-            mounts = parse_mount_devices(table, ours)
+            ours = self._host.read_once(MOUNTINFO) if b" - overlay " in table else b""
         except OSError:
             return None
+        mounts = parse_mount_devices(table, ours, {mount for mount, _ in files})
         found = set[str]()
-        for number in numbers:
-            try:
-                mount = parse_mount_id(host.read_once(f"/proc/{pid}/fdinfo/{number}"))
-                device, is_devices = mounts.get(mount, ("", False))
-                if is_devices:
-                    node = _DEVICE_NODE.search(host.link(f"/proc/{pid}/fd/{number}"))
-                    device = node[1] if node else ""
-            except OSError:  # closed meanwhile
-                continue
+        for mount, path in files:
+            device, is_devices = mounts.get(mount, ("", False))
+            if is_devices:
+                node = _DEVICE_NODE.search(path)
+                device = node[1] if node else ""
             if device:
                 found.add(device)
         return tuple(sorted(found))
+
+    def _open_files(self, pid: int) -> list[tuple[str, str]]:
+        """Mount and path of each. What has no path is none, and its fdinfo may be long: an epoll's has a
+        line for each descriptor. Raises OSError if they cannot be listed.
+        """
+        found = list[tuple[str, str]]()
+        for number in self._host.list(f"/proc/{pid}/fdinfo")[:MOST_FILES]:
+            try:
+                path = self._host.link(f"/proc/{pid}/fd/{number}")
+                if path.startswith("/"):
+                    mount = parse_mount_id(self._read(f"/proc/{pid}/fdinfo/{number}"))
+                    found.append((mount, path))
+            except OSError:  # closed meanwhile
+                continue
+        return found
+
+    def _read(self, path: str) -> bytes:
+        return self._host.read_once(path, MOST_BYTES)
 
 
 def as_json(look: ProcessesLook) -> dict[str, Any]:
@@ -327,14 +344,16 @@ def parse_mount_id(text: bytes) -> str:
     return found[1].decode() if found else ""
 
 
-def parse_mount_devices(text: bytes, ours: bytes = b"") -> dict[str, tuple[str, bool]]:
+def parse_mount_devices(
+    text: bytes, ours: bytes = b"", wanted: Collection[str] | None = None
+) -> dict[str, tuple[str, bool]]:
     """/proc/<pid>/mountinfo: the device by mount, and whether device nodes lie there. btrfs numbers its
     file systems itself (get_anon_bdev()), and names one of its devices. ours: the table in which the
-    directories of an overlay are looked for.
+    directories of an overlay are looked for. wanted: the mounts; None: all.
     """
     visible = list(_mounts(ours))
     found = {}
-    for mount in _mounts(text):
+    for mount in _mounts(text, wanted):
         device = _overlaid(mount, visible) if mount.kind == OVERLAY else mount.device
         found[mount.number] = (device, mount.kind in ("devtmpfs", "tmpfs"))
     return found
@@ -348,9 +367,11 @@ class _Mount(NamedTuple):
     options: str  # of the file system
 
 
-def _mounts(text: bytes) -> Iterator[_Mount]:
-    for line in text.decode("utf-8", "replace").split("\n"):
-        words = line.split(" ")
+def _mounts(text: bytes, wanted: Collection[str] | None = None) -> Iterator[_Mount]:
+    for line in BytesIO(text):  # one at a time: there may be many
+        if wanted is not None and line.partition(b" ")[0].decode("utf-8", "replace") not in wanted:
+            continue
+        words = line.decode("utf-8", "replace").removesuffix("\n").split(" ")
         if len(words) > 4 and "-" in words[6:]:
             kind, source, options = [*words[words.index("-", 6) + 1 :], "", "", ""][:3]
             node = _DEVICE_NODE.match(source) if words[2].startswith("0:") else None
