@@ -130,3 +130,39 @@ def test_http_to_https_takes_a_restart_and_another_certificate_does_not(path, tm
     (refused,) = [r for r in caplog.records if r.levelname == "ERROR"]
     assert "tls_server_config is new: http to https takes a restart" in str(refused.__dict__)
     assert renewed not in (None, first)
+
+
+IF_GIVEN = "client_ca_file: ca.crt, client_auth_type: VerifyClientCertIfGiven"
+REQUIRED = "client_ca_file: ca.crt, client_auth_type: RequireAndVerifyClientCert"
+NAMED = f"{REQUIRED}, client_allowed_sans: [scraper.example]"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "refused"),
+    [
+        (REQUIRED, "", "client_auth_type asks less of clients"),
+        (REQUIRED, IF_GIVEN, "client_auth_type asks less of clients"),
+        (IF_GIVEN, "", "client_auth_type asks less of clients"),
+        (NAMED, REQUIRED, "client_allowed_sans is gone"),
+        (REQUIRED, NAMED, None),
+        (IF_GIVEN, REQUIRED, None),
+        (NAMED, NAMED.replace("scraper", "other"), None),
+    ],
+)
+@pytest.mark.usefixtures("patient")
+def test_that_less_is_asked_of_clients_takes_a_restart(
+    path, tmp_path, caplog, first, second, refused
+):
+    caplog.set_level("INFO")
+    authority = Authority(tmp_path, "ca")
+    authority.issue("server", "DNS:localhost")
+    with_tls = "tls_server_config: {{cert_file: server.crt, key_file: server.key, {0}}}\n".format
+    path.write_text(with_tls(first))
+    file = AccessFile(str(path))
+    before = file.access
+    path.write_text(with_tls(second) + "# longer\n")
+    after = file.look(100.0)
+
+    (told,) = [str(record.__dict__) for record in caplog.records]
+    assert (refused or "client_auth_type RequireAndVerifyClientCert") in told
+    assert (after is before) == (refused is not None)

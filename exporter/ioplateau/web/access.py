@@ -81,6 +81,7 @@ def described(access: Access) -> str:
     parts: list[str] = []
     if access.tls:
         parts.append(f"TLS, certificate valid until {iso_time(access.tls.valid_until)}")
+        parts.append(f"client_auth_type {access.tls.client_auth}")
     if access.users:
         parts.append(f"passwords of {access.users.count} users")
     return "; ".join(parts) or "open"

@@ -17,7 +17,7 @@ from ioplateau.web import config as webconfig
 from ioplateau.web.access import Access, RequestBucket, described
 from ioplateau.web.config import WebConfig, WebConfigError
 from ioplateau.web.expiry import Expiry
-from ioplateau.web.keys import ProblemsError
+from ioplateau.web.keys import IF_GIVEN, NO_CLIENT, REQUIRED, ProblemsError
 from ioplateau.web.passwords import Users
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ SILENT_SECONDS = 5.0
 # What could not be taken is tried again after so long, changed or not: a read may fail once.
 AGAIN_SECONDS = 10.0
 MOST_BYTES = 1 << 20
+STRENGTH = {NO_CLIENT: 0, IF_GIVEN: 1, REQUIRED: 2}
 Stamp: TypeAlias = Mapping[str, tuple[int, ...] | None]
 
 
@@ -101,15 +102,20 @@ class AccessFile:
 
     def _must_protect(self, fresh: Access) -> None:
         # An editor empties a file before it writes it; a slip must not open the doors.
-        for name, before, after in (
-            ("tls_server_config", self._access.tls, fresh.tls),
-            ("basic_auth_users", self._access.users, fresh.users),
-        ):
-            if before and not after:
+        before, after = self._access.tls, fresh.tls
+        is_weaker = before and after and STRENGTH[after.client_auth] < STRENGTH[before.client_auth]
+        for is_lost, what in (
+            (before and not after, "tls_server_config is gone"),
+            (self._access.users and not fresh.users, "basic_auth_users is gone"),
+            (is_weaker, "client_auth_type asks less of clients"),
+            (before and after and before.client_names and not after.client_names,
+             "client_allowed_sans is gone"),
+        ):  # fmt: skip
+            if is_lost:
                 raise WebConfigError(
-                    str(self._path), [f"{name} is gone; that takes a restart if it is meant"]
+                    str(self._path), [f"{what}; that takes a restart if it is meant"]
                 )
-        if fresh.tls and not self._access.tls:
+        if after and not before:
             raise WebConfigError(
                 str(self._path), ["tls_server_config is new: http to https takes a restart"]
             )

@@ -39,13 +39,15 @@ class Pems(NamedTuple):
 
 
 class Tls:
-    """A certificate in force. valid_from, valid_until: seconds since 1970.
+    """A certificate in force. valid_from, valid_until: seconds since 1970. client_auth, client_names: what
+    is asked of clients.
 
     Raises ProblemsError.
     """
 
     def __init__(self, config: TlsConfig, pems: Pems, wall: float) -> None:
-        self._wanted = {_plain(name) for name in config.allowed_names}
+        self.client_auth = config.client_auth
+        self.client_names = {_plain(name) for name in config.allowed_names}
         self._context, self.valid_from, self.valid_until = _tried(config, pems, wall)
 
     def wrap(self, accepted: socket.socket) -> ssl.SSLSocket:
@@ -60,13 +62,13 @@ class Tls:
         if not isinstance(wrapped, ssl.SSLSocket):
             raise TypeError(f"{wrapped!r} was not wrapped")
         wrapped.do_handshake()
-        if not self._wanted:
+        if not self.client_names:
             return True
         try:
             certificate = wrapped.getpeercert() or {}
         except ValueError:  # a name in it is no UTF-8
             return False
-        return bool(_names(certificate) & self._wanted)
+        return bool(_names(certificate) & self.client_names)
 
 
 class TlsSocket(ssl.SSLSocket):
