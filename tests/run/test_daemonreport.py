@@ -374,6 +374,19 @@ def test_an_answer_of_something_else_is_refused():
         of_daemon(lambda path, **query: {"hello": path, "with": query}, 0, 1, 1, lambda: 1.0)
 
 
+@pytest.mark.parametrize("at", [-1e99, 1e13, float("nan")])
+def test_an_event_of_a_time_that_no_date_has_is_refused(daemon, at):
+    ask, now = daemon
+    event = {"at": at, "what": What.STARTED, "sentence": "", "subject": ""}
+
+    def odd(path, **query):
+        answer = ask(path, **query)
+        return {**answer, "events": [event]} if path == "episodes" else answer
+
+    with pytest.raises(NoDaemonError, match="want seconds since 1970"):
+        of_daemon(odd, now - 200, now, now, lambda: now)
+
+
 def test_nobody_there_is_said_with_what_to_do_instead():
     with pytest.raises(NoDaemonError, match=r"http://127\.0\.0\.1:9: .*refused"):
         asking(NOBODY)("state")

@@ -203,3 +203,14 @@ def test_what_is_null_is_absent(tmp_path, key):
     _, snapshots = recording.read(path)
 
     assert len(list(snapshots)) == 1
+
+
+@pytest.mark.parametrize("wall", ["1e13", "-1e13", "1e19", '"x"'])
+def test_a_line_of_a_time_that_no_date_has_is_left_out(tmp_path, wall):
+    path = tmp_path / "odd.jsonl"
+    path.write_text(f'{{"header": 1, "hz": 1}}\n{{"mono": 1, "wall": {wall}}}\n{{"mono": 2}}\n')
+    left_out = []
+    _, snapshots = recording.read(path, left_out.append)
+
+    assert [snapshot.mono for snapshot in snapshots] == [2.0]
+    assert [words.partition(": found")[0] for words in left_out] == ["line 2: ShapeError: wall"]

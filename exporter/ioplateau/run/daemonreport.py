@@ -61,12 +61,7 @@ def of_daemon(
     state = ask("state")
     answer = ask("episodes", since=began, until=ended)
     try:
-        events = tuple(
-            apiview.checked(
-                Event(each["at"], What(each["what"]), each["sentence"], each["subject"])
-            )
-            for each in answer["events"]
-        )
+        events = apiview.events_of(answer)
         first = max(began, _oldest(ask, state["budgets"], asked_at))
         making = _Making(ask, first, ended, asked_at, now)
         samples = making.samples(state["budgets"], state["disks"], events)

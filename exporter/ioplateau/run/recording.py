@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from ioplateau import __version__
+from ioplateau import __version__, saved
 from ioplateau.measure.snapshot import DISKSTATS, MOUNTSTATS, NETDEV, Snapshot, Static
 from ioplateau.run import gzlines, provenance
 from ioplateau.run.commanderror import CommandError
@@ -226,7 +226,7 @@ def _snapshot(value: Mapping[str, Any], static: Static) -> Snapshot:
     return Snapshot(
         mono=mono,
         mono_end=_number(value.get("mono_end", mono)),
-        wall=_number(value.get("wall", 0.0)),
+        wall=saved.read(saved.Moment, value.get("wall", 0.0), "wall"),
         boot=None if value.get("boot") is None else _number(value["boot"]),
         static=static,
         texts=texts,

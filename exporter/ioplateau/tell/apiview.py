@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Any, TypeVar
 
-from ioplateau.history import Episode
+from ioplateau.history import Episode, Event, What
 from ioplateau.limits.budgets import Dimension, Direction, Kind, Origin, Word
 from ioplateau.tell import blindness, view
 from ioplateau.tell.summary import Severity
@@ -81,6 +81,14 @@ def _time(value: Any) -> float:
 def episodes_of(answer: Mapping[str, Any]) -> tuple[Episode, ...]:
     """What /api/v1/episodes tells, the oldest first. Raises one of saved.UNSOUND."""
     return tuple(map(_episode, answer["episodes"]))
+
+
+def events_of(answer: Mapping[str, Any]) -> tuple[Event, ...]:
+    """What /api/v1/episodes tells of events, the oldest first. Raises one of MISUNDERSTOOD."""
+    return tuple(
+        checked(Event(_time(each["at"]), What(each["what"]), each["sentence"], each["subject"]))
+        for each in answer["events"]
+    )
 
 
 def _episode(answer: Mapping[str, Any]) -> Episode:
