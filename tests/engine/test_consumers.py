@@ -105,6 +105,19 @@ def test_groups_are_named_by_what_the_kernel_counts_of_them_on_the_disk():
     assert sentence(disk) == "most I/O by db.service (4.0 MB/s, 40 IOPS, 80 %)"
 
 
+def test_nobody_is_told_by_a_name_that_another_gave_itself():
+    group = "/x (9 kBps, 1 %); db.service"
+    groups = grouped((group, "8:16", 8_000_000, 0, 80, 0), total=8_000_000)
+    moving = process(7, 6_000_000, ["8:17"], group) | {"name": "a; mysqld"}
+
+    told = sentence(found(look([moving], groups=groups))[DISK])
+
+    assert told == (
+        'most I/O by "x (9 kBps, 1 %); db.service" (4.0 MB/s, 40 IOPS, 100 %); '
+        '"a; mysqld" (pid 7) (3.0 MB/s, 75 %)'
+    )
+
+
 def test_processes_are_named_where_they_have_something_open_there():
     blob = look(
         [

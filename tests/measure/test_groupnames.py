@@ -55,6 +55,21 @@ def test_a_person_reads_the_nearest_name():
     assert str(name("/batch")) == ""
 
 
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/a; b.service", '"a; b.service"'),
+        (r"/a\x22\x20b.service", '"a\' b.service"'),
+        ("/a (9 kB).scope", '"a (9 kB).scope"'),
+        ("/lxc/a, pod b", 'container "a, pod b"'),
+        ("/system.slice/getty@tty1.service", "getty@tty1.service"),
+        ("/größe.service", "größe.service"),
+    ],
+)
+def test_a_name_that_reads_like_a_part_of_a_sentence_is_told_in_quotes(path, told):
+    assert str(name(path)) == told
+
+
 def test_a_csi_mount_tells_pod_and_volume():
     place = f"/var/lib/kubelet/pods/{POD}/volumes/kubernetes.io~csi/pvc-12/mount"
 

@@ -405,7 +405,7 @@ def _processes(moved: Sequence[_Mover], look: _Look, whole: float | None) -> tup
 
 
 def _named(process: BusyProcess) -> str:
-    return f"{process.name} (pid {process.pid})"
+    return f"{groupnames.quoted(process.name)} (pid {process.pid})"
 
 
 def _groups_of(moved: Sequence[_Mover], look: _Look, whole: float | None) -> tuple[Consumer, ...]:
@@ -431,7 +431,9 @@ def _groups_of(moved: Sequence[_Mover], look: _Look, whole: float | None) -> tup
 
 
 def _label(path: str) -> str:
-    return "the root control group" if path == ROOT else str(groupnames.name(path)) or path
+    if path == ROOT:
+        return "the root control group"
+    return str(groupnames.name(path)) or groupnames.quoted(path)
 
 
 def _flushed(

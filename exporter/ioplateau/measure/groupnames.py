@@ -25,6 +25,7 @@ _POD = re.compile(
     r"(?:\.slice)?(?=/|\Z)"
 )
 _UNIT = re.compile(r"\.(?:service|scope|socket|mount|swap|slice)\Z")
+_WORD = re.compile(r"[\w./:@\\+-]+")
 _POD_VOLUME = re.compile(r"/pods/([^/]+)/volumes/kubernetes\.io~csi/([^/]+)/mount\Z")
 
 
@@ -36,12 +37,10 @@ class GroupName(NamedTuple):
     pod: str = ""  # uid
 
     def __str__(self) -> str:
+        container = f"container {quoted(self.container)}" if self.container else ""
         if self.pod:
-            inside = f", container {self.container}" if self.container else ""
-            return f"pod {self.pod}{inside}"
-        if self.container:
-            return f"container {self.container}"
-        return self.unit
+            return ", ".join(filter(None, [f"pod {self.pod}", container]))
+        return container or (quoted(self.unit) if self.unit else "")
 
 
 def name(path: str) -> GroupName:
@@ -58,6 +57,11 @@ def name(path: str) -> GroupName:
     # The scope of a container, of this one or of one around it, is no unit of its own.
     unit = named[-1] if named and not _CONTAINER.search(named[-1]) else ""
     return GroupName(_unescaped(unit), container, pod)
+
+
+def quoted(text: str) -> str:
+    """A name for a sentence: in quotes if it holds what a sentence is made of, since anybody may choose one."""
+    return text if _WORD.fullmatch(text) else '"' + text.replace('"', "'") + '"'
 
 
 class PodVolume(NamedTuple):
