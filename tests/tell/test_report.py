@@ -240,6 +240,15 @@ def test_names_of_strangers_are_text_in_every_form():
     assert "\\*x\\* \\| \\[y\\](z)" in render.markdown(made)
 
 
+@pytest.mark.parametrize("form", [render.text, render.markdown, render.html])
+def test_what_a_terminal_or_a_browser_would_obey_is_shown_by_its_number(form):
+    table = document.ReportTable(("a\x1b[31m",), (("b\u202ec",),))
+    made = form(document.Report("d\u2066", (document.ReportSection("e\x00", (table,)),)))
+
+    assert set("\x1b\u202e\u2066\x00").isdisjoint(made)
+    assert "u202e" in made
+
+
 @pytest.mark.parametrize(
     ("since", "began", "ended", "why"),
     [

@@ -130,7 +130,7 @@ def _table(table: ReportTable) -> Iterable[str]:
 
 
 def _safe(words: str) -> str:
-    return escape(plain.valid(words))
+    return escape(plain.printable(words))
 
 
 def as_json(samples: Samples, source: ReportSource) -> dict[str, Any]:
