@@ -4,11 +4,13 @@ import json
 import logging
 import os
 import socket
+import stat
 import threading
 
 import pytest
 
 from at_once import AtOnce
+from ioplateau.run import historyfiles
 from ioplateau.run.statefile import StateFile
 from ioplateau.run.statetext import FORMAT
 from ioplateau.run.writer import FileWriter
@@ -28,6 +30,20 @@ def test_what_was_written_is_restored_with_the_time_that_passed(tmp_path, taken)
     StateFile(tmp_path, AtOnce()).restore(take_into(taken), wall=1060.0)
 
     assert taken == [({"a": [1, 2]}, 60.0)]
+
+
+def test_what_is_kept_is_its_owners_alone(tmp_path):
+    before = os.umask(0o022)
+    try:
+        StateFile(tmp_path, AtOnce()).write({"a": 1}, wall=1000.0)
+        for _ in range(2):  # the first file becomes the old one
+            historyfiles.append(tmp_path / "history-1s.log", b"x" * 99 + b"\n", 100)
+    finally:
+        os.umask(before)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+
+    assert modes.keys() > {"history-1s.log", "history-1s.old"}
+    assert set(modes.values()) == {0o600}
 
 
 def test_a_clock_that_went_back_is_no_time_passed(tmp_path, taken):

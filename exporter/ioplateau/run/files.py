@@ -15,6 +15,7 @@ from pathlib import Path
 from ioplateau.regular import OddFileError, open_regular, read_whole
 
 NEW = ".new"
+PRIVATE = 0o600  # of what is remembered of a machine: names of processes, mounts and servers
 
 
 def read(path: Path, most_bytes: int) -> bytes:
@@ -41,9 +42,9 @@ def create(path: Path) -> int:
     return _create_new(path)
 
 
-def replace(path: Path, content: bytes) -> None:
-    """Let `path` hold this and be on the disk. Raises OSError; the old content stays then."""
-    fresh = _written_beside(path, content)
+def replace(path: Path, content: bytes, mode: int = 0o666) -> None:
+    """Let `path` hold this and be on the disk. mode: less the umask. Raises OSError; the old content stays then."""
+    fresh = _written_beside(path, content, mode)
     try:
         fresh.replace(path)
     except OSError:
@@ -54,16 +55,16 @@ def replace(path: Path, content: bytes) -> None:
 
 def try_write(path: Path, size_bytes: int) -> None:
     """Do what `replace` does with so many bytes, but leave `path` as it is. Raises OSError."""
-    _written_beside(path, b" " * size_bytes).unlink()
+    _written_beside(path, b" " * size_bytes, PRIVATE).unlink()
 
 
-def _written_beside(path: Path, content: bytes) -> Path:
+def _written_beside(path: Path, content: bytes, mode: int) -> Path:
     # Beside the file, so that renaming is possible, by a name that nobody else gives: of out.html not out.new.
     fresh = path.with_name(f".{path.name}{NEW}")
     # What a crash left, or what somebody put there: the name goes, what a link names stays.
     fresh.unlink(missing_ok=True)
     try:
-        with open(_create_new(fresh), "wb") as file:
+        with open(_create_new(fresh, mode), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -74,6 +75,6 @@ def _written_beside(path: Path, content: bytes) -> Path:
     return fresh
 
 
-def _create_new(path: Path) -> int:
+def _create_new(path: Path, mode: int = 0o666) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    return os.open(path, flags, 0o666)
+    return os.open(path, flags, mode)

@@ -210,7 +210,7 @@ def append(path: Path, text: bytes, most_bytes: int) -> None:
     Raises OSError, also for what is no regular file.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    number = os.open(path, flags, 0o666)
+    number = os.open(path, flags, files.PRIVATE)
     try:
         found = os.fstat(number)
         if not stat.S_ISREG(found.st_mode):
@@ -223,7 +223,7 @@ def append(path: Path, text: bytes, most_bytes: int) -> None:
             os.close(number)
             number = -1
             path.replace(path.with_suffix(".old"))
-            number = os.open(path, flags, 0o666)
+            number = os.open(path, flags, files.PRIVATE)
             size = 0
         if not size:
             text = _first_line() + text

@@ -141,7 +141,7 @@ class StateFile:
         except ValueError as error:  # a defect of ours, and no reason to lose a tick
             event(LOG, logging.ERROR, "state cannot be kept", why=str(error))
             return
-        self._hand_over(lambda path: files.replace(path, text))
+        self._hand_over(lambda path: files.replace(path, text, files.PRIVATE))
 
     def try_write(self) -> None:
         """Find out now whether it can be written, not when it is due; what is kept stays."""
