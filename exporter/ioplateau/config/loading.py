@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,6 +33,8 @@ from ioplateau.web.settings import WebSettings
 
 # More is a wrong file name.
 MOST_BYTES = 1 << 20
+# In a line. tomllib takes time and memory by the square of the parts of a key.
+MOST_DOTS = 256
 
 
 class ConfigurationError(Exception):
@@ -91,6 +94,9 @@ def read_tree(file: str, *, again: bool = False) -> dict[str, Any]:
             content = read_whole(stream, MOST_BYTES)
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror}") from error
+    for number, words in enumerate(content.split(b"\n"), start=1):
+        if words.count(b".") > MOST_DOTS:
+            raise ValueError(f"is no configuration: more than {MOST_DOTS} dots (at line {number})")
     try:
         return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -98,8 +104,11 @@ def read_tree(file: str, *, again: bool = False) -> dict[str, Any]:
         raise ValueError(f"is not UTF-8 (at line {line})") from error
     except RecursionError as error:
         raise ValueError("is no configuration: nested too deeply") from error
-    except ValueError as error:  # TOMLDecodeError; ValueError itself for endless integers
+    except tomllib.TOMLDecodeError as error:
         raise ValueError(f"is not TOML: {error}") from error
+    except ValueError as error:
+        most = sys.get_int_max_str_digits()
+        raise ValueError(f"is not TOML: a number of more than {most} digits") from error
 
 
 def _made(values: Values, name: str, environ: Mapping[str, str]) -> Settings:
