@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import threading
 import tomllib
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioplateau.config import ConfigurationError, Settings, add_flags, load
+from ioplateau.config import ConfigurationError, Settings, add_flags, load, loading
 from ioplateau.config.flags import CONFIG_FILE, FLAGS
 from ioplateau.config.loading import read_tree, settings_from
 from ioplateau.config.table import TABLE
@@ -562,6 +563,23 @@ def test_a_configuration_may_come_through_a_pipe_and_be_empty():
     assert "nothing" in from_file(Path(f"/dev/fd/{read}"))[0]
     os.close(read)
     assert load(options("--config.file=/dev/null"), {}) == load(options(), {})
+
+
+@pytest.mark.parametrize("seconds", [0.01, 60.0])
+def test_a_configuration_that_does_not_come_is_told_to_be_waited_for(capsys, monkeypatch, seconds):
+    monkeypatch.setattr(loading, "SILENT_SECONDS", seconds)
+    read, write = os.pipe()
+    file, late = f"/dev/fd/{read}", seconds < 1
+    reading = threading.Thread(target=load, args=(options(f"--config.file={file}"), {}))
+    reading.start()
+    told = ""
+    while late and not told:
+        told = capsys.readouterr().err
+    os.close(write)
+    reading.join()
+    os.close(read)
+
+    assert told + capsys.readouterr().err == (f"{file}: is waited for\n" if late else "")
 
 
 @pytest.mark.parametrize("is_named", [True, False])

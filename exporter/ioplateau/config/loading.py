@@ -10,7 +10,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from ioplateau.config import rules
@@ -33,6 +35,7 @@ from ioplateau.web.settings import WebSettings
 
 # More is a wrong file name.
 MOST_BYTES = 1 << 20
+SILENT_SECONDS = 2.0
 # In a line. tomllib takes time and memory by the square of the parts of a key.
 MOST_DOTS = 256
 
@@ -90,8 +93,11 @@ def read_tree(file: str, *, again: bool = False) -> dict[str, Any]:
     import tomllib
 
     try:
-        with open_regular(file) if again else open(file, "rb") as stream:
-            content = read_whole(stream, MOST_BYTES)
+        if again:
+            with open_regular(file) as stream:
+                content = read_whole(stream, MOST_BYTES)
+        else:
+            content = _waited_for(file)
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror}") from error
     for number, words in enumerate(content.split(b"\n"), start=1):
@@ -109,6 +115,21 @@ def read_tree(file: str, *, again: bool = False) -> dict[str, Any]:
     except ValueError as error:
         most = sys.get_int_max_str_digits()
         raise ValueError(f"is not TOML: a number of more than {most} digits") from error
+
+
+def _waited_for(file: str) -> bytes:
+    """What it says, whatever it is: of a pipe that nobody writes to it is told that it is waited for."""
+    late = threading.Timer(
+        SILENT_SECONDS, print, [f"{file}: is waited for"], {"file": sys.stderr, "flush": True}
+    )
+    late.daemon = True
+    with suppress(RuntimeError):  # no thread can be had
+        late.start()
+    try:
+        with open(file, "rb") as stream:
+            return read_whole(stream, MOST_BYTES)
+    finally:
+        late.cancel()
 
 
 def _made(values: Values, name: str, environ: Mapping[str, str]) -> Settings:
