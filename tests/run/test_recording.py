@@ -7,7 +7,7 @@ import pytest
 
 from ioplateau.measure.snapshot import DISKSTATS, Snapshot, Static
 from ioplateau.run import recording
-from ioplateau.run.recording import RecordingError, Writer
+from ioplateau.run.recording import MOST_DEVICES, RecordingError, Writer
 
 STATIC = Static(
     kernel="6.1.0",
@@ -214,3 +214,19 @@ def test_a_line_of_a_time_that_no_date_has_is_left_out(tmp_path, wall):
 
     assert [snapshot.mono for snapshot in snapshots] == [2.0]
     assert [words.partition(": found")[0] for words in left_out] == ["line 2: ShapeError: wall"]
+
+
+def test_a_line_of_more_block_devices_than_any_machine_has_is_left_out(tmp_path):
+    path = tmp_path / "odd.jsonl"
+    lines = (
+        {"mono": number, "f": {"/proc/diskstats": f"8 0 a {number}\n" * count}}
+        for number, count in enumerate((MOST_DEVICES, MOST_DEVICES + 1))
+    )
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in ({"header": 1, "hz": 1}, *lines)))
+    left_out = []
+    _, snapshots = recording.read(path, left_out.append)
+
+    assert [snapshot.mono for snapshot in snapshots] == [0.0]
+    assert left_out == [
+        "line 3: ValueError: /proc/diskstats of more than 10000 block devices",
+    ]

@@ -223,6 +223,8 @@ def _snapshot(value: Mapping[str, Any], static: Static) -> Snapshot:
     for path, most in MOST_TEXT_BYTES.items():
         if len(texts.get(path, b"")) > most:
             raise ValueError(f"{path} of more than {most} bytes")
+    if texts.get(DISKSTATS, b"").count(b"\n") > MOST_DEVICES:
+        raise ValueError(f"{DISKSTATS} of more than {MOST_DEVICES} block devices")
     return Snapshot(
         mono=mono,
         mono_end=_number(value.get("mono_end", mono)),
