@@ -181,7 +181,7 @@ class Accounts:
 
         What was counted waits for them to come back: a mount whose record was damaged for a
         tick, a lane whose cloud has not told of it yet. What was observed goes at once, for the
-        next disk of that name may be another, unless it waits since the last run. So does the credit
+        next disk of that name may be another, unless it is waited for. So does the credit
         of a limit that has none any more, or is not configured any more.
         """
         self._budgets = budgets
@@ -201,8 +201,9 @@ class Accounts:
         }
         # Those met in this run: of others a cloud may not have told yet.
         for place in self._paces.keys() - bursting:
-            for book in (self._buckets, self._paces, self._words):
-                book.pop(place, None)
+            if place[0] not in self._restored:
+                for book in (self._buckets, self._paces, self._words):
+                    book.pop(place, None)
         members = {flow for budget in budgets.values() for flow in budget.members}
         _drop_oldest(self._meters, lambda place: place[0] not in budgets)
         self._untold &= self._meters.keys()
