@@ -1,5 +1,7 @@
 """A host's cache: two lanes of one VM, and what misses the cache waits for the other lane."""
 
+import random
+
 import pytest
 
 from ioplateau.judge.flows import FlowTick
@@ -155,3 +157,103 @@ def test_writes_that_may_count_on_the_cached_lane_do_not_where_the_other_one_exp
 
     assert (verdicts[UNCACHED_LANE].word is Word.THROTTLED) is not is_cached
     assert (verdicts[CACHED_LANE].word is Word.THROTTLED) is is_cached
+
+
+def reads_behind_a_cache(rates, *, lane, cached=(), waits=24):
+    """What is told of each block in which a disk that only reads through a host's cache does so much at `waits`
+    requests at a time, after 20 blocks at ease: the verdicts by budget.
+    """
+    told = {
+        SDB: Budget(SDB, (CACHED,), megabytes(400.0), skips_reads=frozenset({CACHED})),
+        UNCACHED_LANE: Budget(UNCACHED_LANE, (CACHED,), lane, skips_reads=frozenset({CACHED})),
+        CACHED_LANE: Budget(CACHED_LANE, (CACHED,), cached or megabytes(2000.0)),
+    }
+    judge = Judge()
+    ease = [reading(150.0, 0.0009)] * 20
+    ticks = [*ease, *(reading(rate, waits / rate) for rate in rates)]
+    return [
+        judge.observe(100.0 + second, 1.0, told, {CACHED: tick})
+        for second, tick in enumerate(ticks)
+    ]
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 1.0])
+def test_a_level_that_nobody_told_is_the_lanes_where_a_share_of_the_reads_that_misses_reaches_its_limit(
+    share,
+):
+    rates = [800.0 / share * (1 + 0.004 * (second % 3 - 1)) for second in range(60)]
+    iops = Limit(Dimension.IOPS, Direction.TOTAL, 800.0, Origin.CONFIGURED, "test")
+    lane = (iops, *megabytes(70.0))  # of bytes, more of the reads would have to miss
+    said = reads_behind_a_cache(rates, lane=lane)
+    held = [each[UNCACHED_LANE] for each in said[40:]]
+
+    assert said[10][UNCACHED_LANE].word is Word.HEALTHY
+    assert {(each.word, each.limit) for each in held} == {(Word.THROTTLED, 800.0)}
+    assert {(each[SDB].word, each[SDB].parent) for each in said[40:]} == {
+        (Word.AFFECTED, UNCACHED_LANE)
+    }
+    assert "held at 800 IOPS, 800 IOPS of it reads that miss the host's cache" in held[-1].sentence
+
+
+def test_of_two_limits_that_misses_may_reach_the_one_of_the_lower_share_holds():
+    rates = [1600.0 * (1 + 0.004 * (second % 3 - 1)) for second in range(60)]
+    iops = Limit(Dimension.IOPS, Direction.TOTAL, 1500.0, Origin.CONFIGURED, "test")
+    said = reads_behind_a_cache(rates, lane=(iops, *megabytes(50.0)))
+
+    assert {(v := each[UNCACHED_LANE]).dimension for each in said[40:]} == {Dimension.THROUGHPUT}
+    assert v.limit == 50e6
+
+
+@pytest.mark.parametrize(
+    ("ripple", "cached", "waits"),
+    [
+        (0.05, (), 24),  # a slow device
+        (0.004, megabytes(104.8576), 24),  # hits, at the limit of their own lane
+        (0.004, (), 1),  # at ease
+    ],
+)
+def test_reads_behind_a_cache_say_nothing_of_the_other_lane_but_where_they_stand_at_no_other_limit(
+    ripple, cached, waits
+):
+    r = random.Random(1)
+    rates = [1600.0 * r.gauss(1, ripple) for _ in range(60)]
+    iops = Limit(Dimension.IOPS, Direction.TOTAL, 800.0, Origin.CONFIGURED, "test")
+    said = reads_behind_a_cache(rates, lane=(iops,), cached=cached, waits=waits)
+
+    assert {each[UNCACHED_LANE].word for each in said[30:]} == {Word.HEALTHY}
+    assert (said[-1][CACHED_LANE].word is Word.THROTTLED) is bool(cached)
+
+
+def test_what_surely_draws_on_a_lane_and_is_served_at_once_shows_that_nothing_waits_for_it():
+    iops = (Limit(Dimension.IOPS, Direction.TOTAL, 800.0, Origin.CONFIGURED, "test"),)
+    told = budgets(cached=megabytes(2000.0), disk=megabytes(400.0))
+    told[UNCACHED_LANE] = told[UNCACHED_LANE]._replace(limits=iops)
+    judge = Judge()
+    for second in range(80):
+        rate = 1600.0 * (1 + 0.004 * (second % 3 - 1)) if second >= 20 else 150.0
+        cached = reading(rate, 24 / rate if second >= 20 else 0.0009)
+        ticks = {PLAIN: reading(50.0, 0.002), CACHED: cached}
+        verdicts = judge.observe(100.0 + second, 1.0, told, ticks)
+
+    assert verdicts[UNCACHED_LANE].word is Word.HEALTHY
+    assert (verdicts[SDB].word, verdicts[SDB].origin) == (Word.THROTTLED, Origin.LEARNED)
+
+
+def test_a_level_at_which_a_disk_only_read_does_not_explain_what_its_writes_wait_for():
+    """The lane's 800 IOPS are those of writes and of half of the reads."""
+    iops = (Limit(Dimension.IOPS, Direction.TOTAL, 800.0, Origin.CONFIGURED, "test"),)
+    told = budgets(cached=megabytes(2000.0), disk=megabytes(400.0))
+    told[UNCACHED_LANE] = told[UNCACHED_LANE]._replace(limits=iops)
+    judge, said = Judge(), []
+    for second in range(100):
+        writes = 200.0 if second >= 60 else 0.0
+        reads = 2 * (800.0 - writes) * (1 + 0.004 * (second % 3 - 1))
+        cached = (
+            mixed(reads, writes, 24 / (reads + writes))
+            if second >= 20
+            else mixed(150.0, 0.0, 0.0009)
+        )
+        said.append(judge.observe(100.0 + second, 1.0, told, {CACHED: cached}))
+
+    assert {each[UNCACHED_LANE].word for each in said[40:60] + said[66:]} == {Word.THROTTLED}
+    assert {each[SDB].word for each in said[40:]} <= {Word.AFFECTED, Word.SATURATED}

@@ -217,7 +217,7 @@ class Case:
         holds its requests back.
         """
         drawn = self.drawn
-        if not drawn.operations and not drawn.bytes:
+        if not (drawn.operations or drawn.bytes or drawn.hidden_operations):
             if self.at_rest:
                 return None
             self.at_rest = not any(
@@ -240,9 +240,7 @@ class Case:
             claim.step(rate, dt, self._signs(queue, limit, elsewhere=elsewhere))
             if claim.on or rate > (1 - number.STEP) * value:
                 close = True
-            if claim.on and (
-                binding is None or claim.smooth / claim.value > binding.smooth / binding.value
-            ):
+            if claim.on and (binding is None or claim.outweighs(binding)):
                 binding = claim
         drawn.near = close
         return binding

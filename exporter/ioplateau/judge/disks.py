@@ -77,6 +77,7 @@ class DiskJudge(Restartable):
         self._stripe_of: dict[str, str] = {}
         self._lanes_over: dict[str, tuple[BudgetKey, ...]] = {}  # of disks and stripes
         self._held_before: Held = {}  # in the block before
+        self._held_by_misses: set[BudgetKey] = set()  # lanes, as far as what disks learned shows
         # Levels that some disk kept while the sum of all moved: disks are often bought alike.
         self._own_levels: list[tuple[Dimension, float]] = []
         self._own: set[str] = set()  # disks at one of them, in this block
@@ -275,6 +276,7 @@ class DiskJudge(Restartable):
     ) -> dict[BudgetKey, Claim]:
         lanes: dict[BudgetKey, Claim] = {}
         self._own = set()
+        self._held_by_misses = set()
         for key, case in self._lanes.items():
             pool = case.pool
             pool.add_up()
@@ -292,10 +294,11 @@ class DiskJudge(Restartable):
                 self._note_shared(pool)
             explained = set(told)
             # What a disk was thought to have learned explains nothing at the lane's known limit.
+            missing = self._missing(case)
             if fit > number.OFF_LIMIT and not is_one_queue(case, self._disks):
                 explained.update(disk.name for disk, own in awake.items() if own.met)
-                explained -= self._gave_way
-            pool.weigh(explained, told)
+                explained -= self._gave_way | (missing - told)
+            pool.weigh(explained, told, missing)
             claim = case.weigh_claims(
                 dt,
                 elsewhere=(pool.is_cache and bool(lanes))
@@ -306,6 +309,8 @@ class DiskJudge(Restartable):
                     member.watched.near = True
             if claim is not None:
                 lanes[key] = claim
+                if missing:
+                    self._held_by_misses.add(key)
                 names = {
                     member.name
                     for member in pool.members
@@ -314,6 +319,15 @@ class DiskJudge(Restartable):
                 for disk in [d for d in bound if d.name in names and d.name not in explained]:
                     del bound[disk]
         return lanes
+
+    def _missing(self, lane: Case) -> set[str]:
+        """Disks that stand at a level nobody told, though a told limit of this lane may explain it: by reads that
+        miss a host's cache.
+        """
+        if not lane.claims or not lane.pool.may_hold_misses:
+            return set()
+        cached = {member.key for member in lane.pool.moving if not member.reads}
+        return {key.name for key, case in self._disks.items() if key in cached and case.met}
 
     def _standing_alone(self, pool: Pool, dt: float) -> set[str]:
         """Disks that wait at a level which is no part of what all disks share: it stands while their
@@ -369,7 +383,8 @@ class DiskJudge(Restartable):
                 case.plateau.rest(dt)
                 continue
             who = Culprit.DISK
-            if pool.queue >= STRONG:
+            waits = pool.queue >= STRONG and not pool.missing
+            if waits:
                 # What stands close to a told limit is likelier that limit, told wrong, than a disk's.
                 is_told_wrong = any(
                     all(waits_in(each.watched, direction) for each in pool.those_waiting)
@@ -381,7 +396,7 @@ class DiskJudge(Restartable):
                 who = Culprit.VM if is_vms else of_disks(pool, dt)
             if is_one_queue(case, self._disks):
                 shared |= in_one_queue(pool, self._disks)
-            if pool.queue >= STRONG and culprit is not Culprit.VM:
+            if waits and culprit is not Culprit.VM:
                 culprit = who
             is_held = any(
                 lane in held and waits_in(member.watched, held[lane])
@@ -393,7 +408,7 @@ class DiskJudge(Restartable):
                 dt,
                 told=case.limits_to_beat,
                 allowed=who is Culprit.VM and not is_held,
-                recurs=case.plateau.on or who is not Culprit.DISK or pool.queue < STRONG,
+                recurs=case.plateau.on or who is not Culprit.DISK or not waits,
             )
             if case.plateau.on and not is_held:
                 found.add(key)
@@ -410,6 +425,8 @@ class DiskJudge(Restartable):
     ) -> None:
         """Plateaus of disks, where no limit that was told holds them or a lane of theirs. held: such lanes."""
         shared = above.shared
+        # What shows that a lane is held is learned on.
+        held = {key: of for key, of in held.items() if key not in self._held_by_misses}
         waits = any(case.watched.queue >= STRONG for case in awake.values())
         hints = ceilings_met(self._disks) if waits else []
         if waits:
@@ -472,7 +489,7 @@ class DiskJudge(Restartable):
         self, case: Case, claim: Claim | None, culprit: Culprit, elsewhere: BudgetKey | None
     ) -> Hypotheses:
         met = None
-        if case.met:
+        if case.met and elsewhere not in self._held_by_misses:
             met = Ruling.learned(case, self._whose(case.budget.key, culprit))
         return any_of(claim, met, elsewhere)
 

@@ -122,6 +122,14 @@ class Claim:
         most = max(self.values)
         return self.smooth > (1 + number.OFF_LEVEL + self.limit.tolerance) * most
 
+    def outweighs(self, other: Claim) -> bool:
+        """Whether it is this limit that holds, of two that seem to bind: the one that is used most. Of two that are
+        used by reads that miss a cache it is the one that the least share of them reaches.
+        """
+        if self._missed and other._missed and not (self.direct or other.direct):
+            return self._misses < other._misses
+        return self.smooth / self.value > other.smooth / other.value
+
     def is_close(self, dimension: Dimension, rate: float) -> bool:
         """Whether a rate is close to this limit on all, base or burst, and yet too far off for it to bind."""
         limit = self.limit
@@ -300,9 +308,11 @@ class Claim:
         """The limit, if a steady share of what is hidden makes up what is missing to it."""
         value = self.limit.value
         share = (value - rate) / hidden
-        if not 0.0 < share <= 1.0:
+        if not 0.0 < share <= 1 + number.OFF_LIMIT:
             self._missed = 0
             return None
+        if not self._missed:
+            self._misses = share
         same = abs(share - self._misses) <= number.STEP
         self._misses += 0.5 * (share - self._misses)
         most = 2 * number.LEVEL_LEAST

@@ -64,6 +64,7 @@ class Pool(Levels):
         "left",
         "median_delay",
         "members",
+        "missing",
         "moving",
         "near",
         "operations",
@@ -125,6 +126,8 @@ class Pool(Levels):
         self.doubtful_operations = self.doubtful_bytes = 0.0
         self.waiting = self.excess = self.outstanding = self.busy = self.busy_most = 0.0
         self.came = self.left = 0.0
+        # Members whose reads are taken to wait for it, as some miss a host's cache.
+        self.missing: Container[str] = ()
         self.is_held = False  # some member waits, though its own limit may explain it
         self.own = False  # some member that waits has been faster
         self.is_longer = False  # requests take longer than they ever do while nobody waits
@@ -173,10 +176,14 @@ class Pool(Levels):
         self.recent_operations.add(self.operations)
         self.recent_bytes.add(self.bytes)
 
-    def weigh(self, explained: set[str], told: Container[str] = ()) -> None:
+    def weigh(
+        self, explained: set[str], told: Container[str] = (), missing: Container[str] = ()
+    ) -> None:
         """Whether the members wait for something they share. explained: members whose own limit
-        already holds them back. told: those of them whose limit somebody told.
+        already holds them back. told: those of them whose limit somebody told. missing: members that
+        may draw on the pool by reads that miss a host's cache, and are weighed by these.
         """
+        self.missing = missing
         free, strong, weak = self._add_waiting(explained)
         if self.active_members > 1:
             self._correlate(told)
@@ -215,9 +222,9 @@ class Pool(Levels):
         self._weighed = []
         for member in self.moving:
             watched = member.watched
-            operations = member.rates[0]
             if not watched.known:
                 continue
+            operations = self._weighed_rate(member)
             if operations < 1.0:
                 # Requests outstanding of which none was answered yet still wait.
                 if watched.in_flight and watched.delay:
@@ -254,6 +261,20 @@ class Pool(Levels):
         self.excess = self.waiting / base if base > 0 else (inf if self.waiting > 0 else 0.0)
         return free, strong, weak
 
+    def _weighed_rate(self, member: Member) -> float:
+        """Operations per second of which it counts how they wait: what draws on the pool, or else may draw on it."""
+        operations = member.rates[0]
+        if operations >= 1.0 or member.name not in self.missing:
+            return operations
+        return member.watched.read_operations_per_second
+
+    @property
+    def may_hold_misses(self) -> bool:
+        """Whether reads may wait for it that a host's cache may answer: nothing that surely draws on it is served
+        at once.
+        """
+        return self.hidden_operations >= 1.0 and not any(map(_is_served_at_once, self.moving))
+
     @property
     def parts(self) -> list[tuple[float, float]]:
         """Of reads and of writes: requests outstanding, and those of them that wait."""
@@ -284,7 +305,8 @@ class Pool(Levels):
         """
         alone = variance = 0.0
         for member in self.moving:
-            if member.watched.known and member.rates[0] >= 1.0 and member.name not in explained:
+            is_weighed = member.watched.known and self._weighed_rate(member) >= 1.0
+            if is_weighed and member.name not in explained:
                 requests, square = member.watched.alone()
                 alone += requests
                 variance += square
@@ -373,6 +395,12 @@ class Pool(Levels):
         whole = [m.watched.delay for m in members if m.group in by_group and m.rates[0] >= 1.0]
         near = _near(whole, median, longer)
         self.alike = near > 1 and near > 0.5 * len(whole)
+
+
+def _is_served_at_once(member: Member) -> bool:
+    """Whether a member surely draws on its pool, and waits for nothing."""
+    watched = member.watched
+    return member.rates[0] >= 1.0 and watched.queue is NONE and not watched.is_slow
 
 
 def _by_group(members: list[Member], count: int) -> list[list[float]]:
