@@ -901,6 +901,33 @@ def test_a_disk_that_makes_room_for_another_while_the_sum_stands_is_held_by_the_
     assert all(VM in held and keys[1] not in held for held in said[42:])
 
 
+@pytest.mark.parametrize(
+    ("depths", "own"),
+    [((8, 16, 32), None), ((16, 32, 8), None), ((32, 8, 16), None), ((8, 16, 32), 300.0)],
+)
+def test_a_disk_that_joins_others_served_in_turn_is_at_a_limit_of_its_own_only_if_it_gets_less(
+    depths, own
+):
+    """A limit of all disks, the third of which comes last: each that waits gets as much, however many requests."""
+    r, seconds = random.Random(7), []
+    for second in range(170):
+        waits = [second >= begins for begins in (6, 50, 90)]
+        joined = waits[2] and own
+        each = (1600.0 - (own or 0.0)) / 2 if joined else 1600.0 / max(1, sum(waits))
+        rates = [each * r.gauss(1, 0.001) for _ in waits]
+        if joined:
+            rates[2] = own * r.gauss(1, 0.001)
+        seconds.append(
+            [
+                tick(rate, depth / rate) if is_waiting else tick(0.0, 0.0)
+                for rate, depth, is_waiting in zip(rates, depths, waits, strict=True)
+            ]
+        )
+    keys, said = throttled_of_disks(seconds)
+
+    assert said[120:] == [[*([keys[2]] if own else []), VM]] * 50
+
+
 @pytest.mark.parametrize("seed", [91, 92, 93, 94])
 def test_a_disk_that_is_asked_less_while_another_is_asked_more_is_not_held_by_the_vm(seed):
     _, said = three_disks(seed, vm=False)

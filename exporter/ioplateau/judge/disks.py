@@ -84,6 +84,7 @@ class DiskJudge(Restartable):
         # Sums that stood while a disk that waited gave way to another, and who did while this one stands.
         self._shared_sums: list[tuple[Dimension, float]] = []
         self._gave_way: set[str] = set()
+        self._in_turn: set[str] = set()  # those that do as much as another of them, in this block
 
     # -- who sits here
 
@@ -277,6 +278,7 @@ class DiskJudge(Restartable):
         lanes: dict[BudgetKey, Claim] = {}
         self._own = set()
         self._held_by_misses = set()
+        self._in_turn = set()
         for key, case in self._lanes.items():
             pool = case.pool
             pool.add_up()
@@ -358,6 +360,25 @@ class DiskJudge(Restartable):
                 continue
             _note(self._shared_sums, shared)
             self._gave_way.add(member.name)
+        self._in_turn = self._as_much(pool) if self._gave_way else set()
+        self._gave_way |= self._in_turn
+
+    def _as_much(self, pool: Pool) -> set[str]:
+        """Disks that wait and do as much as another one that made room while the sum of all stood: served in turn, a
+        disk that waits gets less than another only if a limit of its own holds it.
+        """
+        levels = [
+            (each.name, (dimension, mean))
+            for each in pool.moving
+            for dimension in DIMENSIONS
+            if each.name in self._gave_way and (mean := each.watched.level_of(dimension).mean)
+        ]
+        return {
+            each.name
+            for each in pool.moving
+            if each.reads and each.writes and each.name not in self._stripe_of
+            if stands_at(each.watched, [level for name, level in levels if name != each.name])
+        }
 
     def _is_shared(self, pool: Pool) -> bool:
         """Whether the sum is where it stood as a disk gave way to others."""
@@ -413,6 +434,8 @@ class DiskJudge(Restartable):
             if case.plateau.on and not is_held:
                 found.add(key)
                 shared |= in_one_queue(pool, self._disks)
+                if pool is self._uncached:
+                    shared |= self._in_turn
         return FoundInLanes(found, culprit, shared, is_close)
 
     def _find_in_disks(
