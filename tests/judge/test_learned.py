@@ -788,3 +788,28 @@ def test_a_limit_of_bytes_is_none_once_more_was_done_while_nobody_waited():
 
     assert before == [pytest.approx(500.0 * 1048576, rel=0.01)]
     assert plateau.ceilings.of(Dimension.THROUGHPUT) == []
+
+
+def stalling(seed, dips):
+    """A flat rate with 48 requests at a time, and after each 6 s other shares of it."""
+    r = random.Random(seed)
+    shares = [*[1.0] * 6, *dips] * 8
+    rates = [475.0 * share * r.gauss(1, 0.005) for share in shares]
+    return [*CALM, *[(rate, 48 / rate) for rate in rates]]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("dips", "binds"),
+    [
+        ([0.05, 0.05], False),  # what the device lost nobody makes up for
+        ([0.3], False),
+        ([0.3, 1.7], True),  # a bucket does
+        ([0.8, 1.2], True),
+    ],
+)
+def test_a_limit_lets_pass_all_it_gives_while_many_wait(seed, dips, binds):
+    plateau = told(stalling(seed, dips))
+
+    assert plateau.on is binds
+    assert bool(plateau.met()) is binds

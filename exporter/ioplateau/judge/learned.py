@@ -79,6 +79,7 @@ class Plateau:
         """A block that says nothing for a limit."""
         self._visits.rest()
         self._waits.end()
+        self._standing.rest()
         self.belief.weigh(-1.0, dt)
 
     def step(

@@ -230,6 +230,7 @@ RIPPLE_STEPS = 11
 #   this one was told a little wrong is likelier than a limit anywhere (learned._beside_told);
 # - NFS calls wait as long as TCP delays an acknowledgement;
 # - the level was left before (standing.Standing.moved);
+# - each second's worth of the level that is missing in what was done while many waited (Stands.lose);
 # - more than the level was done while nobody waited, and requests never wait for long (learned.Plateau._return);
 # - it is a level of reads alone, or of writes (sides.Sides).
 # It is also what must speak for the VM rather than for its disks, and for members of a sum that move against

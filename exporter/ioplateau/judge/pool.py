@@ -104,6 +104,11 @@ class Pool(Levels):
         self.median_delay = 0.0
         self._clear()
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether what is outstanding is counted at the looks."""
+        return all(member.watched.is_counted for member in self.moving)
+
     def take(self, members: list[Member]) -> None:
         """Let these draw on it from now on; what was seen of the sum, and of those that stay, is kept."""
         before = {member.watched: member.rates for member in self.members}

@@ -36,6 +36,7 @@ class Side(Levels):
         "emptied",
         "excess",
         "is_apart",
+        "is_counted",
         "left",
         "operations",
         "outstanding",
@@ -65,6 +66,7 @@ class Side(Levels):
         self.queued = 0  # blocks in which they do
         self.left = 0.0
         self.queue: Queue = NONE
+        self.is_counted = False
         self.is_apart = False  # requests of the other direction do not wait with these
 
     @property
@@ -94,6 +96,7 @@ class Side(Levels):
         self.left = flow.left * held / flow.outstanding if flow.outstanding else 0.0
         self.busy, self.was_idle, self.emptied = flow.busy, flow.was_idle, flow.emptied
         self.own, self.was_alone = flow.own, flow.was_alone
+        self.is_counted = flow.is_counted
         self.operations_level = self.bytes_level = self.latency_level = None
         self.recent_operations.add(operations)
         self.recent_bytes.add(volume)

@@ -136,6 +136,7 @@ class WatchedFlow(Levels):
         "excess",
         "floors",
         "in_flight",
+        "is_counted",
         "is_late",
         "known",
         "latency",
@@ -191,6 +192,7 @@ class WatchedFlow(Levels):
         self.cleared = self.clear_seconds = 0.0
         self.watched_seconds = 0.0  # without a gap, a miss or a stall
         self.in_flight = 0
+        self.is_counted = False  # what is outstanding, at each look
         self._ended = 0  # requests outstanding as the last block ended
         self._looks = 0  # blocks in a row at both of whose ends something was outstanding
         self._seen = self._between = 0.0  # requests then, on average: at the ends, and between them
@@ -300,6 +302,7 @@ class WatchedFlow(Levels):
         base = self._hold_against_floors(sides, at, dt, alone)
         held = self.outstanding
         self.came = self.left
+        self.is_counted = in_flight is not None
         if in_flight is None:
             self.emptied = False
             is_left = self.excess >= number.QUEUE_EXCESS and on_wire != 0

@@ -11,6 +11,7 @@ from ioplateau.judge import parameters as number
 from ioplateau.judge.known import burst_seconds, follows
 from ioplateau.judge.levels import Ceilings
 from ioplateau.judge.memory import SavedMoves, SavedStand
+from ioplateau.judge.signals import STRONG
 from ioplateau.judge.waits import Drawn, Run
 from ioplateau.judge.window import DIMENSIONS, IOPS, THROUGHPUT
 from ioplateau.limits.budgets import Dimension
@@ -19,13 +20,14 @@ from ioplateau.limits.budgets import Dimension
 class Stands:
     """Seconds in which requests waited, by the level at which they did; what is long ago counts less."""
 
-    __slots__ = ("_bins", "_changes", "_last", "_scale")
+    __slots__ = ("_bins", "_changes", "_last", "_lost", "_scale")
 
     def __init__(self) -> None:
         self._bins: dict[int, float] = {}  # by level, in steps of STANDING
         self._scale = 1.0  # what a second counts now; old ones stay as they were
         self._last = 0.0  # the level at which it stood last
         self._changes = 0.0  # of it, by a step
+        self._lost: dict[int, float] = {}  # seconds' worth, by level in the same steps
 
     def add(self, value: float, seconds: float) -> None:
         """Seconds at this level, while requests wait."""
@@ -41,7 +43,21 @@ class Stands:
             least = self._scale  # of a second now
             self._bins = {n: s / self._scale for n, s in self._bins.items() if s > least}
             self._changes /= self._scale
+            self._lost = {name: lost / self._scale for name, lost in self._lost.items()}
             self._scale = 1.0
+
+    def lose(self, value: float, seconds: float) -> None:
+        """So many seconds' worth of this level is missing in what was done; below zero: it was made up for."""
+        name = round(log(value) / number.STANDING)
+        self._lost[name] = self._lost.get(name, 0.0) + seconds * self._scale
+        if len(self._lost) > number.VISITS // 2:
+            del self._lost[min(self._lost, key=lambda each: abs(self._lost[each]))]
+
+    def lost(self, value: float) -> float:
+        """Seconds' worth that is missing in what was done around this level."""
+        name, off = log(value) / number.STANDING, number.OFF_LEVEL / number.STANDING
+        found = sum([lost for each, lost in self._lost.items() if abs(each - name) <= off])
+        return max(0.0, found / self._scale)
 
     @property
     def changes(self) -> int:
@@ -82,12 +98,13 @@ class Stands:
 class Standing:
     """What was done in the blocks in which requests waited, and the levels at which it stood."""
 
-    __slots__ = ("_booked", "_ceilings", "_runs", "_stands", "_waited", "_wholes")
+    __slots__ = ("_booked", "_ceilings", "_runs", "_stands", "_stood", "_waited", "_wholes")
 
     def __init__(self, ceilings: Ceilings) -> None:
         self._ceilings = ceilings
         self._runs: list[Run] = []  # the last ones in a row
         self._wholes: list[Run] = []  # the last ones all of which waited
+        self._stood: list[Run] = []  # the last ones in a row at both of whose ends many stood
         self._waited = 0.0  # seconds in which requests waited, in all
         # Up to which of them it is booked where they stood.
         self._booked = {IOPS: 0.0, THROUGHPUT: 0.0}
@@ -103,17 +120,30 @@ class Standing:
         self._waited += dt
         self._runs.append(Run(drawn.operations * dt, drawn.bytes * dt, dt, self._waited))
         del self._runs[: -number.SUM_BLOCKS]
+        if _many_wait(drawn):
+            self._stood.append(self._runs[-1])
+            del self._stood[: -max(number.LEVEL_LEAST, ceil(number.SUM_BLOCKS / dt))]
+        else:
+            self._stood.clear()
 
     def end(self) -> None:
         """A block in which they did not."""
         self._runs.clear()
 
+    def rest(self) -> None:
+        """A block of which it is not known how many stood."""
+        self._stood.clear()
+
     def pass_over(self) -> None:
         """What was done up to now was another's: it is not booked."""
         self._booked = dict.fromkeys(DIMENSIONS, self._waited)
+        self._stood.clear()
 
     def book(self, drawn: Drawn, dt: float, dimensions: Sequence[Dimension]) -> None:
         """Book where it stands in these, while requests wait: gusts do not stand anywhere."""
+        if drawn.operations and drawn.bytes:
+            for dimension in dimensions:
+                self._book_losses(dimension)
         is_whole = min(drawn.came, drawn.left) >= 1.0
         if is_whole:
             self._wholes.append(self._runs[-1])
@@ -130,6 +160,30 @@ class Standing:
             off = number.OFF_LEVEL * mean
             if mean > 0 and max(rates) - mean <= off and mean - min(rates) <= off:
                 self._stands[dimension].add(mean, self._unbooked(dimension, runs, dt))
+
+    def _book_losses(self, dimension: Dimension) -> None:
+        """Book what is missing since as much was done as now, while many waited: a limit lets all pass that it gives,
+        and a bucket repays what the device could not do. Nothing is missing of what may have waited for a limit of
+        the other dimension. All of it is where more than half passed on top of this level.
+        """
+        if not self._stood:
+            return
+        *before, now = self._stood
+        this = DIMENSIONS.index(dimension)
+        lost, above, seconds = 0.0, 0.0, now.seconds
+        for run in reversed(before):
+            share, other = [
+                run[each] / run.seconds * now.seconds / now[each] for each in (this, 1 - this)
+            ]
+            if abs(share - 1) <= number.SAME_LEVEL:
+                if above > seconds:
+                    lost = seconds
+                if abs(lost) > number.BURST_SECONDS:
+                    self._stands[dimension].lose(now[this] / now.seconds, lost)
+                return
+            seconds += run.seconds
+            lost += run.seconds * (1 - max(share, min(1.0, other)))
+            above += run.seconds * (share - 1)
 
     def _unbooked(self, dimension: Dimension, runs: Sequence[Run], dt: float) -> float:
         """Seconds for which it stood there and which were not booked before, beyond those it takes to be
@@ -152,13 +206,14 @@ class Standing:
         return self.moved(dimension, value) > 2 * number.ASKED
 
     def moved(self, dimension: Dimension, value: float) -> float:
-        """Seconds elsewhere, beyond those that are outweighed here. Those at another limit that was met
-        are no more than a doubt, which is outweighed here, too: credits were spent, or somebody bought another
-        size. Nobody buys a little of it, but a device that wanders passes by levels that are near each other.
+        """Seconds elsewhere, beyond those that are outweighed here. Each second's worth that is missing here is a
+        doubt. Those at another limit that was met are no more than one, which is outweighed here, too: credits
+        were spent, or somebody bought another size. Nobody buys a little of it, but a device that wanders passes
+        by levels that are near each other.
         """
         stands = self._stands[dimension]
         here, others = stands.around(value)
-        moved = others - number.STANDS_HERE * here
+        moved = others - number.STANDS_HERE * here + number.ASKED_DOUBT * stands.lost(value)
         if moved <= 0:
             return moved
         met = [each.value for each in self._ceilings.long_met(dimension)]
@@ -187,6 +242,17 @@ class Standing:
         """Take up what was saved."""
         for dimension, stands in self._stands.items():
             stands.restore(saved.get(dimension, ()), moves.get(dimension))
+
+
+def _many_wait(drawn: Drawn) -> bool:
+    """Whether many requests waited from beginning to end: as counted at both looks, or on average on a disk that was
+    busy all the time.
+    """
+    many = number.OVERWHELMING_WAITING
+    if not drawn.is_counted:
+        return False
+    waits = drawn.queue >= STRONG and drawn.busy >= 1 - number.LITTLE and drawn.waiting >= many
+    return waits or min(drawn.came, drawn.left) >= many
 
 
 def _lasts(runs: Sequence[Run]) -> bool:

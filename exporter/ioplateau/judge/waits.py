@@ -37,6 +37,8 @@ class Drawn(Protocol):
     recent_latency: Recent
 
     @property
+    def is_counted(self) -> bool: ...
+    @property
     def busy_most(self) -> float: ...
 
     @property
