@@ -813,3 +813,12 @@ def test_a_limit_lets_pass_all_it_gives_while_many_wait(seed, dips, binds):
 
     assert plateau.on is binds
     assert bool(plateau.met()) is binds
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_slow_device_ends_a_learned_limit_soon(seed):
+    r = random.Random(seed)
+    rates = [275.0 * r.uniform(0.75, 1.25) for _ in range(8)]
+    plateau = told([*CALM, *held(depth=32), *[(rate, 32 / rate) for rate in rates]])
+
+    assert not plateau.on

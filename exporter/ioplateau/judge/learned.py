@@ -149,7 +149,17 @@ class Plateau:
             return weight  # a late look blurs two blocks, and not their sum
         if abs(share - 1) <= 2 * number.SAME_LEVEL:
             return 0.0
-        return -number.LEAST_PART if gusts else -1.0
+        if not gusts:
+            return -1.0
+        return -0.5 if self._falls_behind(drawn) else -number.LEAST_PART
+
+    def _falls_behind(self, drawn: Drawn) -> bool:
+        """Whether less is done than the limit that is looked at lets pass, but for one burst, while requests stand at
+        each look. What stands still may be at the next limit, as credits are spent.
+        """
+        stood = drawn.is_counted and min(drawn.came, drawn.left) >= number.QUEUE_WAITING
+        moves = drawn.level_of(self.dimension).spread > 2 * number.RIPPLE
+        return stood and moves and self._standing.is_behind(drawn, self.dimension, self.value)
 
     def _note(self, drawn: Drawn, dt: float) -> None:
         """Note what a block did in which requests waited for this budget."""

@@ -201,6 +201,12 @@ class Standing:
         same = number.SAME_LEVEL
         return follows(runs, value, burst_seconds(drawn), (same, same))
 
+    def is_behind(self, drawn: Drawn, dimension: Dimension, value: float) -> bool:
+        """Whether less was done while requests waited than a limit of this value lets pass but for one burst."""
+        which = DIMENSIONS.index(dimension)
+        behind = sum([run.seconds - run[which] / value for run in self._runs])
+        return behind > burst_seconds(drawn)
+
     def is_elsewhere(self, dimension: Dimension, value: float) -> bool:
         """Whether requests waited at other levels for longer than at this one: then it is none."""
         return self.moved(dimension, value) > 2 * number.ASKED
