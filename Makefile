@@ -49,7 +49,7 @@ check: lint types contracts ## Before each commit: lint, types, contracts, unit 
 # $(call tests,OPTIONS,MARKERS,NICENESS)
 define tests
 	@mkdir -p .cache; rm -f .cache/failed-$@; \
-	nice -n $(or $(3),0) $(BIN)/pytest -o cache_dir=.cache/pytest-$@ $(1) -m "$(2)"; result=$$?; \
+	nice -n $(or $(3),0) $(BIN)/pytest -o cache_dir=.cache/pytest-$@ --durations=15 --durations-min=5 $(1) -m "$(2)"; result=$$?; \
 	if [ $$result -eq 1 ] && [ -n "$(AGAIN)" ]; then touch .cache/failed-$@; else exit $$result; fi
 endef
 
