@@ -5,7 +5,7 @@ is only slow does not.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import ceil, exp, log
+from math import ceil, exp, inf, log
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.known import burst_seconds, follows
@@ -202,10 +202,13 @@ class Standing:
         return follows(runs, value, burst_seconds(drawn), (same, same))
 
     def is_behind(self, drawn: Drawn, dimension: Dimension, value: float) -> bool:
-        """Whether less was done while requests waited than a limit of this value lets pass but for one burst."""
-        which = DIMENSIONS.index(dimension)
-        behind = sum([run.seconds - run[which] / value for run in self._runs])
-        return behind > burst_seconds(drawn)
+        """Whether less was done while requests waited than a limit of this value lets pass but for one burst. Nothing
+        is missing of what may have waited for a limit of the other dimension, where that does as much as it did.
+        """
+        this = DIMENSIONS.index(dimension)
+        most = max([run[1 - this] / run.seconds for run in self._runs], default=0.0) or inf
+        behind = [run.seconds - max(run[this] / value, run[1 - this] / most) for run in self._runs]
+        return sum(behind) > burst_seconds(drawn)
 
     def is_elsewhere(self, dimension: Dimension, value: float) -> bool:
         """Whether requests waited at other levels for longer than at this one: then it is none."""
