@@ -1,5 +1,6 @@
 """The doctor, on machines of all kinds."""
 
+import os
 import tomllib
 from pathlib import Path
 
@@ -239,3 +240,14 @@ def test_a_state_directory_that_takes_no_file_is_said(machine, tmp_path_factory)
     assert refused.what.startswith("/proc: no file can be written (")
     assert "state directory" not in report(machine, state_directory=str(writable))[0]
     assert list(writable.iterdir()) == []
+
+
+def test_whether_another_user_may_write_there_is_not_told(machine, tmp_path_factory):
+    writable = tmp_path_factory.mktemp("state")
+    writable.chmod(0o500)
+    was = os.geteuid()
+    os.seteuid(was or 65534)
+    try:
+        assert "state directory" not in report(machine, state_directory=str(writable))[0]
+    finally:
+        os.seteuid(was)

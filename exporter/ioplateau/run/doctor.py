@@ -125,8 +125,6 @@ def _settings(settings: ServeSettings) -> Iterable[Finding]:
 
 def _unwritable(directory: Path) -> str:
     """Why no file can be written there; "": one can be."""
-    if not directory.is_dir():
-        return "there is no such directory"
     found: deque[str] = deque()
     # A disk that is frozen or throttled is not waited for.
     writing = started("doctor", lambda: found.append(_tried(directory)))
@@ -140,6 +138,10 @@ def _tried(directory: Path) -> str:
         # By a name of its own: a daemon may be writing.
         files.try_write(directory / "doctor", TRIED_BYTES)
     except OSError as error:
+        if isinstance(error, PermissionError) and os.geteuid() != 0:
+            return ""  # the daemon's user may be allowed to
+        if isinstance(error, FileNotFoundError) and not directory.is_dir():
+            return "there is no such directory"
         return f"no file can be written ({error.strerror or error})"
     return ""
 
