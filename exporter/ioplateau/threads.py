@@ -25,7 +25,8 @@ def started(
     """A daemon thread that runs `work`; None: there can be no more threads now, try again
     later. That is logged once a name until it can be had.
 
-    What `work` raises is logged. again_seconds: after so long it is run again then, until it returns.
+    What `work` raises is logged. again_seconds: it is then run again after
+    so long, until it returns; None: not again.
     """
     thread = threading.Thread(
         target=lambda: _run(name, work, again_seconds), name=name, daemon=True

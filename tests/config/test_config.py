@@ -17,6 +17,7 @@ from ioplateau.config.loading import read_tree, settings_from
 from ioplateau.config.table import TABLE
 from ioplateau.limits.budgets import Direction
 from ioplateau.limits.claims import ConfiguredLimit, DiskFact, VmFact, VolumeFact
+from waiting import wait_until
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLE = DOCS / "ioplateau.example.toml"
@@ -572,14 +573,13 @@ def test_a_configuration_that_does_not_come_is_told_to_be_waited_for(capsys, mon
     file, late = f"/dev/fd/{read}", seconds < 1
     reading = threading.Thread(target=load, args=(options(f"--config.file={file}"), {}))
     reading.start()
-    told = ""
-    while late and not told:
-        told = capsys.readouterr().err
+    told = wait_until(lambda: capsys.readouterr().err) if late else ""
     os.close(write)
     reading.join()
     os.close(read)
 
-    assert told + capsys.readouterr().err == (f"{file}: is waited for\n" if late else "")
+    words = f"ioplateau: waiting for {file}, to which nobody has written yet\n"
+    assert told + capsys.readouterr().err == (words if late else "")
 
 
 @pytest.mark.parametrize("is_named", [True, False])

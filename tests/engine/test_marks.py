@@ -260,6 +260,15 @@ def test_credit_is_kept_while_its_disk_is_missing_and_goes_with_it_over_a_restar
     assert credit(state, "sdc") == 1.0
 
 
+def test_what_is_handed_over_to_a_name_under_which_another_stood_is_not_forgotten():
+    marks = Marks()
+    marks.restore([SavedMark(A, "serial:x")])
+    marks.look({B: "serial:y"}, {B: 3})
+
+    assert marks.hand_over({B: "serial:x"}, {B: 9}) == {"a": "b"}
+    assert marks.look({B: "serial:x"}, {B: 9}) == []
+
+
 def test_a_disk_that_comes_anew_with_the_mark_of_one_that_went_is_not_that_one():
     marks = Marks()
     marks.look({A: "serial:x"}, {A: 1})

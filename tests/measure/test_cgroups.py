@@ -13,12 +13,12 @@ from ioplateau.measure.cgroups import (
     Limited,
     keyed,
     limited,
-    notices,
     parse,
     read,
     require,
 )
 from ioplateau.measure.host import Host
+from ioplateau.measure.notice import notices
 
 
 @pytest.fixture

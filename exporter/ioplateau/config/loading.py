@@ -120,7 +120,10 @@ def read_tree(file: str, *, again: bool = False) -> dict[str, Any]:
 def _waited_for(file: str) -> bytes:
     """What it says, whatever it is: of a pipe that nobody writes to it is told that it is waited for."""
     late = threading.Timer(
-        SILENT_SECONDS, print, [f"{file}: is waited for"], {"file": sys.stderr, "flush": True}
+        SILENT_SECONDS,
+        print,
+        [f"ioplateau: waiting for {file}, to which nobody has written yet"],
+        {"file": sys.stderr, "flush": True},
     )
     late.daemon = True
     with suppress(RuntimeError):  # no thread can be had

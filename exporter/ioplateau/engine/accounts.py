@@ -140,7 +140,7 @@ class Accounts:
         self._budgets: Mapping[BudgetKey, Budget] = {}
         self._unheld: dict[tuple[FlowKey, BudgetKey, Dimension], float] = {}
         # Of the last run, not seen in this one, or gone in this one.
-        self._restored: set[BudgetKey] = set()
+        self._awaited: set[BudgetKey] = set()
         self._untold: set[LimitPlace] = set()  # that have held, and whose limit has no value
         self._holds: set[LimitPlace] = set()  # of the last run, not met in this one
         self._began = inf  # the first tick that was booked
@@ -191,7 +191,7 @@ class Accounts:
             for limit in budget.limits
             for flow in budget.members
         }
-        self._restored = {key for key in self._restored if key not in budgets}
+        self._awaited = {key for key in self._awaited if key not in budgets}
         self._drop_observed(lambda key: not self._is_kept(key))
         bursting = {
             (key, limit.dimension, limit.direction)
@@ -201,7 +201,7 @@ class Accounts:
         }
         # Those met in this run: of others a cloud may not have told yet.
         for place in self._paces.keys() - bursting:
-            if place[0] not in self._restored:
+            if place[0] not in self._awaited:
                 for book in (self._buckets, self._paces, self._words):
                     book.pop(place, None)
         members = {flow for budget in budgets.values() for flow in budget.members}
@@ -221,14 +221,14 @@ class Accounts:
     def wait_for(self, names: Collection[str]) -> None:
         """These are gone: what was observed of them waits for them to come back."""
         observed = {*self._learned, *(place[0] for place in self._buckets)}
-        self._restored |= {key for key in observed if key.name in names}
+        self._awaited |= {key for key in observed if key.name in names}
 
     def rename(self, names: Mapping[str, str]) -> None:
         """What waits under each of these names has another now. What was counted stays with the name: a
         counter that becomes another's goes back, or jumps.
         """
         moved = {
-            key: key._replace(name=names[key.name]) for key in self._restored if key.name in names
+            key: key._replace(name=names[key.name]) for key in self._awaited if key.name in names
         }
         taken = {*names.values()}
         self._drop_observed(lambda key: key.name in taken and key not in moved)
@@ -237,17 +237,19 @@ class Accounts:
             (moved.get(key, key), dimension, direction): bucket
             for (key, dimension, direction), bucket in self._buckets.items()
         }
-        self._restored = {moved.get(key, key) for key in self._restored}
+        self._awaited = {moved.get(key, key) for key in self._awaited}
+        left = moved.keys() - {*moved.values()}
+        self._drop_observed(lambda key: key in left)
 
     @property
     def awaited(self) -> set[str]:
         """The names of those of which something waits for them to appear, or to come back."""
-        return {key.name for key in self._restored}
+        return {key.name for key in self._awaited}
 
     def let_go(self, names: Collection[str]) -> None:
         """These are waited for no more: what was observed of them goes."""
-        gone = {key for key in self._restored if key.name in names}
-        self._restored -= gone
+        gone = {key for key in self._awaited if key.name in names}
+        self._awaited -= gone
         self._drop_observed(gone.__contains__)
 
     def _drop_observed(self, is_gone: Callable[[BudgetKey], bool]) -> None:
@@ -261,7 +263,7 @@ class Accounts:
                 del book[place]
 
     def _is_kept(self, key: BudgetKey) -> bool:
-        return key in self._budgets or key in self._restored
+        return key in self._budgets or key in self._awaited
 
     def book(
         self,
@@ -541,7 +543,7 @@ class Accounts:
             self._buckets[key, dimension, direction] = away(bucket, away_seconds)
         for flow, key, dimension, seconds in saved.flows:
             self._clock.seconds[flow, key, dimension] = seconds
-        self._restored = {*self._learned, *(place[0] for place in self._buckets)}
+        self._awaited = {*self._learned, *(place[0] for place in self._buckets)}
 
 
 def _drop_oldest(book: dict[K, Any], is_absent: Callable[[K], bool]) -> None:

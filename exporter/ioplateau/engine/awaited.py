@@ -19,7 +19,8 @@ class Awaited:
     """For how long each name was away: in runs that saw nothing of it, and from then on."""
 
     def __init__(self) -> None:
-        self._before: Mapping[str, float] = NO_ENTRIES  # seconds, until this run
+        # Seconds away until this run; of what went in it, so many that it is over a minute later.
+        self._before: Mapping[str, float] = NO_ENTRIES
         self._passed = 0.0  # seconds of this run
         self._due = inf  # of this run, when some may be over
 

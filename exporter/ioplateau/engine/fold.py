@@ -274,6 +274,7 @@ class Engine:
                 *self._disks.notices,
                 *self._providers.notices,
                 *self._groups.notices,
+                *self._follow.sockets.notices,
             ),
         )
 

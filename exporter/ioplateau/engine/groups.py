@@ -11,7 +11,7 @@ from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.witness import CgroupWitness
 from ioplateau.limits.budgets import FlowKey
 from ioplateau.limits.topology import GroupFlow
-from ioplateau.measure import cgroups
+from ioplateau.measure import cgroups, notice
 from ioplateau.measure.cgroups import GroupCounters
 
 
@@ -40,7 +40,7 @@ class Groups(Follower):
         self._first: dict[str, tuple[int, int]] = {}  # of each group the disk it was met with
 
     def parse(self, said: object) -> GroupTable:
-        return GroupTable(*cgroups.parse(said), cgroups.notices(said))
+        return GroupTable(*cgroups.parse(said), notice.notices(said))
 
     def follow(self, found: GroupTable | None, moment: Moment) -> Outcome:
         """One reading of every limited group; without one the last still holds."""

@@ -59,6 +59,9 @@ class Marks:
             **{place: self._marks[flow] for flow, place in moved.items()},
         }
         self._awaited = {moved.get(flow, flow) for flow in self._awaited}
+        # What stands there now is what was handed over, whatever stood there before.
+        taken = {*moved.values()}
+        self._diskseqs = {flow: one for flow, one in self._diskseqs.items() if flow not in taken}
         return {flow.name: place.name for flow, place in moved.items()}
 
     def look(

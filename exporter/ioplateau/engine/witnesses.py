@@ -10,9 +10,10 @@ from typing import NamedTuple
 from ioplateau.engine.follower import NOTHING, Follower, Moment, Outcome
 from ioplateau.engine.providers import Providers
 from ioplateau.judge.witness import CgroupWitness, ClientWitness, Witness
-from ioplateau.measure import sockets
+from ioplateau.measure import notice, sockets
 from ioplateau.measure.delta import ReadingPair
 from ioplateau.measure.mountstats import NfsConnections
+from ioplateau.measure.notice import Notice
 from ioplateau.measure.sockets import Name, TcpSocket
 
 
@@ -89,10 +90,11 @@ class Witnesses:
 
 
 class SocketTable(NamedTuple):
-    """Every NFS socket that was told of."""
+    """Every NFS socket that was told of. notices: what an operator should know of those left out."""
 
     sockets: tuple[TcpSocket, ...]
     rejects: tuple[str, ...]
+    notices: tuple[Notice, ...]
 
 
 class Sockets(Follower):
@@ -101,14 +103,15 @@ class Sockets(Follower):
     def __init__(self, witnesses: Witnesses) -> None:
         self._witnesses = witnesses
         self.known: tuple[TcpSocket, ...] | None = None
+        self.notices: tuple[Notice, ...] = ()
 
     def parse(self, said: object) -> SocketTable:
-        return SocketTable(*sockets.parse(said))
+        return SocketTable(*sockets.parse(said), notice.notices(said))
 
     def follow(self, found: SocketTable | None, moment: Moment) -> Outcome:
-        self.known = None
+        self.known, self.notices = None, ()
         if found is not None:
-            self.known = found.sockets
+            self.known, self.notices = found.sockets, found.notices
             self._witnesses.take_sockets(moment.at, found.sockets)
         return NOTHING
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from math import inf
 from typing import NamedTuple
 
 from ioplateau.history.drawn import DrawnBy, Tally, drew_most
@@ -265,7 +266,7 @@ class Episodes:
         last those that go on, which have no end.
         """
         lately = [each.now(each.left_at) for each in list(self._running.values())]
-        lately.sort(key=lambda episode: episode.ended is None)
+        lately.sort(key=lambda each: inf if each.ended is None else each.ended)
         return tuple(
             episode
             for episode in (*tuple(self._over), *lately)

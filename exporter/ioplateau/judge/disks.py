@@ -84,7 +84,7 @@ class DiskJudge(Restartable):
         # Sums that stood while a disk that waited gave way to another, and who did while this one stands.
         self._shared_sums: list[tuple[Dimension, float]] = []
         self._gave_way: set[str] = set()
-        self._in_turn: set[str] = set()  # those that do as much as another of them, in this block
+        self._in_turn: set[str] = set()  # those that do as much as one of them, in this block
 
     # -- who sits here
 
@@ -296,11 +296,11 @@ class DiskJudge(Restartable):
                 self._note_shared(pool)
             explained = set(told)
             # What a disk was thought to have learned explains nothing at the lane's known limit.
-            missing = self._missing(case)
+            may_miss = self._may_miss(case)
             if fit > number.OFF_LIMIT and not is_one_queue(case, self._disks):
                 explained.update(disk.name for disk, own in awake.items() if own.met)
-                explained -= self._gave_way | (missing - told)
-            pool.weigh(explained, told, missing)
+                explained -= self._gave_way | self._in_turn | (may_miss - told)
+            pool.weigh(explained, told, may_miss)
             claim = case.weigh_claims(
                 dt,
                 elsewhere=(pool.is_cache and bool(lanes))
@@ -311,7 +311,7 @@ class DiskJudge(Restartable):
                     member.watched.near = True
             if claim is not None:
                 lanes[key] = claim
-                if missing:
+                if may_miss:
                     self._held_by_misses.add(key)
                 names = {
                     member.name
@@ -322,7 +322,7 @@ class DiskJudge(Restartable):
                     del bound[disk]
         return lanes
 
-    def _missing(self, lane: Case) -> set[str]:
+    def _may_miss(self, lane: Case) -> set[str]:
         """Disks that stand at a level nobody told, though a told limit of this lane may explain it: by reads that
         miss a host's cache.
         """
@@ -361,7 +361,6 @@ class DiskJudge(Restartable):
             _note(self._shared_sums, shared)
             self._gave_way.add(member.name)
         self._in_turn = self._as_much(pool) if self._gave_way else set()
-        self._gave_way |= self._in_turn
 
     def _as_much(self, pool: Pool) -> set[str]:
         """Disks that wait and do as much as another one that made room while the sum of all stood: served in turn, a
@@ -404,7 +403,7 @@ class DiskJudge(Restartable):
                 case.plateau.rest(dt)
                 continue
             who = Culprit.DISK
-            waits = pool.queue >= STRONG and not pool.missing
+            waits = pool.queue >= STRONG and not pool.may_miss
             if waits:
                 # What stands close to a told limit is likelier that limit, told wrong, than a disk's.
                 is_told_wrong = any(

@@ -155,7 +155,7 @@ class Plateau:
 
     def _falls_behind(self, drawn: Drawn) -> bool:
         """Whether less is done than the limit that is looked at lets pass, but for one burst, while requests stand at
-        each look. What stands still may be at the next limit, as credits are spent.
+        each tick. What stands still may be at the next limit, as credits are spent.
         """
         stood = drawn.is_counted and min(drawn.came, drawn.left) >= number.QUEUE_WAITING
         moves = drawn.level_of(self.dimension).spread > 2 * number.RIPPLE

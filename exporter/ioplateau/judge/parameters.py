@@ -116,9 +116,10 @@ SHARE_WAITING = 0.5
 # - share of the longer of two waits by which the shorter may be less and both still be one queue's;
 # - seconds of evidence lost in a second off the limit, while everything still waits long (STEEP), the rate does
 #   not stand still more than a STEP below, and no more was done in sum than the limit and its bucket allow:
-#   buffered writes come in gusts. Where a disk's queue was counted at both looks it is half of one, as a
-#   limit lets pass all it allows then (of a learned one: once more is missing than a burst, and the rate moves). Otherwise a second off the limit loses one second, and a second near
-#   it in which nobody waits, or few do below what is sold, half of one;
+#   buffered writes come in gusts. Where a disk's queue was counted at both ticks it is half of one, as a
+#   limit lets pass all it allows then; of a learned one only once more is missing than a burst, and the rate
+#   moves. Otherwise a second off the limit loses one second, and a second near it in which nobody waits, or few
+#   do below what is sold, half of one;
 # - what a second at a control group's limit counts less than one, as it cannot be seen whether the group
 #   waits: so the verdict comes in the third second and not in the second.
 # Fitted.

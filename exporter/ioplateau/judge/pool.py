@@ -62,9 +62,9 @@ class Pool(Levels):
         "is_sampled",
         "known",
         "left",
+        "may_miss",
         "median_delay",
         "members",
-        "missing",
         "moving",
         "near",
         "operations",
@@ -106,7 +106,7 @@ class Pool(Levels):
 
     @property
     def is_counted(self) -> bool:
-        """Whether what is outstanding is counted at the looks."""
+        """Whether what is outstanding is counted at each tick."""
         return all(member.watched.is_counted for member in self.moving)
 
     def take(self, members: list[Member]) -> None:
@@ -132,7 +132,7 @@ class Pool(Levels):
         self.waiting = self.excess = self.outstanding = self.busy = self.busy_most = 0.0
         self.came = self.left = 0.0
         # Members whose reads are taken to wait for it, as some miss a host's cache.
-        self.missing: Container[str] = ()
+        self.may_miss: Container[str] = ()
         self.is_held = False  # some member waits, though its own limit may explain it
         self.own = False  # some member that waits has been faster
         self.is_longer = False  # requests take longer than they ever do while nobody waits
@@ -182,13 +182,13 @@ class Pool(Levels):
         self.recent_bytes.add(self.bytes)
 
     def weigh(
-        self, explained: set[str], told: Container[str] = (), missing: Container[str] = ()
+        self, explained: set[str], told: Container[str] = (), may_miss: Container[str] = ()
     ) -> None:
         """Whether the members wait for something they share. explained: members whose own limit
-        already holds them back. told: those of them whose limit somebody told. missing: members that
+        already holds them back. told: those of them whose limit somebody told. may_miss: members that
         may draw on the pool by reads that miss a host's cache, and are weighed by these.
         """
-        self.missing = missing
+        self.may_miss = may_miss
         free, strong, weak = self._add_waiting(explained)
         if self.active_members > 1:
             self._correlate(told)
@@ -269,7 +269,7 @@ class Pool(Levels):
     def _weighed_rate(self, member: Member) -> float:
         """Operations per second of which it counts how they wait: what draws on the pool, or else may draw on it."""
         operations = member.rates[0]
-        if operations >= 1.0 or member.name not in self.missing:
+        if operations >= 1.0 or member.name not in self.may_miss:
             return operations
         return member.watched.read_operations_per_second
 

@@ -51,7 +51,9 @@ class SavedCases:
                 del book[each]
 
     def put(self, part: SavedPart) -> None:
-        """Let this wait from now on, and nothing else."""
+        """Let this wait from now on, and nothing else. It is taken for as old as what was saved: what comes back is
+        not known for a tick, so a verdict begins anew in any case.
+        """
         self._cases, self._watched_flows = dict(part.cases), dict(part.senses)
 
     def rename(self, names: Mapping[str, str]) -> None:

@@ -58,9 +58,9 @@ class Ruling(NamedTuple):
         evidence = NO_ENTRIES
         if limit.direction is Direction.TOTAL:  # reads and writes are remembered together only
             evidence = case.plateau.against(limit.dimension, claim.value)
-        if isinstance(case.drawn, Pool) and case.drawn.missing and not claim.direct:
+        if isinstance(case.drawn, Pool) and case.drawn.may_miss and not claim.direct:
             counted = case.rate_of(limit.dimension, limit.direction)
-            evidence = {**evidence, "missing_level": claim.value - counted}
+            evidence = {**evidence, "cache_miss_level": max(0.0, claim.value - counted)}
         return Ruling(
             Word.THROTTLED, limit.dimension, limit.direction, claim.value, limit.origin,
             limit.source, phase, evidence=evidence,
@@ -206,8 +206,8 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
             evidence["floor"] = "guess"
     share = demand = None
     if word is THROTTLED:
-        is_counted = operations > 0 and not (isinstance(drawn, Pool) and drawn.missing)
-        asked = asked_ratio(_waiting_now(case, waiting), operations) if is_counted else None
+        is_all_seen = operations > 0 and not (isinstance(drawn, Pool) and drawn.may_miss)
+        asked = asked_ratio(_waiting_now(case, waiting), operations) if is_all_seen else None
         share = _throttled_evidence(case, ruling, evidence, asked)
         if base > 0 and dimension is not Dimension.SLOTS:
             # Little's law backwards: what the same requests would do at the floor's latency.
@@ -262,14 +262,14 @@ def _throttled_evidence(
     if empty:
         evidence["flushes_per_second"] = empty
         rate -= case.drawn.doubtful_operations  # those known not to count are left out already
-    missing = ruling.evidence.get("missing_level")
-    if isinstance(missing, float):
-        rate += missing
+    misses = ruling.evidence.get("cache_miss_level")
+    if isinstance(misses, float):
+        rate += misses
     evidence["level"] = rate
     others = [name for name, other in case.others if other.active]
     if others:
         evidence["together_with"] = ", ".join(others)
-    elif missing is None and (watched := _levels_of(case, direction)) is not None:
+    elif misses is None and (watched := _levels_of(case, direction)) is not None:
         level = watched.level_of(dimension)
         newest = watched.values_of(dimension)[-1:] or [level.mean]
         is_flat = level.spread < number.OFF_LEVEL

@@ -27,7 +27,8 @@ class Stands:
         self._scale = 1.0  # what a second counts now; old ones stay as they were
         self._last = 0.0  # the level at which it stood last
         self._changes = 0.0  # of it, by a step
-        self._lost: dict[int, float] = {}  # seconds' worth, by level in the same steps
+        # Seconds' worth, by level in the same steps. Not kept over a restart: where it lacks, it soon lacks again.
+        self._lost: dict[int, float] = {}
 
     def add(self, value: float, seconds: float) -> None:
         """Seconds at this level, while requests wait."""
@@ -254,7 +255,7 @@ class Standing:
 
 
 def _many_wait(drawn: Drawn) -> bool:
-    """Whether many requests waited from beginning to end: as counted at both looks, or on average on a disk that was
+    """Whether many requests waited from beginning to end: as counted at both ticks, or on average on a disk that was
     busy all the time.
     """
     many = number.OVERWHELMING_WAITING

@@ -108,8 +108,8 @@ def _throttled(verdict: Verdict, at: float, lane: str) -> str:
         held += f" at {rate(standing, verdict.dimension)}{_direction(verdict)}"
     if flushes := _number(verdict, "flushes_per_second"):
         held += f", {flushes:,.0f} empty writes of flushes apart,"
-    if missing := _number(verdict, "missing_level"):
-        held += f", {rate(missing, verdict.dimension)} of it reads that miss the host's cache,"
+    if misses := _number(verdict, "cache_miss_level"):
+        held += f", {rate(misses, verdict.dimension)} of it reads that miss the host's cache,"
     if others := verdict.evidence.get("together_with"):
         held += f" together with {others}"
     text = f"{held}{_contradicted(verdict, standing)} by {_by(verdict, lane)}"

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, takewhile, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ioplateau.measure.notice import Notice
+from ioplateau.measure.notice import Notice, is_notice
 from ioplateau.measure.words import count_of, device_numbers
 
 if TYPE_CHECKING:
@@ -125,9 +125,7 @@ def _shortened(places: Iterable[str]) -> str:
 
 def read(host: Host, found: Limited) -> list[dict[str, Any]]:
     """What those groups say now, as JSON values. A group that is gone is left out."""
-    groups: list[dict[str, Any]] = [
-        {"notice": notice, "kind": notice.kind} for notice in found.notices
-    ]
+    groups: list[dict[str, Any]] = [notice.as_json() for notice in found.notices]
     for place in found.places:
         texts = {name: _kept(host, f"{place}/{name}") for name in _names(place)}
         kept = {name: text for name, text in texts.items() if text is not None}
@@ -180,7 +178,7 @@ def parse(blob: object) -> tuple[tuple[GroupCounters, ...], tuple[str, ...]]:
     found: list[GroupCounters] = []
     rejects: list[str] = []
     for entry in blob:
-        if _is_notice(entry):
+        if is_notice(entry):
             continue
         try:
             path, files = str(entry["path"]), entry["files"]
@@ -188,20 +186,6 @@ def parse(blob: object) -> tuple[tuple[GroupCounters, ...], tuple[str, ...]]:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             rejects.append(f"cgroups: {type(error).__name__} {error}: {str(entry)[:120]!r}")
     return tuple(found), tuple(rejects)
-
-
-def notices(blob: object) -> tuple[Notice, ...]:
-    """What an operator should know of the groups that are not among them."""
-    entries = blob if isinstance(blob, list) else ()
-    return tuple(
-        Notice(entry["notice"], str(entry.get("kind", "")))
-        for entry in entries
-        if _is_notice(entry)
-    )
-
-
-def _is_notice(entry: object) -> bool:
-    return isinstance(entry, dict) and isinstance(entry.get("notice"), str)
 
 
 def _v2(path: str, files: Mapping[str, str]) -> Iterable[GroupCounters]:

@@ -139,14 +139,12 @@ def links() -> dict[str, dict[str, Any]]:
     The speed is None where the driver does not tell, as most virtual ones do not.
     Raises OSError.
     """
-    try:
-        import psutil  # 40 ms and 6 MiB, for those who ask
-    except ImportError as error:  # the single file has it for some machines only
-        raise OSError("no psutil for this machine") from error
-
+    library = _library()
+    if library is None:
+        raise OSError("no psutil for this machine")
     return {
         name: {"speed_mbit": link.speed or None, "up": link.isup, "mtu": link.mtu}
-        for name, link in psutil.net_if_stats().items()
+        for name, link in library.net_if_stats().items()
     }
 
 
@@ -205,10 +203,19 @@ def driver(name: str, places: Mapping[str, str]) -> str:
 
 
 @cache
-def _process(link: str) -> psutil.Process:
-    import psutil
+def _library() -> Any:
+    """psutil; None: the single file has it for some machines only."""
+    try:
+        import psutil  # 40 ms and 6 MiB, for those who ask
+    except ImportError:
+        return None
+    return psutil
 
-    return psutil.Process(int(os.readlink(link)))
+
+@cache
+def _process(link: str) -> psutil.Process:
+    found: psutil.Process = _library().Process(int(os.readlink(link)))
+    return found
 
 
 def own_process(link: str = OWN) -> OwnProcess:
@@ -217,9 +224,8 @@ def own_process(link: str = OWN) -> OwnProcess:
 
     link: to the number that this process has in /proc.
     """
-    try:
-        import psutil
-    except ImportError:
+    library = _library()
+    if library is None:
         return OwnProcess()
     try:
         process = _process(link)
@@ -232,5 +238,5 @@ def own_process(link: str = OWN) -> OwnProcess:
                 process.num_fds(),
                 process.create_time(),
             )
-    except (OSError, psutil.Error):
+    except (OSError, library.Error):
         return OwnProcess()

@@ -15,3 +15,20 @@ class Notice(str):
         made = super().__new__(cls, sentence)
         made.kind = kind
         return made
+
+    def as_json(self) -> dict[str, str]:
+        """An entry among what a source gives, for recordings."""
+        return {"notice": self, "kind": self.kind}
+
+
+def is_notice(entry: object) -> bool:
+    """Whether an entry of what a source gave is one."""
+    return isinstance(entry, dict) and isinstance(entry.get("notice"), str)
+
+
+def notices(blob: object) -> tuple[Notice, ...]:
+    """Those among what a source gave: what an operator should know of what is not."""
+    entries = blob if isinstance(blob, list) else ()
+    return tuple(
+        Notice(entry["notice"], str(entry.get("kind", ""))) for entry in entries if is_notice(entry)
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ioplateau.measure.notice import is_notice
 from ioplateau.measure.words import is_count
 
 # A socket by its four words: local and remote address and port.
@@ -78,10 +79,9 @@ def parse(blob: object) -> tuple[tuple[TcpSocket, ...], tuple[str, ...]]:
     found: list[TcpSocket] = []
     rejects: list[str] = []
     for entry in blob:
-        wrong = _wrong(entry)
-        if wrong and isinstance(entry, dict) and isinstance(entry.get("notice"), str):
-            rejects.append(f"tcp: {entry['notice']}")
-        elif wrong:
+        if is_notice(entry):
+            continue
+        if wrong := _wrong(entry):
             rejects.append(f"tcp: {wrong}: {repr(entry)[:120]}")
         else:
             found.append(TcpSocket(*map(entry.get, _KINDS)))

@@ -109,7 +109,7 @@ def _settings(settings: ServeSettings) -> Iterable[Finding]:
         yield _lacking(
             "state directory",
             f"{directory}: {why}, so that a restart forgets everything",
-            fix="make it, for the daemon's user to write to",
+            fix="a directory that the daemon's user can write to, on a disk with room",
         )
     if file is not None:
         from ioplateau.web.accessfile import AccessFile
@@ -128,8 +128,9 @@ def _unwritable(directory: Path) -> str:
     found: deque[str] = deque()
     # A disk that is frozen or throttled is not waited for.
     writing = started("doctor", lambda: found.append(_tried(directory)))
-    if writing is not None:
-        writing.join(WRITE_SECONDS)
+    if writing is None:
+        return ""
+    writing.join(WRITE_SECONDS)
     return found[0] if found else f"no file was written within {WRITE_SECONDS:g} s"
 
 

@@ -84,7 +84,7 @@ def episodes_of(answer: Mapping[str, Any]) -> tuple[Episode, ...]:
 
 
 def events_of(answer: Mapping[str, Any]) -> tuple[Event, ...]:
-    """What /api/v1/episodes tells of events, the oldest first. Raises one of MISUNDERSTOOD."""
+    """What /api/v1/episodes tells of events, the oldest first. Raises one of saved.UNSOUND."""
     return tuple(
         checked(Event(_time(each["at"]), What(each["what"]), each["sentence"], each["subject"]))
         for each in answer["events"]

@@ -102,6 +102,6 @@ class Connections:
         """Say once a minute how many had to go unserved."""
         now = time.monotonic()
         if self._shed and now >= self._report_at:
-            event(LOG, logging.WARNING, "more clients than slots: connections of those who hold most closed",
+            event(LOG, logging.WARNING, "more clients than slots: closed connections of whoever holds most",
                   closed=self._shed, slots=self._slots)  # fmt: skip
             self._shed, self._report_at = 0, now + SHEDDING_REPORT_SECONDS

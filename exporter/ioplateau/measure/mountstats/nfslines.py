@@ -171,9 +171,10 @@ class NfsConnections(Sequence[NfsConnection]):
         return getattr(self, name)
 
     def _all(self) -> tuple[NfsConnection, ...]:
-        if self._made is None:
-            self._made = tuple(map(connection, self._text.split(b"\n")[:-1]))
-        return self._made
+        made = self._made
+        if made is None:
+            made = self._made = tuple(map(connection, self._text.split(b"\n")[:-1]))
+        return made
 
     @overload
     def __getitem__(self, at: int) -> NfsConnection: ...
