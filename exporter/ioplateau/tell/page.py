@@ -101,14 +101,14 @@ def _main(seen: View, around: Around, past: Past, episodes: Sequence[Episode]) -
 
 
 def _last(seen: View, episodes: Sequence[Episode]) -> Html | None:
-    """What was held back last, where nothing is now. episodes: as they ended one after the other."""
+    """What was held back last, where nothing is now. Since the clock was set back some may lie ahead."""
     over = [each for each in episodes if each.ended is not None]
     if seen.severity is Severity.BAD or not over:
         return None
-    last = over[-1]
+    past = [each for each in over if each.ended is not None and each.ended <= seen.wall]
+    last = max(past or over, key=lambda episode: episode.ended or 0.0)
     ended = last.ended or 0.0
     words = f"Last: {last.name} ({plain.kind(last.kind, last.lane)}) {plain.WORDS[last.word]} for "
-    # Since the clock was set back it may lie ahead.
     ago = f", {plain.duration(seen.wall - ended)} ago" if ended <= seen.wall else None
     lasted = plain.duration(ended - last.began)
     return el("p", words, lasted, " until ", page_tables.moment(ended), ago, id="last")
