@@ -501,7 +501,7 @@ def test_all_episodes_of_one_budget_come_back():
     assert history.episodes() == (first, second)
 
 
-def test_episodes_are_told_as_they_ended_though_the_clock_was_set_back_before_a_restart_and_after():
+def test_episodes_are_told_by_their_times_though_the_clock_was_set_back_before_a_restart_and_after():
     history = History(lambda _: None)
     for second, word in [
         *[(second, Word.THROTTLED) for second in range(20)],
@@ -515,7 +515,7 @@ def test_episodes_are_told_as_they_ended_though_the_clock_was_set_back_before_a_
 
     for each in (history, after):
         ended = [episode.ended for episode in each.episodes()]
-        assert ended == [WALL + 20, WALL - 3600 + 60]
+        assert ended == [WALL - 3600 + 60, WALL + 20]
 
 
 def test_an_episode_whose_end_is_told_does_not_go_on_after_a_restart():

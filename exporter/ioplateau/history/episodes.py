@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from math import inf
 from typing import NamedTuple
 
 from ioplateau.history.drawn import DrawnBy, Tally, drew_most
@@ -253,8 +252,8 @@ class Episodes:
 
     def running(self) -> tuple[Episode, ...]:
         """Those that go on, the oldest first."""
-        running = list(self._running.values())
-        return oldest_first(each.now() for each in running if each.left_at is None)
+        found = [each.now() for each in list(self._running.values()) if each.left_at is None]
+        return tuple(sorted(found, key=lambda episode: episode.began))
 
     def unfinished(self) -> Mapping[BudgetKey, Episode]:
         """Those that go on or ended too lately to be sure, for a store, put together when it asks."""
@@ -262,21 +261,14 @@ class Episodes:
         return Asked(lambda: {key: put_together() for key, put_together in standing})
 
     def between(self, since: float, until: float) -> tuple[Episode, ...]:
-        """Those that touch a span of time, as they ended one after the other, whatever the clock was set to;
-        last those that go on, which have no end.
-        """
+        """Those that touch a span of time, the oldest first; those that go on have no end."""
         lately = [each.now(each.left_at) for each in list(self._running.values())]
-        lately.sort(key=lambda each: inf if each.ended is None else each.ended)
-        return tuple(
+        found = [
             episode
             for episode in (*tuple(self._over), *lately)
             if episode.began <= until and (episode.ended is None or episode.ended >= since)
-        )
-
-
-def oldest_first(episodes: Iterable[Episode]) -> tuple[Episode, ...]:
-    """By when they began."""
-    return tuple(sorted(episodes, key=lambda episode: episode.began))
+        ]
+        return tuple(sorted(found, key=lambda episode: episode.began))
 
 
 def _put_together(

@@ -165,7 +165,7 @@ class History:
         self._episodes.restore(known.values(), seen)
 
     def episodes(self, since: float = 0.0, until: float = float("inf")) -> tuple[Episode, ...]:
-        """Those that touch a span of UNIX seconds, as they ended one after the other; last those that go on."""
+        """Those that touch a span of UNIX seconds, the oldest first."""
         return self._episodes.between(since, until)
 
     def open_episodes(self) -> tuple[Episode, ...]:

@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from ioplateau.history import History
-from ioplateau.history.episodes import oldest_first
 from ioplateau.history.rings import SPANS
 from ioplateau.limits.budgets import Dimension, Direction, Kind
 from ioplateau.run.about import about
@@ -85,7 +84,7 @@ class Api:
         ]
         from ioplateau.tell import api
 
-        return api.episodes(oldest_first(found), self._history.events(since, until), since, until)
+        return api.episodes(found, self._history.events(since, until), since, until)
 
     def series(self, asked: Mapping[str, str]) -> dict[str, Any]:
         """One budget in one dimension."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from ioplateau.history.episodes import Episodes, oldest_first
+from ioplateau.history.episodes import Episodes
 from ioplateau.limits.budgets import BudgetKey, Kind
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.run.machine import machine
@@ -55,7 +55,7 @@ class LocalViews(ViewSource):
         seen = view.of(state, before, lambda _, one: self._lifts.get(one.budget.key, ()))
         self._remember(seen)
         self._episodes.observe(state, state.mono - before.mono)
-        lately = oldest_first(self._episodes.between(0.0, state.wall))[::-1]
+        lately = self._episodes.between(0.0, state.wall)[::-1]
         self.put(TickView(seen._replace(episodes=lately), state))
 
     def _look_for_lifts(self, state: State) -> None:

@@ -8,7 +8,6 @@ from math import nan
 from typing import NamedTuple, TypeAlias
 
 from ioplateau.history import Episode, Event, History
-from ioplateau.history.episodes import oldest_first
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind, Limit, Word
 from ioplateau.limits.stacks import ABOVE_DISKS, ABOVE_KINDS
 from ioplateau.measure.procstat import CpuTicks
@@ -115,7 +114,7 @@ class Collector:
 
     def finish(self) -> Samples:
         """All that was observed, with its episodes and events."""
-        self.samples.episodes = oldest_first(self._history.episodes())
+        self.samples.episodes = self._history.episodes()
         self.samples.events = self._history.events()
         return self.samples
 
