@@ -56,6 +56,8 @@ class Stands:
 
     def lost(self, value: float) -> float:
         """Seconds' worth that is missing in what was done around this level."""
+        if not self._lost:
+            return 0.0
         name, off = log(value) / number.STANDING, number.OFF_LEVEL / number.STANDING
         found = sum([lost for each, lost in self._lost.items() if abs(each - name) <= off])
         return max(0.0, found / self._scale)

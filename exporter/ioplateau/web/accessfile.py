@@ -90,8 +90,10 @@ class AccessFile:
             fresh = self._made()
             self._must_protect(fresh)
         except WebConfigError as error:
-            told, self._problems = self._problems, error.problems
-            for problem in error.problems if error.problems != told else ():
+            if error.problems == self._problems:
+                return
+            self._problems = error.problems
+            for problem in error.problems:
                 event(LOG, logging.ERROR, "web configuration not taken, the old one stays",
                       why=problem)  # fmt: skip
         else:
