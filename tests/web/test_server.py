@@ -506,7 +506,7 @@ def test_shedding_is_told_in_one_line(serve, caplog):
         assert get(place(server))[0].status == 200
 
     assert len(caplog.records) == 1
-    assert "connections of those who hold most closed" in caplog.records[0].getMessage()
+    assert "closed connections of whoever holds most" in caplog.records[0].getMessage()
 
 
 def test_a_slow_handler_does_not_stop_other_pages(serve):
