@@ -43,7 +43,7 @@ SLOW = (
     HERE / "judge/test_many_disks.py",
     HERE / "judge/test_wandering_devices.py",
     HERE / "project/test_bench_tree.py",
-    HERE / "run/test_cli.py",
+    HERE / "cli/test_cli.py",
     HERE / "run/test_json_schema.py",
     HERE / "stories/test_stalled_server.py",
     HERE / "web/test_server.py",

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from ioplateau import cli, manual
+from ioplateau.cli import manual
+from ioplateau.cli.commands import parser as whole_parser
 from ioplateau.config.flags import CONFIG_FILE, FLAGS
 
 DESCRIPTION = (
@@ -83,7 +84,7 @@ complete -o filenames -F _ioplateau ioplateau
 
 def commands() -> dict[str, argparse.ArgumentParser]:
     """The parser of each command, in the order of the help."""
-    actions = cli.parser()._actions
+    actions = whole_parser()._actions
     (found,) = (each for each in actions if isinstance(each, argparse._SubParsersAction))
     return dict(found.choices)
 

@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-from ioplateau.cli import _serve_settings as settings_of
+from ioplateau.cli.settings import serve_settings as settings_of
 from ioplateau.config.loading import settings_from
 from ioplateau.engine import Engine
 from ioplateau.measure.snapshot import Snapshot

@@ -32,7 +32,7 @@ def test_the_daemon_is_imported_without_what_only_some_of_its_work_needs():
 
 
 def test_who_asks_for_help_waits_for_no_settings():
-    names = loaded_by("from ioplateau import cli; cli.parser(['--help'])")
+    names = loaded_by("from ioplateau.cli import commands; commands.parser(['--help'])")
 
     assert not {name for name in names if name.startswith(("ioplateau.config", "ioplateau.limits"))}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ioplateau import cli
+from ioplateau.cli.commands import COMMANDS
 from machine_tree import MachineTree
 
 IOPLATEAU = Path(sys.executable).with_name("ioplateau")
@@ -50,7 +50,7 @@ def test_without_a_command_all_are_named():
     done = run()
 
     assert done.returncode == 2
-    for name in cli.COMMANDS:
+    for name in COMMANDS:
         assert f" {name}" in done.stderr
     assert "--help" in done.stderr
 

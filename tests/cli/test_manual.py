@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ioplateau import cli, manual
+from ioplateau.cli import commands, exitcodes, manual
 from ioplateau.config.flags import CONFIG_FILE, FLAGS
 
 EXAMPLES = [command for page in manual.PAGES.values() for command, _ in page.examples]
@@ -16,15 +16,15 @@ EXAMPLES = [command for page in manual.PAGES.values() for command, _ in page.exa
 ROOT = Path(__file__).parents[2]
 
 
-def commands():
-    (action,) = (each for each in cli.parser()._actions if hasattr(each.choices, "items"))
+def parsers():
+    (action,) = (each for each in commands.parser()._actions if hasattr(each.choices, "items"))
     return action.choices
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_every_example_is_understood(example):
     program, *words = shlex.split(example)
-    options = cli.parser().parse_args(words)
+    options = commands.parser().parse_args(words)
 
     assert program == "ioplateau"
     assert callable(options.run)
@@ -32,21 +32,21 @@ def test_every_example_is_understood(example):
 
 @pytest.mark.parametrize("name", manual.PAGES)
 def test_a_command_s_help_is_the_same_when_only_its_flags_were_made(name):
-    (alone,) = (each for each in cli.parser([name])._actions if hasattr(each.choices, "items"))
+    (alone,) = (each for each in commands.parser([name])._actions if hasattr(each.choices, "items"))
 
-    assert alone.choices[name].format_help() == commands()[name].format_help()
-    assert cli.parser([name]).format_help() == cli.parser().format_help()
+    assert alone.choices[name].format_help() == parsers()[name].format_help()
+    assert commands.parser([name]).format_help() == commands.parser().format_help()
 
 
 def test_every_command_has_a_page_and_every_setting_of_one_is_there():
     names = {flag.name for flag in (CONFIG_FILE, *FLAGS)}
 
-    assert manual.PAGES.keys() == commands().keys()
+    assert manual.PAGES.keys() == parsers().keys()
     assert {name for page in manual.PAGES.values() for name in page.settings} <= names
 
 
 def test_help_lists_the_settings_that_matter_with_their_variables():
-    said = commands()["replay"].format_help()
+    said = parsers()["replay"].format_help()
 
     assert "--config.file" in said
     assert "IOPLATEAU_CONFIG_FILE" in said
@@ -59,19 +59,19 @@ def test_help_lists_the_settings_that_matter_with_their_variables():
 def test_help_has_the_codes_of_who_is_interrupted_or_cut_off(name):
     codes = dict(manual.PAGES[name].codes)
 
-    assert cli.CUT_OFF in codes
-    assert (cli.INTERRUPTED in codes) == (name not in {"serve", "record"})  # which end well
+    assert exitcodes.CUT_OFF in codes
+    assert (exitcodes.INTERRUPTED in codes) == (name not in {"serve", "record"})  # which end well
 
 
 def test_help_of_top_says_that_json_asks_no_daemon():
-    said = " ".join(commands()["top"].format_help().split())
+    said = " ".join(parsers()["top"].format_help().split())
 
     assert "a line each, sampled here: a daemon tells the same at /api/v1/state" in said
     assert "not with --json" in said
 
 
 def test_a_setting_that_is_not_listed_is_taken_all_the_same():
-    options = cli.parser().parse_args(["replay", "x", "--log.level=debug"])
+    options = commands.parser().parse_args(["replay", "x", "--log.level=debug"])
 
     assert options.log_level == "debug"
 
