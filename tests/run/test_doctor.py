@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ioplateau.engine import Engine, EngineSettings
-from ioplateau.engine.surroundings import PROCESSES
+from ioplateau.engine.container import PROCESSES
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Limit, Origin
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules

@@ -236,10 +236,10 @@ class Disks(Follower):
             if self.devices[name].kind != sysblock.PMEM
         )
 
-    def marks(self) -> dict[FlowKey, str]:
+    def identities(self) -> dict[FlowKey, str]:
         """What tells the disk under each name from another."""
         return {
-            flow.key: sysblock.lasting_mark(self.devices.get(flow.name)) for flow in self._flows
+            flow.key: sysblock.lasting_identity(self.devices.get(flow.name)) for flow in self._flows
         }
 
     def diskseqs(self) -> dict[FlowKey, int]:

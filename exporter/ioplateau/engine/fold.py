@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ioplateau import saved
-from ioplateau.engine import accounts, surroundings
+from ioplateau.engine import accounts, container
+from ioplateau.engine.absences import Absences
 from ioplateau.engine.accounts import Accounts, SavedAccounts
-from ioplateau.engine.awaited import Awaited
 from ioplateau.engine.consumers import Devices, DevicesOf, devices_of_disk, devices_of_mount
-from ioplateau.engine.looks import Looks
-from ioplateau.engine.marks import Marks, SavedMark
+from ioplateau.engine.identities import Identities, SavedIdentity
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.engine.sources import SOURCES, Followed, Followers
+from ioplateau.engine.ticktiming import TickTiming
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.judge import Judge
 from ioplateau.judge.memory import SavedJudge
@@ -41,7 +41,7 @@ class SavedEngine(NamedTuple):
 
     judge: SavedJudge
     accounts: SavedAccounts
-    marks: tuple[SavedMark, ...] = ()
+    marks: tuple[SavedIdentity, ...] = ()
     awaited: Mapping[str, Seconds] = NO_ENTRIES
 
 
@@ -52,7 +52,7 @@ class Engine:
         self._settings = settings or EngineSettings()
         self._judge = judge or Judge()
         self._last: Snapshot | None = None
-        self._looks = Looks()
+        self._timing = TickTiming()
         self._ticks = 0
         self._follow = follow = Followers(self._settings)
         self._unwell: set[str] = set()  # sources
@@ -67,8 +67,8 @@ class Engine:
         self._last_sold = topology.NOTHING_SOLD
         self._sold_by: tuple[object, ...] = ()
         self._accounts = Accounts()
-        self._marks = Marks()
-        self._awaited = Awaited()
+        self._identities = Identities()
+        self._absences = Absences()
         self._shown: Mapping[BudgetKey, Budget] = {}  # all but those of hidden disks
         self._limited: list[BudgetKey] = []  # those of them that have a known limit
         self._shown_of: tuple[object, object] = (None, None)  # budgets, and disks that are hidden
@@ -94,8 +94,8 @@ class Engine:
         self._last, self._ticks = snapshot, self._ticks + 1
         held = [verdict for verdict in verdicts.values() if verdict.word in HELD]
         self._accounts.tick(elapsed, held, passed)
-        if self._awaited.is_due(passed):
-            self._let_go(self._awaited.over(self._waited_for()))
+        if self._absences.is_due(passed):
+            self._let_go(self._absences.over(self._waited_for()))
         return self._state(snapshot, elapsed, flows, verdicts, held)
 
     def _passed(self, snapshot: Snapshot) -> float:
@@ -114,13 +114,13 @@ class Engine:
         if last is None:
             return None
         elapsed = snapshot.mono - last.mono
-        return self._looks.look(elapsed, passed - elapsed, self._settings.interval_seconds)
+        return self._timing.elapsed(elapsed, passed - elapsed, self._settings.interval_seconds)
 
     def _measure(self, snapshot: Snapshot, elapsed: float | None) -> dict[FlowKey, FlowTick | None]:
         """What every flow did since the last tick, source by source."""
         flows: dict[FlowKey, FlowTick | None] = {}
         interval, gap = self._settings.interval_seconds, elapsed is None
-        if self._looks.is_late and elapsed is not None:
+        if self._timing.is_late and elapsed is not None:
             interval = elapsed  # a source comes no more often than the looks
         due = {*snapshot.texts, *snapshot.blobs, *snapshot.failed, *snapshot.took}
         for source in self._sources:
@@ -172,28 +172,28 @@ class Engine:
         """What was learned of a disk or a volume is held against that one, whatever its name is now, and not
         against the one that stands under its name.
         """
-        marks = {**self._disks.marks(), **self._nfs.marks()}
+        identities = {**self._disks.identities(), **self._nfs.identities()}
         diskseqs = self._disks.diskseqs()
-        if gone := self._marks.gone(marks):
+        if gone := self._identities.gone(identities):
             self._judge.wait_for(gone)
             self._accounts.wait_for(gone)
-            self._awaited.wait_for(gone)
-        if moved := self._marks.hand_over(marks, diskseqs):
+            self._absences.wait_for(gone)
+        if moved := self._identities.hand_over(identities, diskseqs):
             self._judge.rename(moved)
             self._accounts.rename(moved)
-            self._awaited.rename(moved)
-        if others := self._marks.look(marks, diskseqs):
+            self._absences.rename(moved)
+        if others := self._identities.update(identities, diskseqs):
             self._judge.forget(others)
             self._accounts.forget(others)
 
     def _waited_for(self) -> set[str]:
         """The names of that of which something is known, and which is gone or has not been seen in this run."""
-        return self._judge.awaited | self._accounts.awaited | self._marks.awaited
+        return self._judge.awaited | self._accounts.awaited | self._identities.awaited
 
     def _let_go(self, names: set[str]) -> None:
         self._judge.let_go(names)
         self._accounts.let_go(names)
-        self._marks.let_go(names)
+        self._identities.let_go(names)
 
     def _sold(self, static: Static) -> Sold:
         """What this machine was sold with, as far as its cloud and the configuration tell.
@@ -230,7 +230,7 @@ class Engine:
             interval_seconds=self._settings.interval_seconds,
             ticks=self._ticks,
             boot=snapshot.boot,
-            is_late=self._looks.is_late,
+            is_late=self._timing.is_late,
             disks=self._disks.states(),
             volumes=self._providers.volumes,
             mounts=self._nfs.mount_states(),
@@ -266,8 +266,8 @@ class Engine:
                 frozenset(v.key for v in held if v.dimension is Dimension.IOPS),
             ),
             notices=(
-                *surroundings.notices(snapshot.static.files),
-                *self._looks.notices,
+                *container.notices(snapshot.static.files),
+                *self._timing.notices,
                 *layout.notices,
                 *self._accounts.corrections,
                 *self._accounts.doubts(layout.budgets),
@@ -323,8 +323,8 @@ class Engine:
             SavedEngine(
                 self._judge.memory(),
                 self._accounts.memory(),
-                self._marks.memory(),
-                self._awaited.memory(self._waited_for()),
+                self._identities.memory(),
+                self._absences.memory(self._waited_for()),
             )
         )
         return found
@@ -336,8 +336,8 @@ class Engine:
         found = parse_memory(memory)
         self._judge.restore(found.judge, away_seconds)
         self._accounts.restore(found.accounts, away_seconds)
-        self._marks.restore(found.marks)
-        self._awaited.restore(found.awaited, away_seconds)
+        self._identities.restore(found.marks)
+        self._absences.restore(found.awaited, away_seconds)
 
 
 def without_counts(memory: Mapping[str, Any]) -> dict[str, Any]:

@@ -245,8 +245,8 @@ class Nfs(Follower):
         self._is_redrawn = self._is_redrawn or bool(parted)
         return bool(parted)
 
-    def marks(self) -> dict[FlowKey, str]:
-        """What is mounted under each name, as "server:/path"."""
+    def identities(self) -> dict[FlowKey, str]:
+        """What is mounted under each name, as "device:server:/path"."""
         return {
             each.flow: f"device:{each.device}" if each.device else ""
             for each in self._now.superblocks.values()

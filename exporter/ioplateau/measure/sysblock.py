@@ -308,20 +308,20 @@ def identity(device: BlockDevice) -> str:
     Good within one boot: diskseq (since 5.15) counts the disks the kernel has met. Size
     serves only where nothing better is known, since a disk may be grown in place.
     """
-    marks = _marks(device) or {"size": device.size_bytes}
-    return " ".join(f"{name}={mark}" for name, mark in marks.items() if mark is not None)
+    identifiers = _identifiers(device) or {"size": device.size_bytes}
+    return " ".join(f"{name}={value}" for name, value in identifiers.items() if value is not None)
 
 
-def lasting_mark(device: BlockDevice | None) -> str:
+def lasting_identity(device: BlockDevice | None) -> str:
     """What tells a disk from others over a restart of the machine, as "what:value"; "": nothing does. Names,
     numbers and places on a bus are given anew at each boot, and a disk may be grown in place.
     """
     if device is None:
         return ""
-    marks = _marks(device)
+    identifiers = _identifiers(device)
     for what in ("wwid", "serial", "mapper"):
-        if what in marks:
-            return f"{what}:{marks[what]}"
+        if what in identifiers:
+            return f"{what}:{identifiers[what]}"
     return "" if device.size_bytes is None else f"size:{device.size_bytes}"
 
 
@@ -329,7 +329,7 @@ def is_swapped(before: BlockDevice, after: BlockDevice) -> bool:
     """Whether two looks at one name saw two disks: of what both times was told, something
     differs. What is told late, or for once not, says nothing.
     """
-    was, now = _marks(before), _marks(after)
+    was, now = _identifiers(before), _identifiers(after)
     if not was and not now:
         return None not in (before.size_bytes, after.size_bytes) and identity(before) != identity(
             after
@@ -340,9 +340,9 @@ def is_swapped(before: BlockDevice, after: BlockDevice) -> bool:
     return any(was[name] != now[name] for name in told)
 
 
-def _marks(device: BlockDevice) -> dict[str, object]:
+def _identifiers(device: BlockDevice) -> dict[str, object]:
     lun = ":".join(map(str, device.scsi_address)) if device.scsi_address else ""
-    marks = {
+    identifiers = {
         "diskseq": device.diskseq,
         "serial": device.serial,
         "wwid": device.wwid,
@@ -350,4 +350,4 @@ def _marks(device: BlockDevice) -> dict[str, object]:
         "nsid": device.nvme_namespace,
         "mapper": device.mapper_name,
     }
-    return {name: mark for name, mark in marks.items() if mark not in (None, "")}
+    return {name: value for name, value in identifiers.items() if value not in (None, "")}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ioplateau.engine import surroundings
+from ioplateau.engine import container
 from ioplateau.engine.sources import FILES
 from ioplateau.limits.budgets import BudgetKey, Kind
 from ioplateau.limits.clouds import discover
@@ -241,7 +241,7 @@ def _shape(snapshot: Snapshot, state: State) -> Iterable[Finding]:
 def _nfs(snapshot: Snapshot, state: State) -> Iterable[Finding]:
     if MOUNTSTATS in snapshot.failed:
         return  # told with the files
-    if not state.mounts and surroundings.is_container(snapshot.static.files):
+    if not state.mounts and container.is_container(snapshot.static.files):
         yield _lacking(
             "NFS",
             "no NFS mounts in this container; those of the host are not seen",

@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
-from ioplateau.engine import surroundings
+from ioplateau.engine import container
 from ioplateau.engine.sources import FILES
 from ioplateau.measure import interfaces, sysblock
 from ioplateau.measure.host import Host
@@ -212,7 +212,7 @@ def read_static(host: Host, last: Static | None = None) -> Static:
     """The machine's shape: block devices, mounts, and a few small files. Raises nothing."""
     facts = {path: text.strip() for path in FACTS if (text := _said(host, path)) is not None}
     with suppress(OSError):
-        facts[surroundings.PROCESSES] = host.link(surroundings.PROCESSES)
+        facts[container.PROCESSES] = host.link(container.PROCESSES)
     lines = (_said(host, DISKSTATS) or "").splitlines()
     names = [words[2] for line in lines if len(words := line.split(None, 3)) > 2]
     tree = sysblock.read(host, names, last.block if last is not None else None)

@@ -1,4 +1,4 @@
-"""For how long waits what is known of a disk or a mount that is gone, or has not appeared since an earlier run."""
+"""For how long we keep what is known of a disk or a mount that is absent: gone, or not seen since a restart."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ioplateau.measure.nothing import NO_ENTRIES
 
 # Runs and the time between them together: who comes later under that name may be another.
 MOST_SECONDS = 86400.0
-# Of what goes while we look: it was left out of a reading, or is mounted again.
+# Of what goes while the daemon runs: it was left out of a reading, or is mounted again.
 MOST_GONE_SECONDS = 60.0
 # Names that an earlier run waited for already.
 MOST_AWAITED = 200
 
 
-class Awaited:
-    """For how long each name was away: in runs that saw nothing of it, and from then on."""
+class Absences:
+    """For how long each name has been absent: in runs that saw nothing of it, and in this one."""
 
     def __init__(self) -> None:
         # Seconds away until this run; of what went in it, so many that it is over a minute later.
@@ -36,7 +36,7 @@ class Awaited:
         self._due = min(self._due, self._passed + MOST_GONE_SECONDS)
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """These are waited for under other names."""
+        """These have other names now."""
         self._before = {names.get(name, name): away for name, away in self._before.items()}
 
     def is_due(self, passed: float) -> bool:

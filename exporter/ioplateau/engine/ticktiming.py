@@ -1,4 +1,4 @@
-"""How looks follow each other: which time between two of them is a gap, and how many were missed."""
+"""The time between ticks: whether it is a gap, and how many ticks were missed."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from ioplateau.state import GAP_INTERVALS
 
 # So late again and again: what GAP_INTERVALS are of the longest interval that may be set.
 LONGEST_SECONDS = 25.0
-COUNTED = 60  # looks, made and missed
+COUNTED = 60  # ticks, made and missed
 MOST_MISSED = 6  # of them; as many as make the alert on late sampling
 
 
-class Looks:
-    """Remembers when looks were late. is_late: the last one came after longer than a usual gap, as the one
+class TickTiming:
+    """Remembers which ticks were late. is_late: the last one came after longer than a usual gap, as the one
     before it did, and is judged.
     """
 
     def __init__(self) -> None:
         self.is_late = False
-        self._late_seconds = 0.0  # how late a look was last; 0: none was
+        self._late_seconds = 0.0  # how late a tick was last; 0: none was
         self._watched_seconds = 0.0  # since then
-        self._missed: deque[int] = deque()  # before each look
+        self._missed: deque[int] = deque()  # before each tick
         self._sum = 0  # of them
 
-    def look(self, elapsed: float, slept: float, interval: float) -> float | None:
-        """Seconds since the look before, of which `slept` more went by in a suspend; None: a gap.
+    def elapsed(self, elapsed: float, slept: float, interval: float) -> float | None:
+        """Seconds since the tick before, of which `slept` more went by in a suspend; None: a gap.
 
         One pause is a gap: a paused VM does nothing, and its requests wait. Where less was watched since
         the pause before than that one lasted, pauses are how this daemon is run: counters have gone on.

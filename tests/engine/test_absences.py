@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ioplateau.engine import Engine, without_counts
-from ioplateau.engine.awaited import MOST_AWAITED, MOST_GONE_SECONDS, MOST_SECONDS, Awaited
+from ioplateau.engine.absences import MOST_AWAITED, MOST_GONE_SECONDS, MOST_SECONDS, Absences
 from ioplateau.limits.budgets import BudgetKey, Kind
 from ioplateau.measure.snapshot import DISKSTATS, Snapshot, Static
 
@@ -98,35 +98,35 @@ def test_what_is_kept_does_not_grow_with_runs_that_each_see_others():
 
 
 def test_of_too_many_those_go_that_were_away_for_longest():
-    awaited = Awaited()
+    absences = Absences()
     names = [f"a{number}" for number in range(MOST_AWAITED + 2)]
-    awaited.restore({name: float(at) for at, name in enumerate(names)}, 10.0)
+    absences.restore({name: float(at) for at, name in enumerate(names)}, 10.0)
 
-    assert awaited.over([*names, "new"]) == {*names[-2:]}
+    assert absences.over([*names, "new"]) == {*names[-2:]}
 
 
 def test_runs_and_the_time_between_them_count_together():
-    awaited = Awaited()
-    awaited.restore({"a": MOST_SECONDS - 100.0}, 60.0)
-    assert awaited.is_due(1.0)
-    assert awaited.over(["a", "b"]) == set()
+    absences = Absences()
+    absences.restore({"a": MOST_SECONDS - 100.0}, 60.0)
+    assert absences.is_due(1.0)
+    assert absences.over(["a", "b"]) == set()
 
-    assert not awaited.is_due(30.0)
-    assert awaited.memory(["a", "b"]) == {"a": MOST_SECONDS - 9.0, "b": 31.0}
-    assert awaited.is_due(10.0)
-    assert awaited.over(["a", "b"]) == {"a"}
+    assert not absences.is_due(30.0)
+    assert absences.memory(["a", "b"]) == {"a": MOST_SECONDS - 9.0, "b": 31.0}
+    assert absences.is_due(10.0)
+    assert absences.over(["a", "b"]) == {"a"}
 
 
 def test_what_went_in_this_run_waits_for_a_minute_and_leaves_nothing_behind():
-    awaited = Awaited()
-    awaited.is_due(5000.0)
-    awaited.wait_for({"a", "b"})
-    awaited.rename({"b": "c"})
+    absences = Absences()
+    absences.is_due(5000.0)
+    absences.wait_for({"a", "b"})
+    absences.rename({"b": "c"})
 
-    assert not awaited.is_due(MOST_GONE_SECONDS - 1)
-    assert awaited.is_due(1.0)
-    assert awaited.over(["a", "c", "d"]) == {"a", "c"}
-    assert awaited.memory(["a", "c"]) == {"a": 5060.0, "c": 5060.0}
+    assert not absences.is_due(MOST_GONE_SECONDS - 1)
+    assert absences.is_due(1.0)
+    assert absences.over(["a", "c", "d"]) == {"a", "c"}
+    assert absences.memory(["a", "c"]) == {"a": 5060.0, "c": 5060.0}
 
 
 def test_a_memory_of_before_this_was_kept_is_read():

@@ -5,8 +5,8 @@ another name: it is.
 import pytest
 
 from ioplateau.engine import Engine, EngineSettings, without_counts
-from ioplateau.engine.awaited import MOST_GONE_SECONDS
-from ioplateau.engine.marks import Marks, SavedMark
+from ioplateau.engine.absences import MOST_GONE_SECONDS
+from ioplateau.engine.identities import Identities, SavedIdentity
 from ioplateau.limits.budgets import BudgetKey, Dimension, FlowKey, Kind
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
@@ -261,39 +261,39 @@ def test_credit_is_kept_while_its_disk_is_missing_and_goes_with_it_over_a_restar
 
 
 def test_what_is_handed_over_to_a_name_under_which_another_stood_is_not_forgotten():
-    marks = Marks()
-    marks.restore([SavedMark(A, "serial:x")])
-    marks.look({B: "serial:y"}, {B: 3})
+    identities = Identities()
+    identities.restore([SavedIdentity(A, "serial:x")])
+    identities.update({B: "serial:y"}, {B: 3})
 
-    assert marks.hand_over({B: "serial:x"}, {B: 9}) == {"a": "b"}
-    assert marks.look({B: "serial:x"}, {B: 9}) == []
-
-
-def test_a_disk_that_comes_anew_with_the_mark_of_one_that_went_is_not_that_one():
-    marks = Marks()
-    marks.look({A: "serial:x"}, {A: 1})
-    assert marks.gone({}) == {"a"}
-    marks.look({})
-
-    assert marks.hand_over({B: "serial:x"}, {B: 2}) == {}
-    assert marks.hand_over({B: "serial:x"}, {B: 1}) == {"a": "b"}
+    assert identities.hand_over({B: "serial:x"}, {B: 9}) == {"a": "b"}
+    assert identities.update({B: "serial:x"}, {B: 9}) == []
 
 
-def test_marks_of_different_kinds_or_none_say_nothing():
-    marks = Marks()
-    assert marks.look({A: "size:100", B: ""}) == []
-    assert marks.look({A: "wwid:x", B: "wwid:y"}) == []
-    assert marks.look({A: "", B: "wwid:z"}) == [B]
-    assert marks.look({A: "wwid:other", B: "wwid:z"}) == [A]
+def test_a_disk_that_comes_anew_with_the_identity_of_one_that_went_is_not_that_one():
+    identities = Identities()
+    identities.update({A: "serial:x"}, {A: 1})
+    assert identities.gone({}) == {"a"}
+    identities.update({})
+
+    assert identities.hand_over({B: "serial:x"}, {B: 2}) == {}
+    assert identities.hand_over({B: "serial:x"}, {B: 1}) == {"a": "b"}
+
+
+def test_identities_of_different_kinds_or_none_say_nothing():
+    identities = Identities()
+    assert identities.update({A: "size:100", B: ""}) == []
+    assert identities.update({A: "wwid:x", B: "wwid:y"}) == []
+    assert identities.update({A: "", B: "wwid:z"}) == [B]
+    assert identities.update({A: "wwid:other", B: "wwid:z"}) == [A]
 
 
 def test_what_is_awaited_from_the_last_run_is_known_when_it_comes():
-    marks = Marks()
-    marks.restore((SavedMark(A, "wwid:x"), SavedMark(B, "wwid:y")))
+    identities = Identities()
+    identities.restore((SavedIdentity(A, "wwid:x"), SavedIdentity(B, "wwid:y")))
 
-    assert marks.look({A: "wwid:x"}) == []
-    assert marks.look({A: "wwid:x", B: "wwid:new"}) == [B]
-    assert marks.memory() == (SavedMark(A, "wwid:x"), SavedMark(B, "wwid:new"))
+    assert identities.update({A: "wwid:x"}) == []
+    assert identities.update({A: "wwid:x", B: "wwid:new"}) == [B]
+    assert identities.memory() == (SavedIdentity(A, "wwid:x"), SavedIdentity(B, "wwid:new"))
 
 
 def of_the_limit(state):

@@ -1,4 +1,4 @@
-"""Whether we look at the whole machine, or from inside a container."""
+"""Whether this process sees the whole machine, or only a container."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def is_container(files: Mapping[str, str]) -> bool:
 
 
 def notices(files: Mapping[str, str]) -> tuple[str, ...]:
-    """What an operator should know of where we stand."""
+    """What an operator should know of a container."""
     return (NOTICE,) if is_container(files) else ()

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from ioplateau.engine import Engine, EngineSettings
-from ioplateau.engine.looks import Looks
+from ioplateau.engine.ticktiming import TickTiming
 from ioplateau.limits.budgets import BudgetKey, Kind, Word
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
@@ -107,24 +107,24 @@ def test_of_pauses_of_which_nothing_can_be_told_nothing_is_said(pause):
 
 
 def test_a_daemon_that_is_let_run_again_finds_a_single_pause_a_gap_again():
-    looks = Looks()
-    late = [looks.look(seconds, 0, 1.0) for seconds in (1, 8, 6, 7)]
-    again = [looks.look(seconds, 0, 1.0) for seconds in (*[1] * 7, 9)]
+    timing = TickTiming()
+    late = [timing.elapsed(seconds, 0, 1.0) for seconds in (1, 8, 6, 7)]
+    again = [timing.elapsed(seconds, 0, 1.0) for seconds in (*[1] * 7, 9)]
 
     assert late == [1, None, 6, 7]
     assert again == [*[1] * 7, None]
 
 
 def test_looks_that_were_missed_are_told_until_they_are_a_minute_ago():
-    looks = Looks()
+    timing = TickTiming()
     for _ in range(60):
-        looks.look(1, 0, 1.0)
-    single = (looks.look(3, 0, 1.0), looks.notices)
-    looks.look(8, 0, 1.0)
-    told = looks.notices[0]
+        timing.elapsed(1, 0, 1.0)
+    single = (timing.elapsed(3, 0, 1.0), timing.notices)
+    timing.elapsed(8, 0, 1.0)
+    told = timing.notices[0]
     for _ in range(60):
-        looks.look(1, 0, 1.0)
+        timing.elapsed(1, 0, 1.0)
 
     assert single == (None, ())
     assert told.startswith("9 of the last 60 ticks were missed: ")
-    assert looks.notices == ()
+    assert timing.notices == ()
