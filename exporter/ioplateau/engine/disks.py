@@ -66,8 +66,8 @@ class Disks(Follower):
         # The kernel was told to count nothing of them.
         self._uncounted: frozenset[str] = frozenset()
 
-    def parse(self, said: bytes) -> DiskTable:
-        return diskstats.parse(said, self.table)
+    def parse(self, content: bytes) -> DiskTable:
+        return diskstats.parse(content, self.table)
 
     def follow(self, found: DiskTable | None, moment: Moment) -> Outcome:
         table, at, gap = found, moment.at, moment.is_broken

@@ -15,7 +15,7 @@ from ioplateau.engine.accounts import Accounts, SavedAccounts
 from ioplateau.engine.consumers import Devices, DevicesOf, devices_of_disk, devices_of_mount
 from ioplateau.engine.identities import Identities, SavedIdentity
 from ioplateau.engine.settings import EngineSettings
-from ioplateau.engine.sources import SOURCES, Followed, Followers
+from ioplateau.engine.sources import SOURCES, Followers, TrackedSource
 from ioplateau.engine.ticktiming import TickTiming
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.judge import Judge
@@ -57,7 +57,7 @@ class Engine:
         self._follow = follow = Followers(self._settings)
         self._unwell: set[str] = set()  # sources
         self._sources = [
-            Followed(source, source.follower(follow), self._unwell) for source in SOURCES
+            TrackedSource(source, source.follower(follow), self._unwell) for source in SOURCES
         ]
         self._disks, self._nfs, self._nics = follow.disks, follow.nfs, follow.nics
         self._groups, self._providers = follow.groups, follow.providers

@@ -1,4 +1,4 @@
-"""Who remembers one source between ticks: it is told what the source says, and says what came of it."""
+"""What remembers one source between ticks: it takes what was read, and gives flows and rejects."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ NOTHING = Outcome()
 
 
 class Follower:
-    """Of one source. is_always_asked: it may have something to say of itself where it was not due."""
+    """Remembers one source. is_always_asked: also at ticks at which the source was not read."""
 
     is_always_asked = False
 
-    def parse(self, said: Any) -> Any:
-        """What the source says, with `rejects` if some of it is left out; FormatError for nonsense."""
-        return said
+    def parse(self, content: Any) -> Any:
+        """The content, understood; with `rejects` if some of it is left out. Raises FormatError for nonsense."""
+        return content
 
     def follow(self, found: Any, moment: Moment) -> Outcome:  # noqa: ARG002
-        """One tick. found: what `parse` gave; None: it cannot be read, or said nothing."""
+        """One tick. found: what `parse` gave; None: it could not be read, or had no content."""
         return NOTHING
 
-    def said(self, snapshot: Snapshot, key: str) -> Any:
-        """What the source says this tick; None: nothing."""
+    def content(self, snapshot: Snapshot, key: str) -> Any:
+        """What was read of the source at this tick; None: nothing."""
         text = snapshot.texts.get(key)
         return snapshot.blobs.get(key) if text is None else text
 
-    def fared(self, snapshot: Snapshot, key: str) -> Outcome | None:  # noqa: ARG002
-        """That it was read, where it said nothing; None: it was not due."""
+    def outcome_without_content(self, snapshot: Snapshot, key: str) -> Outcome | None:  # noqa: ARG002
+        """What came of a source that was read and had no content; None: it was not due."""
         return None
 
 
@@ -77,8 +77,8 @@ class Latest(Follower):
         self._corrected = corrected
         self.value: Any = None
 
-    def parse(self, said: Any) -> Any:
-        return self._parse(said)
+    def parse(self, content: Any) -> Any:
+        return self._parse(content)
 
     def follow(self, found: Any, moment: Moment) -> Outcome:  # noqa: ARG002
         if self._corrected is not None and self.value is not None and found is not None:
@@ -87,21 +87,21 @@ class Latest(Follower):
         return NOTHING
 
 
-class Seen(Follower):
-    """A source of which we only tell whether it can be read. is_well: it can, unless it says not."""
+class StatusOnly(Follower):
+    """A source of which we only tell whether it can be read. is_well: it can, unless a reading failed."""
 
     def __init__(self, *, is_well: bool = False) -> None:
         self.is_always_asked = self._is_well = is_well
         self._has_failed = False
 
-    def said(self, snapshot: Snapshot, key: str) -> Any:  # noqa: ARG002
+    def content(self, snapshot: Snapshot, key: str) -> Any:  # noqa: ARG002
         return None
 
     def follow(self, found: Any, moment: Moment) -> Outcome:  # noqa: ARG002
         self._has_failed = True
         return NOTHING
 
-    def fared(self, snapshot: Snapshot, key: str) -> Outcome | None:
+    def outcome_without_content(self, snapshot: Snapshot, key: str) -> Outcome | None:
         is_well_again = self._is_well and self._has_failed
         if key not in snapshot.took and not is_well_again:
             return None

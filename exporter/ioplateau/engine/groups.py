@@ -39,8 +39,8 @@ class Groups(Follower):
         self._before: dict[str, _GroupReading] = {}
         self._first: dict[str, tuple[int, int]] = {}  # of each group the disk it was met with
 
-    def parse(self, said: object) -> GroupTable:
-        return GroupTable(*cgroups.parse(said), notice.notices(said))
+    def parse(self, content: object) -> GroupTable:
+        return GroupTable(*cgroups.parse(content), notice.notices(content))
 
     def follow(self, found: GroupTable | None, moment: Moment) -> Outcome:
         """One reading of every limited group; without one the last still holds."""

@@ -32,8 +32,8 @@ class Interfaces(Follower):
         self.is_strange = False  # whether some interface is new, and not known to be real
         self._new_until = float("-inf")
 
-    def parse(self, said: bytes) -> InterfaceTable:
-        return interfaces.parse(said, self.table)
+    def parse(self, content: bytes) -> InterfaceTable:
+        return interfaces.parse(content, self.table)
 
     def follow(self, found: InterfaceTable | None, moment: Moment) -> Outcome:
         table, at, gap = found, moment.at, moment.is_broken

@@ -84,11 +84,11 @@ class Nfs(Follower):
         self._entries = entries
         self.mount_rejects = info.rejects
 
-    def parse(self, said: bytes) -> MountTable:
-        if self._without is not None and said == self._without[0]:
+    def parse(self, content: bytes) -> MountTable:
+        if self._without is not None and content == self._without[0]:
             return self._without[1]  # nothing in it moves
-        table = mountstats.parse(said, self.table)
-        self._without = (said, table) if not table.mounts else None
+        table = mountstats.parse(content, self.table)
+        self._without = (content, table) if not table.mounts else None
         return table
 
     def follow(self, found: MountTable | None, moment: Moment) -> Outcome:
@@ -368,20 +368,20 @@ class Nfs(Follower):
 
 
 class MountPoints(Follower):
-    """How mountinfo fares, which comes with the machine's shape and is followed with mountstats."""
+    """Whether mountinfo can be read: its content comes with the static part, and is used with mountstats."""
 
     is_always_asked = True  # the table comes with the static part
 
     def __init__(self, nfs: Nfs) -> None:
         self._nfs = nfs
 
-    def said(self, snapshot: Snapshot, key: str) -> Any:  # noqa: ARG002
+    def content(self, snapshot: Snapshot, key: str) -> Any:  # noqa: ARG002
         return None
 
     def follow(self, found: Any, moment: Moment) -> Outcome:  # noqa: ARG002
         return Outcome(rejects=self._nfs.mount_rejects or ())
 
-    def fared(self, snapshot: Snapshot, key: str) -> Outcome | None:
+    def outcome_without_content(self, snapshot: Snapshot, key: str) -> Outcome | None:
         rejects = self._nfs.mount_rejects
         if rejects is None and key not in snapshot.took:
             return None

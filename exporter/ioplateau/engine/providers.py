@@ -66,7 +66,7 @@ class ProviderCounts(Follower):
         self._take = take
 
     def follow(self, found: object, moment: Moment) -> Outcome:
-        if found is None:  # what they said before holds no longer
+        if found is None:  # what they counted before holds no longer
             self._take(moment.mono, {}, gap=True)
             return NOTHING
         return Outcome(rejects=self._take(moment.at, found, gap=moment.gap))

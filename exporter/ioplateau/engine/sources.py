@@ -1,5 +1,5 @@
-"""Every source of a tick, declared once: its name, where it is said, who understands and follows it,
-how often it is read. A new one is a file that parses what it says, and a line in SOURCES.
+"""Every source of a tick, declared once: its name, where it is read, what parses and remembers it,
+how often it is read. A new one is a file that parses its content, and a line in SOURCES.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ioplateau.engine.consumers import Consumers
 from ioplateau.engine.disks import Disks
-from ioplateau.engine.follower import Flows, Follower, Latest, Moment, Seen
+from ioplateau.engine.follower import Flows, Follower, Latest, Moment, StatusOnly
 from ioplateau.engine.groups import Groups
 from ioplateau.engine.interfaces import Interfaces
 from ioplateau.engine.nfs import MountPoints, Nfs
@@ -49,10 +49,10 @@ class Followers:
         self.consumers = Consumers()
 
 
-class FollowedSource(NamedTuple):
+class DeclaredSource(NamedTuple):
     """name: as metrics call it. key: its path, or its name among a snapshot's blobs. every_seconds:
-    how often a path is read; 0: every tick. is_vital: followed at every tick, since while it says
-    nothing its flows are not known. is_lacking: whether a reason why it cannot be read says that
+    how often a path is read; 0: every tick. is_vital: followed at every tick, since while it has
+    no content its flows are not known. is_lacking: whether a reason why it cannot be read says that
     this kernel is without it, which is no failure.
     """
 
@@ -65,32 +65,32 @@ class FollowedSource(NamedTuple):
 
 
 SOURCES = (
-    FollowedSource("diskstats", DISKSTATS, lambda of: of.disks, is_vital=True),
-    FollowedSource("mountstats", MOUNTSTATS, lambda of: of.nfs, is_vital=True),
-    FollowedSource("mountinfo", MOUNTINFO, lambda of: MountPoints(of.nfs)),  # read when it changed
-    FollowedSource("netdev", NETDEV, lambda of: of.nics, is_vital=True),
-    FollowedSource("pressure", PRESSURE, lambda of: of.pressure, is_lacking=pressure.is_lacking),
+    DeclaredSource("diskstats", DISKSTATS, lambda of: of.disks, is_vital=True),
+    DeclaredSource("mountstats", MOUNTSTATS, lambda of: of.nfs, is_vital=True),
+    DeclaredSource("mountinfo", MOUNTINFO, lambda of: MountPoints(of.nfs)),  # read when it changed
+    DeclaredSource("netdev", NETDEV, lambda of: of.nics, is_vital=True),
+    DeclaredSource("pressure", PRESSURE, lambda of: of.pressure, is_lacking=pressure.is_lacking),
     # Long on large machines, for two counters.
-    FollowedSource("stat", STAT, lambda of: of.cpu, 5.0),
-    FollowedSource("meminfo", MEMINFO, lambda of: of.memory),
-    FollowedSource("sockets", "tcp", lambda of: of.sockets),
-    FollowedSource("interfaces", "interfaces", lambda of: Seen()),  # noqa: ARG005
-    FollowedSource("sysfs", "sysfs", lambda of: Seen(is_well=True)),  # noqa: ARG005
-    FollowedSource("cgroups", "cgroups", lambda of: of.groups),
-    FollowedSource("ebs", "ebs", lambda of: ProviderCounts(of.providers.take_volumes)),
-    FollowedSource(
+    DeclaredSource("stat", STAT, lambda of: of.cpu, 5.0),
+    DeclaredSource("meminfo", MEMINFO, lambda of: of.memory),
+    DeclaredSource("sockets", "tcp", lambda of: of.sockets),
+    DeclaredSource("interfaces", "interfaces", lambda of: StatusOnly()),  # noqa: ARG005
+    DeclaredSource("sysfs", "sysfs", lambda of: StatusOnly(is_well=True)),  # noqa: ARG005
+    DeclaredSource("cgroups", "cgroups", lambda of: of.groups),
+    DeclaredSource("ebs", "ebs", lambda of: ProviderCounts(of.providers.take_volumes)),
+    DeclaredSource(
         "allowances", "allowances", lambda of: ProviderCounts(of.providers.take_interfaces)
     ),
-    FollowedSource("consumers", "consumers", lambda of: of.consumers),
+    DeclaredSource("consumers", "consumers", lambda of: of.consumers),
 )
 # What is read by path, at each tick or seldom.
 FILES = tuple(each for each in SOURCES if each.key.startswith("/") and each.key != MOUNTINFO)
 
 
-class Followed:
-    """One source from tick to tick, and how it fares."""
+class TrackedSource:
+    """One source from tick to tick, and whether it can be read."""
 
-    def __init__(self, source: FollowedSource, follower: Follower, unwell: set[str]) -> None:
+    def __init__(self, source: DeclaredSource, follower: Follower, unwell: set[str]) -> None:
         """unwell: sources that cannot be read or were not understood; kept up to date of this one."""
         self._source = source
         self._follower = follower
@@ -104,30 +104,30 @@ class Followed:
         """What came of this source in one tick."""
         source, follower = self._source, self._follower
         key = source.key
-        said = follower.said(snapshot, key)
+        content = follower.content(snapshot, key)
         why = snapshot.failed.get(key, "")
-        if said is None and not why and not source.is_vital:  # what it said last still holds
-            if (fared := follower.fared(snapshot, key)) is not None:
-                self._book(snapshot, "", fared.rejects)
+        if content is None and not why and not source.is_vital:  # its last content still holds
+            if (outcome := follower.outcome_without_content(snapshot, key)) is not None:
+                self._book(snapshot, "", outcome.rejects)
             return NO_ENTRIES
         found = None
-        if said is not None:
+        if content is not None:
             try:
-                found = follower.parse(said)
+                found = follower.parse(content)
             except FormatError as error:
                 why = str(error)
             except Exception as error:  # a defect in one parser must not blind us to the rest
                 why = f"{key}: {type(error).__name__}: {error}"
         at = snapshot.read_at(key)
         before = at if self._arrived is None else self._arrived
-        if said is not None:
+        if content is not None:
             self._arrived = at
         is_late = at - before > GAP_INTERVALS * interval_seconds
         flows, rejects = follower.follow(
             found, Moment(at, snapshot.mono, snapshot.static, gap, is_late)
         )
         is_lacking = self.state is None and source.is_lacking(why)
-        if said is not None or (why and not is_lacking):
+        if content is not None or (why and not is_lacking):
             self._book(snapshot, why, (*getattr(found, "rejects", ()), *rejects))
         return flows
 

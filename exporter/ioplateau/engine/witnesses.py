@@ -105,8 +105,8 @@ class Sockets(Follower):
         self.known: tuple[TcpSocket, ...] | None = None
         self.notices: tuple[Notice, ...] = ()
 
-    def parse(self, said: object) -> SocketTable:
-        return SocketTable(*sockets.parse(said), notice.notices(said))
+    def parse(self, content: object) -> SocketTable:
+        return SocketTable(*sockets.parse(content), notice.notices(content))
 
     def follow(self, found: SocketTable | None, moment: Moment) -> Outcome:
         self.known, self.notices = None, ()
