@@ -35,10 +35,10 @@ def blind():
     return full()._replace(sources={"diskstats": down}, mounts={})
 
 
-@pytest.mark.parametrize(("state", "is_blind"), [(full(), False), (blind(), True)])
-def test_a_state_that_was_told_is_the_same_view(state, is_blind):
+@pytest.mark.parametrize(("state", "is_storage_unreadable"), [(full(), False), (blind(), True)])
+def test_a_state_that_was_told_is_the_same_view(state, is_storage_unreadable):
     assert apiview.view_of(answer(state)) == view.of(state)
-    assert view.of(state).is_blind is is_blind
+    assert view.of(state).is_storage_unreadable is is_storage_unreadable
 
 
 @pytest.mark.parametrize(

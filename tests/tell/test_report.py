@@ -502,7 +502,7 @@ def test_time_in_which_the_disks_could_not_be_read_is_told_and_no_reading():
     text = render.text(document.document(samples, document.ReportSource()))
 
     assert sum(samples.seconds) == pytest.approx(39, abs=1)
-    assert not samples.are_blind
+    assert not samples.is_storage_unreadable
     assert "Cannot see the disks: /proc/diskstats: permission denied (for 20 s)." in text
     assert "Nothing was throttled" not in text
 

@@ -79,7 +79,7 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
             + _edition_words(settings, own),
             end="",
         )
-    return WRONG if found.is_blind else GOOD
+    return WRONG if found.is_storage_unreadable else GOOD
 
 
 def _what_if(options: argparse.Namespace, settings: Settings) -> int:

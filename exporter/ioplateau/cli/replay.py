@@ -43,6 +43,6 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
         warn(options.file, what)
     for sentence in result.unseen:
         warn(options.file, sentence)
-    if result.is_blind:
+    if result.is_storage_unreadable:
         return WRONG
     return FOUND if options.fail_on_throttle and result.was_throttled else GOOD

@@ -86,7 +86,7 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
         sys.stdout.write(words)
     else:
         _write(options.output, words)
-    return WRONG if samples.are_blind else GOOD
+    return WRONG if samples.is_storage_unreadable else GOOD
 
 
 def _one_source(options: argparse.Namespace) -> None:

@@ -41,7 +41,7 @@ class Disks(Follower):
     def __init__(self, settings: EngineSettings) -> None:
         self.settings = settings
         self.table: DiskTable | None = None
-        self._is_blind = False  # the source failed: what the windows hold is old
+        self._has_failed = False  # the source failed: what the windows hold is old
         self.devices: Mapping[str, BlockDevice] = {}
         self.names: tuple[str, ...] = ()
         self._flows: tuple[_Flow, ...] = ()  # of the names
@@ -71,7 +71,7 @@ class Disks(Follower):
 
     def follow(self, found: DiskTable | None, moment: Moment) -> Outcome:
         table, at, gap = found, moment.at, moment.is_broken
-        self._is_blind = table is None
+        self._has_failed = table is None
         if table is None:
             self.is_strange = any(flow.is_shown for flow in self._flows)
             return Outcome({flow.key: None for flow in self._flows})
@@ -254,11 +254,14 @@ class Disks(Follower):
     def states(self) -> Mapping[str, DiskState]:
         """As of now, made when somebody asks."""
         names, read = self._shown, timed(self._shown.values())
-        devices, is_blind = self.devices, self._is_blind
+        devices, has_failed = self.devices, self._has_failed
         return Asked(
             lambda: {
                 name: DiskState(
-                    name, readings[-1][1], None if is_blind else window(readings), devices.get(name)
+                    name,
+                    readings[-1][1],
+                    None if has_failed else window(readings),
+                    devices.get(name),
                 )
                 for name, readings in zip(names, read, strict=True)
                 if readings

@@ -28,7 +28,7 @@ class Interfaces(Follower):
         self.names: tuple[str, ...] = ()
         self._flows: tuple[tuple[FlowKey, Readings[InterfaceCounters]], ...] = ()
         self._links: Mapping[str, Any] = {}
-        self._is_blind = False  # the source failed: what the windows hold is old
+        self._has_failed = False  # the source failed: what the windows hold is old
         self.is_strange = False  # whether some interface is new, and not known to be real
         self._new_until = float("-inf")
 
@@ -37,7 +37,7 @@ class Interfaces(Follower):
 
     def follow(self, found: InterfaceTable | None, moment: Moment) -> Outcome:
         table, at, gap = found, moment.at, moment.is_broken
-        self._is_blind = table is None
+        self._has_failed = table is None
         self.is_strange = False
         if table is None:
             return Outcome({key: None for key, _ in self._flows})
@@ -66,10 +66,10 @@ class Interfaces(Follower):
         if isinstance(links, dict):
             self._links = links
         flows, read = self._flows, timed([history for _, history in self._flows])
-        told, is_blind = self._links, self._is_blind
+        told, has_failed = self._links, self._has_failed
         return Asked(
             lambda: {
-                key.name: _state(key.name, readings, told.get(key.name), is_blind=is_blind)
+                key.name: _state(key.name, readings, told.get(key.name), has_failed=has_failed)
                 for (key, _), readings in zip(flows, read, strict=True)
                 if readings
             }
@@ -77,14 +77,14 @@ class Interfaces(Follower):
 
 
 def _state(
-    name: str, readings: TimedReadings[InterfaceCounters], link: Any, *, is_blind: bool
+    name: str, readings: TimedReadings[InterfaceCounters], link: Any, *, has_failed: bool
 ) -> InterfaceState:
     link = link if isinstance(link, dict) else {}
     speed = link.get("speed_mbit")
     return InterfaceState(
         name,
         readings[-1][1],
-        None if is_blind else window(readings),
+        None if has_failed else window(readings),
         speed * 1e6 if isinstance(speed, int | float) and speed > 0 else None,
         link.get("up") if isinstance(link.get("up"), bool) else None,
     )

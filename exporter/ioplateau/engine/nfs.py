@@ -53,7 +53,7 @@ class Nfs(Follower):
         self.mount_rejects: tuple[str, ...] | None = None
         self._entries: Entries = {}
         self._is_redrawn = False
-        self._is_blind = False  # the source failed: what the windows hold is old
+        self._has_failed = False  # the source failed: what the windows hold is old
         self._now = Layout()
         self._by_record: Mapping[int, Superblock] = {}
         self._flows: tuple[FlowKey, ...] = ()
@@ -94,7 +94,7 @@ class Nfs(Follower):
     def follow(self, found: MountTable | None, moment: Moment) -> Outcome:
         table, at, gap = found, moment.at, moment.is_broken
         self.read_mounts(moment.static.mountinfo)
-        self._is_blind = table is None
+        self._has_failed = table is None
         if table is None:
             return Outcome(dict.fromkeys(self._flows))
         if table is self.table and not table.mounts:
@@ -298,7 +298,7 @@ class Nfs(Follower):
     def mount_states(self) -> Mapping[str, NfsMountState]:
         """As of now, made when somebody asks."""
         superblocks = self._now.superblocks.values()
-        read, is_blind = timed(map(_history, superblocks)), self._is_blind
+        read, has_failed = timed(map(_history, superblocks)), self._has_failed
         mounts = self.table.mounts if self.table is not None else ()
         moved, clock = self._moved, self._clock.timed
 
@@ -313,7 +313,7 @@ class Nfs(Follower):
                 superblock.label: NfsMountState(
                     superblock.label,
                     readings[-1][1],
-                    None if is_blind else window(readings),
+                    None if has_failed else window(readings),
                     superblock.entry,
                     superblock.mount_points,
                     superblock.client,
@@ -360,10 +360,10 @@ class Nfs(Follower):
         """As of now, made when somebody asks."""
         clients = self._now.clients.values()
         read = [*zip(clients, timed(map(_history, clients)), strict=True)]
-        sockets, is_blind = self._sockets, self._is_blind
+        sockets, has_failed = self._sockets, self._has_failed
         sums, carried = self._socket_sums.sums, self._connection_sums.carried
         return Asked(
-            lambda: _client_states(read, sockets, sums, carried, slot_limit, is_blind=is_blind)
+            lambda: _client_states(read, sockets, sums, carried, slot_limit, has_failed=has_failed)
         )
 
 
@@ -395,13 +395,13 @@ def _client_states(
     carried: Mapping[ClientKey, ConnectionCounts],
     slot_limit: int | None,
     *,
-    is_blind: bool,
+    has_failed: bool,
 ) -> dict[ClientKey, NfsClientState]:
     found: dict[ClientKey, NfsClientState] = {}
     for client, readings in read:
         if not readings:
             continue
-        span = None if is_blind else window(readings)
+        span = None if has_failed else window(readings)
         state = NfsClientState(
             client.key,
             client.address,

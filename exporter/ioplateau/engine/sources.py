@@ -116,7 +116,7 @@ class TrackedSource:
                 found = follower.parse(content)
             except FormatError as error:
                 why = str(error)
-            except Exception as error:  # a defect in one parser must not blind us to the rest
+            except Exception as error:  # a defect in one parser must not end the tick
                 why = f"{key}: {type(error).__name__}: {error}"
         at = snapshot.read_at(key)
         before = at if self._arrived is None else self._arrived

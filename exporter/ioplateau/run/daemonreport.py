@@ -19,7 +19,7 @@ from ioplateau.run.daemonaddress import DaemonAddress
 from ioplateau.run.daemonviews import NoDaemonError
 from ioplateau.saved import UNSOUND
 from ioplateau.tell import apiview, plain
-from ioplateau.tell.blindness import Unseen
+from ioplateau.tell.failedsources import Unseen
 from ioplateau.tell.report.document import ReportSource
 from ioplateau.tell.report.samples import (
     COLUMNS,

@@ -33,7 +33,7 @@ from ioplateau.run.reader import LATE
 from ioplateau.run.settings import PathSettings, ServeSettings
 from ioplateau.run.statefile import TRIED_BYTES
 from ioplateau.state import State
-from ioplateau.tell import blindness, plain
+from ioplateau.tell import failedsources, plain
 from ioplateau.threads import started
 
 WRITE_SECONDS = 5.0  # for a file in the state directory
@@ -61,7 +61,7 @@ def _lacking(subject: str, what: str, fix: str = "", *, is_vital: bool = False) 
     return Finding(subject, is_good=False, what=what, fix=fix, is_vital=is_vital)
 
 
-# By what the engine calls a source: blindness has its words, and which are vital.
+# By what the engine calls a source: failedsources has the words, and which are vital.
 SOURCES = {each.key: each.name for each in FILES}
 PROCFS_IN_PART = "mount procfs with subset=pid off (systemd: ProcSubset=all)"
 NO_PSI = "boot with psi=1 (kernel 4.20 or newer); verdicts do not need it"
@@ -198,13 +198,13 @@ def _files(snapshot: Snapshot) -> Iterable[Finding]:
             yield _good(subject, what)
         else:
             source = SOURCES[path]
-            why = blindness.sentence(source, snapshot.failed.get(path, f"{path}: not read"))
+            why = failedsources.sentence(source, snapshot.failed.get(path, f"{path}: not read"))
             # A procfs in part has no pressure either, whatever the kernel was booted with.
             is_in_part = fix == NO_PSI and STAT not in snapshot.texts
             fitting = PROCFS_IN_PART if is_in_part else fix
-            yield _lacking(subject, why, fitting, is_vital=source in blindness.VITAL)
+            yield _lacking(subject, why, fitting, is_vital=source in failedsources.VITAL)
     if "interfaces" in snapshot.failed:
-        why = blindness.sentence("interfaces", snapshot.failed["interfaces"])
+        why = failedsources.sentence("interfaces", snapshot.failed["interfaces"])
         yield _lacking("link speeds", why)
 
 
@@ -213,9 +213,9 @@ def _shape(snapshot: Snapshot, state: State) -> Iterable[Finding]:
     if unseen is not None:
         yield _lacking(
             "block devices",
-            f"{blindness.sentence('sysfs', unseen)}: no sizes, serials or stripes",
+            f"{failedsources.sentence('sysfs', unseen)}: no sizes, serials or stripes",
             fix=NO_SYSFS,
-            is_vital="sysfs" in blindness.VITAL,
+            is_vital="sysfs" in failedsources.VITAL,
         )
     elif DISKSTATS in snapshot.failed:
         pass  # which there are nobody can say
@@ -232,9 +232,9 @@ def _shape(snapshot: Snapshot, state: State) -> Iterable[Finding]:
         why = snapshot.failed.get(MOUNTINFO, f"{MOUNTINFO}: not readable")
         yield _lacking(
             "mount table",
-            f"{blindness.sentence('mountinfo', why)}: superblocks cannot be told apart",
+            f"{failedsources.sentence('mountinfo', why)}: superblocks cannot be told apart",
             fix=OTHER_PROCFS,
-            is_vital="mountinfo" in blindness.VITAL,
+            is_vital="mountinfo" in failedsources.VITAL,
         )
 
 
@@ -338,7 +338,7 @@ def _sku(state: State, name: str) -> str:
 
 
 def _limits(state: State) -> Iterable[Finding]:
-    if blindness.vital(state):
+    if failedsources.vital(state):
         yield _lacking("limits", "cannot be told of what cannot be seen")
         return
     known = [

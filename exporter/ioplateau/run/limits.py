@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ioplateau.limits.budgets import Budget
 from ioplateau.run.machine import Machine
-from ioplateau.tell import blindness
+from ioplateau.tell import failedsources
 
 
 class Found(NamedTuple):
@@ -15,7 +15,7 @@ class Found(NamedTuple):
     budgets: tuple[Budget, ...]
     notices: tuple[str, ...]
     unseen: tuple[str, ...] = ()  # what cannot be seen, a sentence each
-    is_blind: bool = False  # no disk and no mount is seen, since they cannot be read
+    is_storage_unreadable: bool = False  # no disk and no mount is seen, since they cannot be read
 
 
 def look(machine: Machine) -> Found:
@@ -29,6 +29,6 @@ def look(machine: Machine) -> Found:
     return Found(
         machine.engine.budgets(),
         (*notices, *state.notices),
-        blindness.vital(state),
-        blindness.is_blind(state),
+        failedsources.vital(state),
+        failedsources.is_storage_unreadable(state),
     )

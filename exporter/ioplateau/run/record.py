@@ -26,8 +26,8 @@ from ioplateau.run.provenance import LIMITS, Provenance, limits_in_force
 from ioplateau.run.recording import Writer, is_plain, is_standard
 from ioplateau.run.sampler import Sampler
 from ioplateau.state import State
-from ioplateau.tell import blindness, plain
-from ioplateau.tell.blindness import Unseen
+from ioplateau.tell import failedsources, plain
+from ioplateau.tell.failedsources import Unseen
 from ioplateau.threads import begin
 
 LOG = logging.getLogger(__name__)
@@ -188,7 +188,7 @@ def _refuse_nothing(path: Path, snapshot: Snapshot) -> None:
     if any(place in snapshot.texts for _, place in sources):
         return
     unseen = [
-        blindness.sentence(name, snapshot.failed.get(place, f"{place}: not read"))
+        failedsources.sentence(name, snapshot.failed.get(place, f"{place}: not read"))
         for name, place in sources
     ]
     raise NothingError(f"{path}: nothing to record: {'; '.join(unseen)}")
@@ -226,7 +226,7 @@ class RecordingEngine:
 
     def _tell_unseen(self, state: State) -> None:
         known = tuple(self._unseen)
-        blindness.note(self._unseen, state)
+        failedsources.add_unseen(self._unseen, state)
         for source, unseen in self._unseen.items():
             if source not in known:
                 self._tell(unseen.sentence)

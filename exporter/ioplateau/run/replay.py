@@ -14,8 +14,8 @@ from ioplateau.run.machine import engine
 from ioplateau.run.provenance import NOWHERE, Provenance
 from ioplateau.saved import UNSOUND
 from ioplateau.state import State
-from ioplateau.tell import blindness, plain, verdicts
-from ioplateau.tell.blindness import Unseen
+from ioplateau.tell import failedsources, plain, verdicts
+from ioplateau.tell.failedsources import Unseen
 
 
 class ReplayResult(NamedTuple):
@@ -26,7 +26,9 @@ class ReplayResult(NamedTuple):
     left_out: int = 0  # lines that are damaged or no snapshots
     why: str = ""  # of the first of them
     unseen: tuple[str, ...] = ()  # what could not be seen, a sentence each
-    is_blind: bool = False  # nothing of the storage could be read, in none of the snapshots
+    is_storage_unreadable: bool = (
+        False  # nothing of the storage could be read, in none of the snapshots
+    )
 
 
 class Replayed:
@@ -70,7 +72,7 @@ def replay(path: Path | str, settings: EngineSettings, form: str, out: TextIO) -
     printer = _HeldPrinter(out) if form == "text" else None
     count, throttled, state = 0, False, None
     unseen: dict[str, Unseen] = {}
-    is_blind = True
+    is_storage_unreadable = True
     odd = _LeftOut()
     replayed = Replayed(path, settings, odd)
     for state in replayed:
@@ -79,8 +81,8 @@ def replay(path: Path | str, settings: EngineSettings, form: str, out: TextIO) -
             printer.begin(NOWHERE if count else replayed.header.provenance, state)
         count += 1
         throttled = throttled or state.is_throttled
-        blindness.note(unseen, state)
-        is_blind = is_blind and blindness.is_blind(state)
+        failedsources.add_unseen(unseen, state)
+        is_storage_unreadable = is_storage_unreadable and failedsources.is_storage_unreadable(state)
         if form == "json":
             print(verdicts.line(state), file=out)
         elif printer is not None:
@@ -95,7 +97,9 @@ def replay(path: Path | str, settings: EngineSettings, form: str, out: TextIO) -
         for notice in (*replayed.notes, *(state.notices if state is not None else ())):
             print(f"note: {plain.printable(notice)}", file=out)
     sentences = tuple(each.sentence for each in unseen.values())
-    return ReplayResult(count, throttled, odd.count, odd.first, sentences, is_blind and bool(count))
+    return ReplayResult(
+        count, throttled, odd.count, odd.first, sentences, is_storage_unreadable and bool(count)
+    )
 
 
 class _LeftOut:

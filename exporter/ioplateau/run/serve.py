@@ -31,7 +31,7 @@ from ioplateau.run.statefile import StateFile
 from ioplateau.run.systemd import Systemd
 from ioplateau.run.writer import FileWriter
 from ioplateau.state import State
-from ioplateau.tell import blindness, summary
+from ioplateau.tell import failedsources, summary
 from ioplateau.tell.metrics_self import SelfStats
 from ioplateau.tell.prometheus import Exposition
 from ioplateau.web.http1 import Handler, Request, Response, text
@@ -273,7 +273,7 @@ class Daemon:
         state = self._loop.state
         if state is None:
             return text(503, "ioplateau has not finished its first tick yet.")
-        unseen = blindness.vital(state)
+        unseen = failedsources.vital(state)
         if unseen:
             return text(503, "\n".join(f"ioplateau {words}." for words in unseen))
         return text(200, "ioplateau is ready.")

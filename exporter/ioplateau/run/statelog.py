@@ -9,7 +9,7 @@ from ioplateau.history.events import turned_sources
 from ioplateau.logs import event
 from ioplateau.measure.notice import Notice
 from ioplateau.state import SourceState, State
-from ioplateau.tell import blindness
+from ioplateau.tell import failedsources
 
 LOG = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ def _tell_turn(source: SourceState) -> None:
     if source.up:
         event(LOG, logging.INFO, "source answers again", source=source.name)
         return
-    words = blindness.sentence(source.name, source.why)
+    words = failedsources.sentence(source.name, source.why)
     event(LOG, logging.WARNING, "source failed", source=source.name, why=words)
 
 

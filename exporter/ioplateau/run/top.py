@@ -97,16 +97,16 @@ def _silence_log() -> None:
 
 
 def _print_states(source: ViewSource, count: int | None, out: TextIO) -> bool:
-    is_blind = False
+    is_storage_unreadable = False
     for view, state in islice(source, count):
         assert state is not None  # it is sampled here
         print(json.dumps(api.state(state, about()), allow_nan=False), file=out, flush=True)
-        is_blind = view.is_blind
-    return not is_blind
+        is_storage_unreadable = view.is_storage_unreadable
+    return not is_storage_unreadable
 
 
 def _print(source: ViewSource, title: str, count: int | None, out: TextIO) -> bool:
-    is_blind = False
+    is_storage_unreadable = False
     ascii_only = not charset.is_utf8()
     for view, _ in islice(source, count):
         width = shutil.get_terminal_size((120, 50)).columns
@@ -114,8 +114,8 @@ def _print(source: ViewSource, title: str, count: int | None, out: TextIO) -> bo
         for line in screen.lines(view, title=named, width=width, ascii_only=ascii_only):
             print(line.text, file=out)
         print(file=out, flush=True)
-        is_blind = view.is_blind
-    return not is_blind
+        is_storage_unreadable = view.is_storage_unreadable
+    return not is_storage_unreadable
 
 
 def _live(source: ViewSource, title: str, count: int | None) -> None:

@@ -21,7 +21,7 @@ from ioplateau.state import (
     NfsMountState,
     State,
 )
-from ioplateau.tell import blindness, consumers, lifting, limits, plain, summary, verdicts, view
+from ioplateau.tell import consumers, failedsources, lifting, limits, plain, summary, verdicts, view
 from ioplateau.tell.verdicts import finite
 
 
@@ -34,7 +34,7 @@ def state(found: State, about: Mapping[str, Any]) -> dict[str, Any]:
         "interval_seconds": found.interval_seconds,
         "headline": plain.valid(summary.headline(found)),
         "severity": str(summary.severity(found)),
-        "failed_sources": [_failed_source(each) for each in blindness.blind(found)],
+        "failed_sources": [_failed_source(each) for each in failedsources.failed(found)],
         "vm": _vm(found),
         "machine": _machine(found),
         "budgets": [_budget(found, budget) for budget in summary.worst_first(found)],
@@ -102,7 +102,7 @@ def _budget(found: State, budget: BudgetState) -> dict[str, Any]:
         "title": plain.kind(budget.budget.key.kind, budget.budget.lane),
         "lane": budget.budget.lane if budget.budget.key.kind is Kind.VM_UNCACHED else None,
         "for_seconds": max(found.mono - verdict.since, 0.0),
-        "sentence": plain.valid(blindness.of_budget(found, budget)),
+        "sentence": plain.valid(failedsources.of_budget(found, budget)),
         "parent": _key(verdict.parent),
         "sufferers": [_key(flow) for flow in verdict.sufferers],
         "members": [_key(flow) for flow in budget.budget.members],
@@ -179,7 +179,7 @@ def _mount(mount: NfsMountState) -> dict[str, Any]:
     }
 
 
-def _failed_source(found: blindness.Blindness) -> dict[str, Any]:
+def _failed_source(found: failedsources.FailedSource) -> dict[str, Any]:
     return {
         "source": found.source,
         "why": plain.valid(found.why),

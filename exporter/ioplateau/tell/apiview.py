@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ioplateau.history import Episode, Event, What
 from ioplateau.limits.budgets import Dimension, Direction, Kind, Origin, Word
-from ioplateau.tell import blindness, view
+from ioplateau.tell import failedsources, view
 from ioplateau.tell.summary import Severity
 from ioplateau.tell.view import BudgetView, DiskView, LimitView, MountView, View
 
@@ -53,7 +53,7 @@ def view_of(answer: Mapping[str, Any], before: Mapping[str, Any] | None = None) 
                     (*(each["sentence"] for each in answer["failed_sources"]), *answer["notices"]),
                 )
             ),
-            is_blind=blindness.is_nothing(
+            is_storage_unreadable=failedsources.is_unreadable(
                 [each["source"] for each in answer["failed_sources"]],
                 disks=len(answer["disks"]),
                 mounts=len(answer["mounts"]),

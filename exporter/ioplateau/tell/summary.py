@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from ioplateau.limits.budgets import Word
 from ioplateau.state import BudgetState, State
-from ioplateau.tell import blindness, plain
+from ioplateau.tell import failedsources, plain
 
 # The worst first.
 ORDER = (
@@ -39,7 +39,7 @@ def headline(state: State | None) -> str:
     """The answer in one line. state: None before the first tick."""
     if state is None:
         return "Starting: nothing measured yet"
-    unseen = "; ".join(blindness.vital(state))
+    unseen = "; ".join(failedsources.vital(state))
     bad = [budget for budget in state.budgets.values() if budget.verdict.word in BAD]
     if bad:
         return f"{_bad(state, bad)}; {unseen}" if unseen else _bad(state, bad)
@@ -65,7 +65,7 @@ def severity(state: State | None) -> Severity:
     words = {budget.verdict.word for budget in state.budgets.values()}
     if words & BAD:
         return Severity.BAD
-    if words & UNEASY or blindness.vital(state):
+    if words & UNEASY or failedsources.vital(state):
         return Severity.WARN
     return Severity.GOOD if state.budgets else Severity.NONE
 

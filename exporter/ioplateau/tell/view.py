@@ -14,7 +14,7 @@ from ioplateau.limits.budgets import Dimension, Direction, Kind, Limit, Word
 from ioplateau.measure import diskstats, mountstats
 from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.state import BudgetState, DiskState, LimitState, NfsMountState, State
-from ioplateau.tell import blindness, consumers, lifting, plain, summary
+from ioplateau.tell import consumers, failedsources, lifting, plain, summary
 from ioplateau.tell.summary import Severity
 
 Lifts: TypeAlias = Callable[[State, BudgetState], tuple[str, ...]]
@@ -194,7 +194,7 @@ class View(NamedTuple):
     disk_count: int = 0  # all of them, also the idle
     mount_count: int = 0
     notes: tuple[str, ...] = ()
-    is_blind: bool = False  # no disk and no mount is seen, since they cannot be read
+    is_storage_unreadable: bool = False  # no disk and no mount is seen, since they cannot be read
     episodes: tuple[Episode, ...] = ()  # the newest first, where somebody remembers them
 
 
@@ -231,10 +231,10 @@ def of(state: State | None, before: State | None = None, lifts: Lifts = lifting.
         disk_count=len(state.disks),
         mount_count=len(state.mounts),
         notes=(
-            *(each.sentence for each in blindness.blind(state)),
+            *(each.sentence for each in failedsources.failed(state)),
             *state.notices,
         ),
-        is_blind=blindness.is_blind(state),
+        is_storage_unreadable=failedsources.is_storage_unreadable(state),
     )
 
 
@@ -268,7 +268,7 @@ def _budget(
         name,
         verdict.word,
         max(state.mono - verdict.since, 0.0),
-        blindness.of_budget(state, budget),
+        failedsources.of_budget(state, budget),
         limits,
         verdict.evidence,
         tuple((_claim(limit), why) for limit, why in budget.budget.rejected),

@@ -10,7 +10,7 @@ from ioplateau.history import Episode
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind
 from ioplateau.state import has_moved
 from ioplateau.tell import plain
-from ioplateau.tell.blindness import Unseen
+from ioplateau.tell.failedsources import Unseen
 from ioplateau.tell.report import figures
 from ioplateau.tell.report.figures import Spread, Tenths
 from ioplateau.tell.report.samples import Samples

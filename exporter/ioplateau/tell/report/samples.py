@@ -12,8 +12,8 @@ from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, K
 from ioplateau.limits.stacks import ABOVE_DISKS, ABOVE_KINDS
 from ioplateau.measure.procstat import CpuTicks
 from ioplateau.state import State
-from ioplateau.tell import blindness, lifting
-from ioplateau.tell.blindness import Unseen
+from ioplateau.tell import failedsources, lifting
+from ioplateau.tell.failedsources import Unseen
 
 # Of a FlowTick, what is kept of each second.
 COLUMNS = (
@@ -73,9 +73,9 @@ class Samples:
         return len(self.at)
 
     @property
-    def are_blind(self) -> bool:
+    def is_storage_unreadable(self) -> bool:
         """Whether there are none because nothing could be read."""
-        return not self.at and not blindness.STORAGE.isdisjoint(self.unseen)
+        return not self.at and not failedsources.STORAGE.isdisjoint(self.unseen)
 
 
 class Collector:
@@ -96,8 +96,8 @@ class Collector:
         self.last = state
         elapsed = 0.0 if last is None else state.mono - last.mono
         is_known = not state.is_gap(elapsed)
-        blindness.note(samples.unseen, state, elapsed if is_known else 0.0)
-        if not is_known or blindness.is_blind(state):
+        failedsources.add_unseen(samples.unseen, state, elapsed if is_known else 0.0)
+        if not is_known or failedsources.is_storage_unreadable(state):
             self._cpu = state.machine.cpu
             return  # a first reading, or a gap: nothing is known of what lies before it
         samples.at.append(state.wall)

@@ -1,4 +1,4 @@
-"""What we cannot see, in one sentence a source, the same on every screen, page and in the log."""
+"""Sources that cannot be read, in one sentence each, the same on every screen, page and in the log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ioplateau.limits.budgets import Word
 from ioplateau.state import BudgetState, SourceState, State
 
 # What is not seen without a source; its flows, if it has any.
-SIGHTS = {
+SUBJECTS = {
     "diskstats": "the disks",
     "mountstats": "the NFS mounts",
     "netdev": "the network interfaces",
@@ -31,7 +31,7 @@ STORAGE = frozenset({"diskstats", "mountstats"})
 SOURCES = {"disk": "diskstats", "nfs": "mountstats", "nic": "netdev", "cgroup": "cgroups"}
 
 
-class Blindness(NamedTuple):
+class FailedSource(NamedTuple):
     """A source that cannot be read. why: the path that was tried, and what came of it."""
 
     source: str
@@ -47,7 +47,7 @@ class Unseen(NamedTuple):
     seconds: float | None = None
 
 
-def blind(state: State) -> tuple[Blindness, ...]:
+def failed(state: State) -> tuple[FailedSource, ...]:
     """Every source that cannot be read now, the vital ones first."""
     found = [_of(source) for source in state.sources.values() if not source.up]
     return tuple(sorted(found, key=lambda each: (not each.is_vital, *_place(each.source))))
@@ -55,29 +55,29 @@ def blind(state: State) -> tuple[Blindness, ...]:
 
 def vital(state: State) -> tuple[str, ...]:
     """Sentences for what a headline and readiness must not be silent about."""
-    return tuple(each.sentence for each in blind(state) if each.is_vital)
+    return tuple(each.sentence for each in failed(state) if each.is_vital)
 
 
-def is_blind(state: State) -> bool:
+def is_storage_unreadable(state: State) -> bool:
     """Whether no disk and no NFS mount is seen, and some of them because they cannot be read."""
     if state.are_sources_well:
         return False
     down = [each.name for each in state.sources.values() if not each.up]
-    return is_nothing(down, disks=len(state.disks), mounts=len(state.mounts))
+    return is_unreadable(down, disks=len(state.disks), mounts=len(state.mounts))
 
 
-def is_nothing(down: Collection[str], *, disks: int, mounts: int) -> bool:
+def is_unreadable(down: Collection[str], *, disks: int, mounts: int) -> bool:
     """The same of sources that cannot be read, and how many disks and mounts are known of."""
     has_disks = disks > 0 and "diskstats" not in down
     has_mounts = mounts > 0 and "mountstats" not in down
     return not (STORAGE.isdisjoint(down) or has_disks or has_mounts)
 
 
-def note(unseen: dict[str, Unseen], state: State, elapsed_seconds: float = 0.0) -> None:
+def add_unseen(unseen: dict[str, Unseen], state: State, elapsed_seconds: float = 0.0) -> None:
     """Add to what could not be seen, by source, the vital ones that cannot be read now."""
     if state.are_sources_well:
         return
-    for each in blind(state):
+    for each in failed(state):
         if each.is_vital:
             before = unseen.get(each.source)
             seconds = (before and before.seconds) or 0.0
@@ -90,7 +90,7 @@ def sentence(source: str, why: str) -> str:
     # strerror() begins with a capital; abbreviations (NFS, I/O) keep theirs.
     if reason[:1].isupper() and reason[1:2].islower():
         reason = reason[0].lower() + reason[1:]
-    return f"cannot see {SIGHTS.get(source, source)}: {where}{colon}{reason}"
+    return f"cannot see {SUBJECTS.get(source, source)}: {where}{colon}{reason}"
 
 
 def of_budget(state: State, budget: BudgetState) -> str:
@@ -104,11 +104,11 @@ def of_budget(state: State, budget: BudgetState) -> str:
     return verdict.sentence
 
 
-def _of(source: SourceState) -> Blindness:
+def _of(source: SourceState) -> FailedSource:
     name = source.name
-    return Blindness(name, source.why, name in VITAL, sentence(name, source.why))
+    return FailedSource(name, source.why, name in VITAL, sentence(name, source.why))
 
 
 def _place(name: str) -> tuple[int, str]:
-    names = tuple(SIGHTS)
-    return (names.index(name) if name in SIGHTS else len(names), name)
+    names = tuple(SUBJECTS)
+    return (names.index(name) if name in SUBJECTS else len(names), name)

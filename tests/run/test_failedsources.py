@@ -21,7 +21,7 @@ from ioplateau.measure.snapshot import (
 from ioplateau.run.clock import SystemClock
 from ioplateau.run.sampler import Sampler, SamplerSettings
 from ioplateau.state import SourceState
-from ioplateau.tell import blindness, summary
+from ioplateau.tell import failedsources, summary
 from machine_tree import MachineTree
 
 SIGHTS = {
@@ -97,8 +97,8 @@ def test_every_source_that_fails_is_told_with_its_path(machine, path, spoil):
     release(file)
 
     sentence = f"cannot see {SIGHTS[path]}: {file}: {why}"
-    assert [each.sentence for each in blindness.blind(state)] == [sentence]
-    assert blindness.vital(state) == ((sentence,) if path in VITAL else ())
+    assert [each.sentence for each in failedsources.failed(state)] == [sentence]
+    assert failedsources.vital(state) == ((sentence,) if path in VITAL else ())
     is_headline = summary.headline(state).startswith("Cannot see")
     assert is_headline == (path in VITAL)
 
@@ -106,7 +106,7 @@ def test_every_source_that_fails_is_told_with_its_path(machine, path, spoil):
 def test_a_sysfs_that_is_not_there_is_told(machine):
     machine.sysfs.rename(machine.sysfs.with_name("elsewhere"))
 
-    assert blindness.vital(seen(machine)) == (
+    assert failedsources.vital(seen(machine)) == (
         f"cannot see what the disks are: {machine.sysfs}/block: no such file or directory",
     )
 
@@ -114,7 +114,7 @@ def test_a_sysfs_that_is_not_there_is_told(machine):
 def test_what_is_seen_is_not_told(machine):
     state = seen(machine)
 
-    assert blindness.blind(state) == ()
+    assert failedsources.failed(state) == ()
     assert "annot see" not in summary.headline(state)
 
 
@@ -132,10 +132,10 @@ def test_an_unknown_budget_says_what_it_lacks():
     volume = unknown(Kind.VOLUME, "/a", FlowKey("nfs", "/a"))
     state = states.state(sources=down(diskstats="/x/diskstats: Permission denied"))
 
-    assert blindness.of_budget(state, disk) == (
+    assert failedsources.of_budget(state, disk) == (
         "cannot see the disks: /x/diskstats: permission denied"
     )
-    assert blindness.of_budget(state, volume) == volume.verdict.sentence
+    assert failedsources.of_budget(state, volume) == volume.verdict.sentence
 
 
 def test_a_headline_tells_both_what_is_held_back_and_what_cannot_be_seen():
@@ -152,7 +152,7 @@ def test_a_headline_tells_both_what_is_held_back_and_what_cannot_be_seen():
 def test_the_disks_come_first():
     state = states.state(sources=down(pressure="a: b", mountstats="a: b", diskstats="a: b"))
 
-    assert [each.source for each in blindness.blind(state)] == [
+    assert [each.source for each in failedsources.failed(state)] == [
         "diskstats",
         "mountstats",
         "pressure",
@@ -163,7 +163,7 @@ DISKS, MOUNTS = {"disks": {"sda": states.disk("sda")}}, {"mounts": {"/a": states
 
 
 @pytest.mark.parametrize(
-    ("lost", "seen", "is_blind"),
+    ("lost", "seen", "is_storage_unreadable"),
     [
         ({}, {}, False),  # nothing that could be read names a disk or a mount
         ({"diskstats"}, {}, True),
@@ -175,12 +175,12 @@ DISKS, MOUNTS = {"disks": {"sda": states.disk("sda")}}, {"mounts": {"/a": states
         ({"netdev", "sysfs", "mountinfo", "pressure"}, {}, False),
     ],
 )
-def test_a_machine_is_blind_where_no_disk_and_no_mount_is_seen_and_one_of_the_two_cannot_be_read(
-    lost, seen, is_blind
+def test_storage_is_unreadable_where_no_disk_and_no_mount_is_seen_and_one_of_the_two_cannot_be_read(
+    lost, seen, is_storage_unreadable
 ):
     state = states.state(sources=down(**dict.fromkeys(lost, "a: b")), **seen)
 
-    assert blindness.is_blind(state) is is_blind
+    assert failedsources.is_storage_unreadable(state) is is_storage_unreadable
 
 
 @pytest.mark.parametrize(
@@ -193,4 +193,4 @@ def test_a_machine_is_blind_where_no_disk_and_no_mount_is_seen_and_one_of_the_tw
     ],
 )
 def test_words_of_the_system_go_on_in_the_sentence(why, told):
-    assert blindness.sentence("diskstats", why) == told
+    assert failedsources.sentence("diskstats", why) == told
