@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from ioplateau.measure.reading import FormatError
+from ioplateau.measure.parsing import FormatError
 
 ODD_WORDS = (
     *(

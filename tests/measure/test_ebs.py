@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ioplateau.measure import ebs
-from ioplateau.measure.reading import FormatError
+from ioplateau.measure.parsing import FormatError
 
 
 def page(**counters):

@@ -8,7 +8,7 @@ import pytest
 from ioplateau.measure.cgroups import MOST_GROUPS
 from ioplateau.measure.grouptraffic import BusyGroup, GroupsLook, GroupTraffic, as_json, from_json
 from ioplateau.measure.host import Host
-from ioplateau.measure.reading import FormatError
+from ioplateau.measure.parsing import FormatError
 
 
 def v2(root, path, text, mounted="sys/fs/cgroup"):

@@ -6,7 +6,7 @@ from hypothesis import given
 from almost_right import damaged_text, outcome
 from ioplateau.measure import meminfo
 from ioplateau.measure.meminfo import MemoryUse
-from ioplateau.measure.reading import FormatError
+from ioplateau.measure.parsing import FormatError
 
 REAL = (Path(__file__).parent / "files" / "machine" / "meminfo-6.1.txt").read_bytes()
 

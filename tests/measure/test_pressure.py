@@ -5,8 +5,8 @@ from hypothesis import given
 
 from almost_right import damaged_text, outcome
 from ioplateau.measure import pressure
+from ioplateau.measure.parsing import FormatError
 from ioplateau.measure.pressure import Pressure
-from ioplateau.measure.reading import FormatError
 
 REAL = (Path(__file__).parent / "files" / "machine" / "pressure-io-6.1.txt").read_bytes()
 

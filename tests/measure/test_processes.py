@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ioplateau.measure.host import Host
+from ioplateau.measure.parsing import FormatError
 from ioplateau.measure.processes import (
     MOST_BYTES,
     MOST_NAMED,
@@ -29,7 +30,6 @@ from ioplateau.measure.processes import (
     parse_mount_devices,
     parse_stat,
 )
-from ioplateau.measure.reading import FormatError
 
 IO = "rchar: 1\nwchar: 2\nsyscr: 0\nsyscw: 0\nread_bytes: {read}\nwrite_bytes: {write}\n"
 MOUNTS = "36 35 8:17 / /data rw,noatime - ext4 /dev/sdb1 rw\n25 1 0:6 / /dev rw - devtmpfs dev rw\n"

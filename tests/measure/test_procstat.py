@@ -5,8 +5,8 @@ from hypothesis import given
 
 from almost_right import damaged_text, outcome
 from ioplateau.measure import procstat
+from ioplateau.measure.parsing import FormatError
 from ioplateau.measure.procstat import CpuTicks
-from ioplateau.measure.reading import FormatError
 
 REAL = (Path(__file__).parent / "files" / "machine" / "stat-6.1.txt").read_bytes()
 

@@ -28,8 +28,8 @@ from ioplateau.limits.topology import Topology
 from ioplateau.measure import interfaces
 from ioplateau.measure.asked import Asked
 from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.parsing import count_of
 from ioplateau.measure.snapshot import Snapshot, Static
-from ioplateau.measure.words import count_of
 from ioplateau.saved import Seconds
 from ioplateau.state import BudgetState, MachineState, State
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping
 
-from ioplateau.measure.words import is_count
+from ioplateau.measure.parsing import is_count
 
 DRIVER = "ena"
 COUNTERS = (

@@ -18,7 +18,7 @@ from itertools import chain, takewhile, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioplateau.measure.notice import Notice, is_notice
-from ioplateau.measure.words import count_of, device_numbers
+from ioplateau.measure.parsing import count_of, device_numbers
 
 if TYPE_CHECKING:
     from ioplateau.measure.host import Host

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ioplateau.measure import native
 from ioplateau.measure.nothing import NO_ENTRIES
-from ioplateau.measure.reading import FormatError
+from ioplateau.measure.parsing import FormatError
 
 SECTOR_BYTES = 512  # always, whatever the device's block size
 U31, U32, U64 = 2**31, 2**32, 2**64

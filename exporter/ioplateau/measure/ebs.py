@@ -13,8 +13,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from ioplateau.measure.reading import FormatError
-from ioplateau.measure.words import is_count
+from ioplateau.measure.parsing import FormatError, is_count
 
 PAGE_BYTES = 4096
 MAGIC = 0x3C23B510

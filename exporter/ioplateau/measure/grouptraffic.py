@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioplateau.measure import cgroups
 from ioplateau.measure.nothing import NO_ENTRIES
-from ioplateau.measure.words import counted, elapsed
+from ioplateau.measure.parsing import counted, elapsed
 
 if TYPE_CHECKING:
     from ioplateau.measure.host import Host

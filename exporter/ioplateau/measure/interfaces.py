@@ -15,8 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioplateau.measure.nothing import NO_ENTRIES
-from ioplateau.measure.reading import FormatError
-from ioplateau.measure.words import MOST_DIGITS, number
+from ioplateau.measure.parsing import MOST_DIGITS, FormatError, number
 
 if TYPE_CHECKING:
     import psutil

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ioplateau.measure.reading import FormatError
-from ioplateau.measure.words import number
+from ioplateau.measure.parsing import FormatError, number
 
 # As the kernel writes them, in one look; any other text is read line by line.
 _USUAL = re.compile(rb"\nDirty: +(\d{1,20}) kB\nWriteback: +(\d{1,20}) kB\n")

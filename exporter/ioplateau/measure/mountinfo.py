@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ioplateau.measure.escapes import decode
-from ioplateau.measure.reading import FormatError
-from ioplateau.measure.words import count_of, number, options
+from ioplateau.measure.parsing import FormatError, count_of, number, options
 
 NFS_PORT = 2049
 NFS_TYPES = ("nfs", "nfs4")

@@ -10,8 +10,7 @@ import os
 import re
 from typing import NamedTuple
 
-from ioplateau.measure.reading import FormatError
-from ioplateau.measure.words import number
+from ioplateau.measure.parsing import FormatError, number
 
 # As the kernel writes it, in one look; any other text is read word by word.
 _USUAL = re.compile(rb"some [^\n]* total=(\d{1,20})\nfull [^\n]* total=(\d{1,20})\n")

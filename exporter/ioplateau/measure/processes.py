@@ -26,8 +26,8 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.parsing import counted, elapsed
 from ioplateau.measure.snapshot import MOUNTINFO
-from ioplateau.measure.words import counted, elapsed
 
 if TYPE_CHECKING:
     from ioplateau.measure.host import Host

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ioplateau.measure.reading import FormatError
-from ioplateau.measure.words import number
+from ioplateau.measure.parsing import FormatError, number
 
 # A fall of more than 3 s is a CPU that went, as node_exporter takes it.
 MOST_CORRECTED_TICKS = 300

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ioplateau.measure.notice import is_notice
-from ioplateau.measure.words import is_count
+from ioplateau.measure.parsing import is_count
 
 # A socket by its four words: local and remote address and port.
 Name = tuple[str, int, str, int]

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from ioplateau.measure.parsing import count_of, device_numbers
 from ioplateau.measure.snapshot import Static
-from ioplateau.measure.words import count_of, device_numbers
 
 if TYPE_CHECKING:
     from ioplateau.measure.host import Host

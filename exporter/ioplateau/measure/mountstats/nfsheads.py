@@ -12,12 +12,12 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ioplateau.measure import words
+from ioplateau.measure import parsing
 from ioplateau.measure.escapes import decode
 from ioplateau.measure.mountstats import nfslines, nfstables
 from ioplateau.measure.mountstats.nfslines import Digits
 from ioplateau.measure.native import Scan
-from ioplateau.measure.reading import FormatError
+from ioplateau.measure.parsing import FormatError
 
 # https://github.com/torvalds/linux/blob/v6.1/include/linux/nfs_iostat.h
 EVENTS = 27  # names: include/linux/nfs_iostat.h; kernels without pNFS print 25
@@ -100,7 +100,7 @@ def read_head(record: bytes) -> tuple[Head, list[str]]:
     if start < 0:
         return Head(text, device, mount_point, fstype, {}), ["no options"]
     start += len(_OPTIONS)
-    options = words.options(text[start : text.find(b"\n", start)])
+    options = parsing.options(text[start : text.find(b"\n", start)])
     return Head(text, device, mount_point, fstype, options), []
 
 

@@ -18,8 +18,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias, overload
 
 from ioplateau.measure import native
-from ioplateau.measure.reading import FormatError
-from ioplateau.measure.words import word
+from ioplateau.measure.parsing import FormatError, word
 
 
 class NfsConnection(NamedTuple):

@@ -22,7 +22,7 @@ from ioplateau.measure.mountstats.nfslines import (
 )
 from ioplateau.measure.mountstats.nfstables import Operation, OperationTable
 from ioplateau.measure.native import Scan
-from ioplateau.measure.reading import FormatError
+from ioplateau.measure.parsing import FormatError
 
 _DEVICE = b"device "
 _NO = b"no "

@@ -20,8 +20,7 @@ from ioplateau.measure import native
 from ioplateau.measure.mountstats import nfslines
 from ioplateau.measure.mountstats.nfslines import ALIKE
 from ioplateau.measure.native import Scan
-from ioplateau.measure.reading import FormatError
-from ioplateau.measure.words import word
+from ioplateau.measure.parsing import FormatError, word
 
 TITLE = b"\tper-op statistics"
 

@@ -1,4 +1,4 @@
-"""How the kernel writes a number, a name and mount options, and how a recording writes a count."""
+"""Parts that several parsers share: a number, a name and mount options of the kernel, a count of a recording."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from collections.abc import Mapping
 from typing import TypeGuard
 
 from ioplateau.measure.escapes import decode
-from ioplateau.measure.reading import FormatError
 
 MOST_DIGITS = 20  # no counter has more, and past 4,300 int() refuses anyway
 LEAST_SECONDS = 0.001  # from one look to the next: what is divided by them stays finite
 _DEVICE = re.compile("([0-9]{1,9}):([0-9]{1,9})")
+
+
+class FormatError(ValueError):
+    """Text that is not what the kernel's grammar promises; says what was found and wanted."""
 
 
 def number(word: bytes, name: str) -> int:
