@@ -25,7 +25,6 @@ from ioplateau.limits.budgets import (
 from ioplateau.limits.clouds.identity import Sold
 from ioplateau.limits.tables import EMPTY_CATALOGUE, Catalogue
 from ioplateau.limits.topology import NOTHING_SOLD, Rules
-from ioplateau.measure.delta import ReadingPair
 from ioplateau.measure.diskstats import DiskCounters
 from ioplateau.measure.ebs import EbsCounters
 from ioplateau.measure.groupnames import GroupName, PodVolume
@@ -36,6 +35,7 @@ from ioplateau.measure.mountstats import Mount, NfsConnection
 from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.pressure import Pressure
 from ioplateau.measure.procstat import CpuTicks
+from ioplateau.measure.ratewindow import ReadingPair
 from ioplateau.measure.sockets import TcpCounts, TcpSocket
 from ioplateau.measure.sysblock import BlockDevice
 

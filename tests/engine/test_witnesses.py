@@ -3,8 +3,8 @@
 import states
 from ioplateau.engine.providers import Providers
 from ioplateau.engine.witnesses import ClientReading, Witnesses
-from ioplateau.measure.delta import ReadingPair
 from ioplateau.measure.mountstats import NfsConnections
+from ioplateau.measure.ratewindow import ReadingPair
 
 
 def witness(*shortest_microseconds):

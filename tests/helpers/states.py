@@ -16,7 +16,6 @@ from ioplateau.limits.budgets import (
     Verdict,
     Word,
 )
-from ioplateau.measure.delta import ReadingPair
 from ioplateau.measure.diskstats import DiskCounters
 from ioplateau.measure.interfaces import InterfaceCounters
 from ioplateau.measure.meminfo import MemoryUse
@@ -24,6 +23,7 @@ from ioplateau.measure.mountinfo import MountEntry
 from ioplateau.measure.mountstats import Mount, NfsConnection, Operation
 from ioplateau.measure.pressure import Pressure
 from ioplateau.measure.procstat import CpuTicks
+from ioplateau.measure.ratewindow import ReadingPair
 from ioplateau.measure.sockets import TcpSocket, counts
 from ioplateau.measure.sysblock import BlockDevice
 from ioplateau.state import (

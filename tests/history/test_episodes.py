@@ -3,7 +3,7 @@
 import pytest
 
 import states
-from ioplateau.history.drawn import MOST_LABELS, DrawnBy
+from ioplateau.history.consumption import MOST_LABELS, ConsumerTotal
 from ioplateau.history.episodes import MOST_KEPT, Episode, Episodes
 from ioplateau.limits.budgets import BudgetKey, Dimension, FlowKey, Kind, Origin, Word
 from ioplateau.saved import read, write
@@ -124,20 +124,20 @@ def test_without_a_share_the_words_of_the_most_waiting_calls_are_kept():
     assert story.changes[-1].episode.sentence == "most"
 
 
-def test_the_words_of_its_height_are_kept():
-    story = Story().tick(Word.THROTTLED, 5, sentence="at its height")
+def test_the_words_from_when_it_was_nearest_to_its_limit_are_kept():
+    story = Story().tick(Word.THROTTLED, 5, sentence="nearest to its limit")
     story.tick(Word.THROTTLED, 5, share=0.3, sentence="draining").tick(Word.IDLE, 12)
 
-    assert story.changes[-1].episode.sentence == "at its height"
+    assert story.changes[-1].episode.sentence == "nearest to its limit"
 
 
 def test_of_its_ticks_the_one_nearest_to_the_limit_speaks():
-    story = Story().tick(Word.THROTTLED, 5, sentence="at its height")
+    story = Story().tick(Word.THROTTLED, 5, sentence="nearest to its limit")
     story.tick(Word.THROTTLED, 2, share=1.99, sentence="no longer held").tick(Word.IDLE, 12)
     far = Story().tick(Word.THROTTLED, share=1.2, sentence="far")
     far.tick(Word.THROTTLED, share=1.08, sentence="near").tick(Word.THROTTLED, share=0.5)
 
-    assert story.changes[-1].episode.sentence == "at its height"
+    assert story.changes[-1].episode.sentence == "nearest to its limit"
     assert far.episodes.running()[0].sentence == "near"
 
 
@@ -235,7 +235,9 @@ def test_a_look_that_is_told_in_another_order_counts_once():
     for _ in range(9):
         story.tick(Word.THROTTLED, consumers=at_a_look(1.0, **A))
 
-    assert story.episodes.running()[0].drawn == (DrawnBy("a.service", 3 * 280 * 4096, 3 * 280),)
+    assert story.episodes.running()[0].drawn == (
+        ConsumerTotal("a.service", 3 * 280 * 4096, 3 * 280),
+    )
 
 
 def test_who_drew_is_not_known_before_a_look():
@@ -358,16 +360,21 @@ def test_a_clock_that_is_set_back_keeps_nothing_open(left_seconds):
     assert story.changes[-1].episode.ended >= story.changes[-1].episode.began
 
 
-def test_the_words_of_what_a_restart_cut_off_stay_those_of_its_height():
+def test_the_words_of_what_a_restart_cut_off_stay_those_from_when_it_was_nearest_to_its_limit():
     before = Episode(
-        Kind.DISK, "sda", Word.THROTTLED, WALL - 300, peak_share=1.0, sentence="at its height"
+        Kind.DISK,
+        "sda",
+        Word.THROTTLED,
+        WALL - 300,
+        peak_share=1.0,
+        sentence="nearest to its limit",
     )
     story = Story()
     story.episodes.restore([before], WALL - 5)
     story.tick(Word.THROTTLED, 1, share=0.5, sentence="hardly")
 
     (episode,) = story.episodes.running()
-    assert episode.sentence == "at its height"
+    assert episode.sentence == "nearest to its limit"
 
 
 def test_an_episode_that_began_after_what_was_seen_last_does_not_end_before_it_began():

@@ -126,7 +126,7 @@ def test_one_client_of_a_large_netapp_volume(reads, kib, nconnect, mibps, operat
 
 def test_what_binds_goes_from_operations_to_bytes_as_requests_grow():
     question = ask(CATALOGUE, "netapp:Ultra:50TiB", "Standard_D32s_v4", 8)
-    parts = whatif.stretches(question, 0.0)
+    parts = whatif.size_ranges(question, 0.0)
 
     assert [titles(part) for part in parts] == [
         ["one volume, measured"],

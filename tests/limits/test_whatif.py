@@ -12,8 +12,8 @@ from ioplateau.limits import ownrows
 from ioplateau.limits.budgets import Dimension, Kind
 from ioplateau.limits.clouds import registry
 from ioplateau.limits.clouds.ask import QuestionError, ask, request_bytes
-from ioplateau.limits.stretches import SMALLEST
-from ioplateau.limits.whatif import HITS, LARGEST, MISSES, NONE, answer, stretches
+from ioplateau.limits.sizeranges import SMALLEST
+from ioplateau.limits.whatif import HITS, LARGEST, MISSES, NONE, answer, size_ranges
 from ioplateau.limits.whatif import case as one_case
 from ioplateau.run.cataloguefiles import CatalogueFiles
 
@@ -385,7 +385,7 @@ def test_a_disk_of_any_size_that_it_can_have_is_answered(vm_size, disk):
 
 
 def test_what_binds_first_changes_where_throughput_takes_over():
-    first, then = stretches(ask(CATALOGUE, "Standard_DS14", ["P30"]), NONE)
+    first, then = size_ranges(ask(CATALOGUE, "Standard_DS14", ["P30"]), NONE)
 
     assert (first.first_bytes, then.last_bytes) == (SMALLEST, LARGEST)
     # 200 MB/s at 5,000 operations is 40,000 bytes each; sizes go by 512.
@@ -405,11 +405,11 @@ def test_what_binds_first_changes_where_throughput_takes_over():
         ("m5.24xlarge", ["gp3:iops=3000:mibps=700"]),
     ],
 )
-def test_what_binds_over_a_stretch_binds_at_every_size_of_it(vm_size, disks):
+def test_what_binds_over_a_size_range_binds_at_every_size_of_it(vm_size, disks):
     """A request above 256 KiB counts as two, above 512 KiB as three: operations bind again."""
     question = ask(CATALOGUE, vm_size, disks)
     outcome = MISSES if any(disk.hit for disk in question.disks) else NONE
-    parts = stretches(question, outcome)
+    parts = size_ranges(question, outcome)
 
     for size in range(SMALLEST, LARGEST + 1, 8 * KIB):
         for near in (size, size + 7 * KIB + 512):  # above a multiple of 8 KiB, and the next one
@@ -418,7 +418,7 @@ def test_what_binds_over_a_stretch_binds_at_every_size_of_it(vm_size, disks):
 
 
 def test_stretches_follow_each_other():
-    parts = stretches(ask(CATALOGUE, "Standard_D8s_v5", ["P10"]), NONE)
+    parts = size_ranges(ask(CATALOGUE, "Standard_D8s_v5", ["P10"]), NONE)
 
     assert [(p.first_bytes, p.last_bytes) for p in parts[1:4]] == [
         (195 * KIB + 512, 256 * KIB),  # 100 MB/s

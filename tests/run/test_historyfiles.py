@@ -11,7 +11,7 @@ import pytest
 import states
 from at_once import AtOnce
 from ioplateau.history import Event, History, What
-from ioplateau.history.drawn import MOST_WAITING
+from ioplateau.history.consumption import MOST_WAITING
 from ioplateau.history.episodes import Episode
 from ioplateau.history.records import Block, HistoryPart
 from ioplateau.history.rings import CELL_BYTES

@@ -13,8 +13,8 @@ from ioplateau.limits.budgets import FlowKey
 from ioplateau.limits.stacks import is_remote_disk
 from ioplateau.measure import diskstats, multipath, sysblock
 from ioplateau.measure.asked import Asked
-from ioplateau.measure.delta import Readings, timed, window
 from ioplateau.measure.diskstats import DiskCounters, DiskTable
+from ioplateau.measure.ratewindow import Readings, timed, window
 from ioplateau.measure.snapshot import Static
 from ioplateau.measure.sysblock import BlockDevice
 from ioplateau.state import DiskState

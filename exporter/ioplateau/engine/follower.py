@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ioplateau.judge.flows import FlowTick
 from ioplateau.limits.budgets import FlowKey
-from ioplateau.measure.delta import Readings
 from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.ratewindow import Readings
 from ioplateau.measure.snapshot import Snapshot, Static
 
 C = TypeVar("C")

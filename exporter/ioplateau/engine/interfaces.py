@@ -11,8 +11,8 @@ from ioplateau.judge import ticks
 from ioplateau.limits.budgets import FlowKey
 from ioplateau.measure import interfaces
 from ioplateau.measure.asked import Asked
-from ioplateau.measure.delta import Readings, TimedReadings, timed, window
 from ioplateau.measure.interfaces import InterfaceCounters, InterfaceTable
+from ioplateau.measure.ratewindow import Readings, TimedReadings, timed, window
 from ioplateau.state import InterfaceState
 
 # How long a new interface is waited for in sysfs, which may be that of another network namespace.

@@ -26,9 +26,9 @@ from ioplateau.limits.budgets import FlowKey
 from ioplateau.limits.topology import NFS4_MOST_SLOTS, NfsFlow
 from ioplateau.measure import mountinfo, mountstats
 from ioplateau.measure.asked import Asked
-from ioplateau.measure.delta import ReadingPair, Readings, TimedReadings, stood, timed, window
 from ioplateau.measure.mountinfo import MountEntry
 from ioplateau.measure.mountstats import Mount, MountTable, NfsConnections
+from ioplateau.measure.ratewindow import ReadingPair, Readings, TimedReadings, stood, timed, window
 from ioplateau.measure.snapshot import Snapshot
 from ioplateau.measure.sockets import TcpCounts, TcpSocket
 from ioplateau.state import ClientKey, ConnectionCounts, NfsClientState, NfsMountState

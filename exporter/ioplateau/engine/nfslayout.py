@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from ioplateau.limits.budgets import FlowKey
 from ioplateau.measure import mountstats
-from ioplateau.measure.delta import Readings
 from ioplateau.measure.mountinfo import MountEntry
 from ioplateau.measure.mountstats import Mount, NfsConnections
 from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.ratewindow import Readings
 from ioplateau.state import ClientKey
 
 Entries = Mapping[tuple[str, int], MountEntry]

@@ -11,9 +11,9 @@ from ioplateau.engine.follower import NOTHING, Follower, Moment, Outcome
 from ioplateau.engine.providers import Providers
 from ioplateau.judge.witness import CgroupWitness, ClientWitness, Witness
 from ioplateau.measure import notice, sockets
-from ioplateau.measure.delta import ReadingPair
 from ioplateau.measure.mountstats import NfsConnections
 from ioplateau.measure.notice import Notice
+from ioplateau.measure.ratewindow import ReadingPair
 from ioplateau.measure.sockets import Name, TcpSocket
 
 

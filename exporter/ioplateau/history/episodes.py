@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from ioplateau.history.drawn import DrawnBy, Tally, drew_most
+from ioplateau.history.consumption import ConsumerTotal, Tally, drew_most
 from ioplateau.judge import words
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin, Verdict, Word
 from ioplateau.measure.asked import Asked
@@ -22,7 +22,7 @@ REJOIN_RESTART_SECONDS = 120.0
 AHEAD_SECONDS = 2.0
 MOST_KEPT = 400  # about 1 KiB each
 # Share of its limit by which an episode's words to keep may be off it: from there on they tell what gets through.
-OFF_HEIGHT = words.OFF
+MOST_OFF = words.OFF
 
 
 class Episode(NamedTuple):
@@ -58,7 +58,7 @@ class Episode(NamedTuple):
     sentence: str = ""
     cut_off: bool = False  # its end was not seen: the daemon ended first
     lane: str = ""  # of the VM over its disks: which of them; "": not known
-    drawn: tuple[DrawnBy, ...] = ()
+    drawn: tuple[ConsumerTotal, ...] = ()
 
     @property
     def key(self) -> BudgetKey:
@@ -72,11 +72,11 @@ class Change(NamedTuple):
     is_end: bool
 
 
-class Height:
-    """Whose words an episode keeps: of the limit that held longest, those nearest to it."""
+class KeptVerdict:
+    """The verdict whose sentence an episode keeps: of the limit that held longest, the nearest to that limit."""
 
-    # An episode ends a few seconds after its cause, and may go on at another limit: the words of its
-    # height say more than the last.
+    # An episode ends a few seconds after its cause, and may go on at another limit: the
+    # sentence from when it was nearest to its limit says more than the last.
     __slots__ = ("_seconds", "verdict")
 
     def __init__(self, verdict: Verdict | None) -> None:
@@ -104,7 +104,7 @@ def _is_nearer(verdict: Verdict, kept: Verdict | None) -> bool:
     share = verdict.utilization
     if share is not None:
         off, before = abs(share - 1), None if kept is None else kept.utilization
-        return off <= OFF_HEIGHT or (before is not None and off <= abs(before - 1))
+        return off <= MOST_OFF or (before is not None and off <= abs(before - 1))
     calls = verdict.evidence.get("waiting_calls")
     most = None if kept is None else kept.evidence.get("waiting_calls")
     return not (isinstance(calls, int | float) and isinstance(most, int | float)) or calls >= most
@@ -114,13 +114,13 @@ class _Running:
     """An episode while it goes on."""
 
     __slots__ = (
-        "consumer", "episode", "height", "left_at", "lift", "most", "peak", "seconds", "shares", "tally", "waits",
+        "consumer", "episode", "kept", "left_at", "lift", "most", "peak", "seconds", "shares", "tally", "waits",
     )  # fmt: skip
 
     def __init__(self, episode: Episode, verdict: Verdict | None = None) -> None:
         self.episode = episode
         self.left_at: float | None = None  # wall seconds; None: it holds
-        self.height = Height(verdict)
+        self.kept = KeptVerdict(verdict)
         self.consumer = ""  # who drew most, as an earlier run saw it
         self.tally = Tally(episode.drawn)
         self.lift = episode.lift  # told by another thread than the one that ticks
@@ -141,14 +141,14 @@ class _Running:
         if share is not None:
             self.shares += share * dt
             self.peak = max(self.peak or 0.0, share)
-        self.height.add(verdict, dt)
+        self.kept.add(verdict, dt)
 
     def standing(self) -> Callable[..., Episode]:
         """What puts together, on any thread, what is known by now."""
         return partial(
             _put_together,
             self.episode,
-            self.height.verdict,
+            self.kept.verdict,
             (self.seconds, self.waits, self.shares, self.peak, self.most),
             self.tally,
             self.consumer,
@@ -186,7 +186,7 @@ class Episodes:
                 found = running[verdict.key] = self._begin(verdict, state)
                 changes.append(Change(found.now(), is_end=False))
                 found.add(verdict, dt)
-                found.tally = found.tally.seen(verdict.key, consumers)
+                found.tally = found.tally.plus(verdict.key, consumers)
                 continue
             if found.left_at is not None:
                 found.left_at = None
@@ -194,7 +194,7 @@ class Episodes:
                     interruptions=found.episode.interruptions + 1, cut_off=False
                 )
             found.add(verdict, dt)
-            found.tally = found.tally.seen(verdict.key, consumers)
+            found.tally = found.tally.plus(verdict.key, consumers)
         if len(running) > len(held):
             self._leave({verdict.key for verdict in held}, wall, changes)
         return changes
@@ -284,7 +284,7 @@ def _put_together(
     seconds, waits, shares, peak, most = sums
     if verdict is not None:
         episode = _with_verdict(episode, verdict)
-    drawn = tally.drawn(episode.key)
+    totals = tally.totals(episode.key)
     return episode._replace(
         ended=ended,
         peak_share=peak,
@@ -293,9 +293,9 @@ def _put_together(
         most_requests_waiting=most,
         waited_seconds=waits,
         held_seconds=seconds,
-        drew_most=drew_most(drawn, episode.dimension) or consumer or episode.drew_most,
+        drew_most=drew_most(totals, episode.dimension) or consumer or episode.drew_most,
         lift=lift,
-        drawn=drawn if ended is None else (),
+        drawn=totals if ended is None else (),
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from ioplateau.limits.budgets import ALL_DISKS, VM, BudgetKey, Dimension, Direction, Kind, Limit
 from ioplateau.limits.claims import counted
-from ioplateau.limits.stretches import same
+from ioplateau.limits.sizeranges import ranges
 
 NONE, HITS, MISSES = "none", "hits", "misses"
 
@@ -306,7 +306,7 @@ def _bindings(shares: Sequence[Share]) -> tuple[Binding, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class SizeRange:
     """Request sizes, both ends included, over which the same limits bind."""
 
     first_bytes: int
@@ -317,14 +317,14 @@ class Stretch:
 LARGEST = 4 << 20
 
 
-def stretches(
+def size_ranges(
     question: Question, cache_outcome: str, direction: Direction = Direction.TOTAL
-) -> tuple[Stretch, ...]:
+) -> tuple[SizeRange, ...]:
     """What binds without burst credit, over all request sizes."""
     units = {disk.operation_bytes for disk in question.disks if disk.operation_bytes}
-    found = same(
+    found = ranges(
         lambda size: case(question, size, cache_outcome, direction).bindings,
         LARGEST,
         [size for unit in units for size in range(unit, LARGEST, unit)],
     )
-    return tuple(Stretch(*part) for part in found)
+    return tuple(SizeRange(*part) for part in found)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TextIO
 
 from ioplateau.logs.attributes import FIELDS, KIND, LEFT_OUT
 from ioplateau.logs.handler import BackgroundHandler
-from ioplateau.logs.rate import Rate
+from ioplateau.logs.ratelimit import RateLimit
 
 LEVELS: Mapping[str, int] = {
     "debug": logging.DEBUG,
@@ -62,7 +62,7 @@ def event(
 ) -> None:
     """Log that something happened; fields that are None are left out. Never waits.
 
-    message: of all events of one kind the same, for kinds are what logs.rate counts by.
+    message: of all events of one kind the same, for kinds are what logs.ratelimit counts by.
     """
     if logger.isEnabledFor(level):
         extra = {FIELDS: fields, KIND: message}
@@ -98,7 +98,7 @@ def dropped_lines() -> int:
 @cache
 def _standard_error() -> BackgroundHandler:
     handler = BackgroundHandler(2)
-    handler.addFilter(Rate())
+    handler.addFilter(RateLimit())
     return handler
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from ioplateau.engine import EngineSettings
-from ioplateau.history.episodes import Episodes, Height
+from ioplateau.history.episodes import Episodes, KeptVerdict
 from ioplateau.limits.budgets import HELD, BudgetKey, Word
 from ioplateau.run import provenance, recording
 from ioplateau.run.machine import engine
@@ -120,7 +120,7 @@ class _HeldPrinter:
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
-        self._open: dict[BudgetKey, tuple[float, Word, Height, str]] = {}  # its name is last
+        self._open: dict[BudgetKey, tuple[float, Word, KeptVerdict, str]] = {}  # its name is last
         self._begin: float | None = None
         self._last = 0.0  # monotonic seconds of the last state
         self._length = 0.0  # seconds of the recordings before, where several follow one another
@@ -160,7 +160,7 @@ class _HeldPrinter:
                 self._close(key, state.mono)
             if verdict.word in HELD:
                 name = f"{key.kind} {key.name}{plain.mapper(budget.budget.info)}"
-                self._open[key] = (state.mono, verdict.word, Height(verdict), name)
+                self._open[key] = (state.mono, verdict.word, KeptVerdict(verdict), name)
 
     def end(self, state: State | None, count: int) -> None:
         if state is None or self._begin is None:
@@ -178,9 +178,9 @@ class _HeldPrinter:
             self._length += self._last - self._begin
 
     def _close(self, key: BudgetKey, now: float) -> None:
-        start, word, height, name = self._open.pop(key)
+        start, word, kept, name = self._open.pop(key)
         assert self._begin is not None
         span = f"{start - self._begin:7.1f} s .. {now - self._begin:7.1f} s"
-        said = "" if height.verdict is None else height.verdict.sentence
-        sentence = f": {plain.printable(said)}" if said else ""
-        print(f"{span}  {plain.printable(name)} {word}{sentence}", file=self._out)
+        sentence = "" if kept.verdict is None else kept.verdict.sentence
+        why = f": {plain.printable(sentence)}" if sentence else ""
+        print(f"{span}  {plain.printable(name)} {word}{why}", file=self._out)

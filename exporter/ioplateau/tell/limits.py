@@ -12,19 +12,19 @@ from ioplateau.limits.whatif import (
     HITS,
     NONE,
     Binding,
-    Stretch,
+    SizeRange,
     WhatIfAnswer,
     WhatIfCase,
     every,
-    stretches,
+    size_ranges,
 )
 from ioplateau.tell import cells, plain
 
 if TYPE_CHECKING:
-    from ioplateau.limits.volumes.whatif import VolumeCase, VolumeStretch
+    from ioplateau.limits.volumes.whatif import VolumeCase, VolumeSizeRange
 
 C = TypeVar("C", bound="WhatIfCase | VolumeCase")
-S = TypeVar("S", bound="Stretch | VolumeStretch")
+S = TypeVar("S", bound="SizeRange | VolumeSizeRange")
 
 TITLE = 20  # columns for what a limit is of, the least
 MBS = "MB are 10^6 bytes"
@@ -50,7 +50,7 @@ def render(found: WhatIfAnswer) -> str:
     lines += [f"  {title:<{max(width, TITLE)}}{_sold(limits)}" for title, limits in titles]
     answers: dict[tuple[str, ...], list[str]] = {}
     for cache_outcome, direction in _ways(found):
-        parts = [f"  {words}" for words in _stretches(found, cache_outcome, direction)]
+        parts = [f"  {words}" for words in _size_range_lines(found, cache_outcome, direction)]
         answer = (cache_outcome, *parts, "", *_table(found, cache_outcome, direction))
         ways = f"{direction}s" if direction is not Direction.TOTAL else CACHE[cache_outcome]
         answers.setdefault(answer, []).append(ways)
@@ -84,11 +84,11 @@ def as_json(found: WhatIfAnswer) -> dict[str, Any]:
             {
                 "cache": cache_outcome,
                 "direction": str(direction),
-                "request_bytes": [stretch.first_bytes, stretch.last_bytes],
-                "bindings": [*map(_binding, stretch.bindings)],
+                "request_bytes": [part.first_bytes, part.last_bytes],
+                "bindings": [*map(_binding, part.bindings)],
             }
             for cache_outcome, direction in _ways(found)
-            for stretch in stretches(question, cache_outcome, direction)
+            for part in size_ranges(question, cache_outcome, direction)
         ],
         "cases": [_case(case) for case in found.cases],
         "notices": list(question.notices),
@@ -114,8 +114,8 @@ def _rate(limit: Limit | Binding, value: float) -> str:
     return rate(value, limit.dimension, ".4g" if value < 1000 * MB else ".0f")
 
 
-def _stretches(found: WhatIfAnswer, cache_outcome: str, direction: Direction) -> list[str]:
-    parts = stretches(found.question, cache_outcome, direction)
+def _size_range_lines(found: WhatIfAnswer, cache_outcome: str, direction: Direction) -> list[str]:
+    parts = size_ranges(found.question, cache_outcome, direction)
     is_open = any(c.operations_per_second is None for c in found.cases if c.cache == cache_outcome)
     # What holds the other disks is not all that may bind.
     more = [_unknown(found, cache_outcome)] if is_open else []

@@ -15,7 +15,7 @@ from ioplateau.limits.volumes.ceiling import VolumeCeiling
 from ioplateau.limits.volumes.whatif import (
     VolumeAnswer,
     VolumeCase,
-    stretches,
+    size_ranges,
 )
 from ioplateau.tell import cells
 from ioplateau.tell.limits import cases_table, size_words
@@ -34,7 +34,7 @@ def render(found: VolumeAnswer) -> str:
             "",
             f"{_mix(share, from_memory=memory, split=question.has_memory)}, first to bind:",
         ]
-        parts = stretches(question, share, from_memory=memory)
+        parts = size_ranges(question, share, from_memory=memory)
         lines += [f"  {size_words(part, parts)}: {_titles(part.bindings)}" for part in parts]
         lines += ["", *_table(found, share, from_memory=memory)]
     return "\n".join([*lines, "", *(f"note: {notice}" for notice in question.notices)]) + "\n"
@@ -56,7 +56,7 @@ def as_json(found: VolumeAnswer) -> dict[str, Any]:
                 "bindings": [each.title for each in part.bindings],
             }
             for share, memory in _mixes(found)
-            for part in stretches(question, share, from_memory=memory)
+            for part in size_ranges(question, share, from_memory=memory)
         ],
         "cases": [
             {

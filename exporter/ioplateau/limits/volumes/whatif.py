@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ioplateau.limits.budgets import Dimension
-from ioplateau.limits.stretches import same
+from ioplateau.limits.sizeranges import ranges
 from ioplateau.limits.volumes.ceiling import VolumeCeiling
 
 LARGEST = 1 << 20
@@ -54,7 +54,7 @@ class VolumeCase(NamedTuple):
     bindings: tuple[VolumeCeiling, ...]
 
 
-class VolumeStretch(NamedTuple):
+class VolumeSizeRange(NamedTuple):
     """Request sizes, both ends included, over which the same ceilings bind."""
 
     first_bytes: int
@@ -120,11 +120,11 @@ def _operations(
     return value / takes if takes > 0 else math.inf
 
 
-def stretches(
+def size_ranges(
     question: VolumeQuestion, read_share: float, *, from_memory: bool = False
-) -> tuple[VolumeStretch, ...]:
+) -> tuple[VolumeSizeRange, ...]:
     """What binds, over all request sizes, without burst."""
-    found = same(
+    found = ranges(
         lambda size: case(question, size, read_share, from_memory=from_memory).bindings, LARGEST
     )
-    return tuple(VolumeStretch(*part) for part in found)
+    return tuple(VolumeSizeRange(*part) for part in found)

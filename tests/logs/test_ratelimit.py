@@ -3,7 +3,7 @@
 import logging
 
 from ioplateau.logs.attributes import KIND, LEFT_OUT
-from ioplateau.logs.rate import BURST, EVERY_SECONDS, MOST_KINDS, Rate
+from ioplateau.logs.ratelimit import BURST, EVERY_SECONDS, MOST_KINDS, RateLimit
 
 
 def record(kind, level=logging.ERROR):
@@ -12,7 +12,7 @@ def record(kind, level=logging.ERROR):
 
 def test_of_one_kind_a_burst_and_then_one_now_and_then():
     now = [1000.0]
-    rate = Rate(lambda: now[0])
+    rate = RateLimit(lambda: now[0])
     told = []
     for tenth in range(round(10 * 10 * EVERY_SECONDS)):
         now[0] = 1000.0 + tenth / 10
@@ -22,7 +22,7 @@ def test_of_one_kind_a_burst_and_then_one_now_and_then():
 
 
 def test_other_events_in_between_change_nothing():
-    rate = Rate(lambda: 0.0)
+    rate = RateLimit(lambda: 0.0)
     told = 0
     for _ in range(100):
         told += rate.filter(record("a page fails"))
@@ -32,7 +32,7 @@ def test_other_events_in_between_change_nothing():
 
 
 def test_kinds_and_levels_have_an_allowance_each():
-    rate = Rate(lambda: 0.0)
+    rate = RateLimit(lambda: 0.0)
     for _ in range(100):
         rate.filter(record("one"))
 
@@ -42,7 +42,7 @@ def test_kinds_and_levels_have_an_allowance_each():
 
 def test_the_next_one_told_says_how_many_were_not():
     now = [0.0]
-    rate = Rate(lambda: now[0])
+    rate = RateLimit(lambda: now[0])
     for _ in range(BURST + 7):
         rate.filter(record("one"))
     now[0] = EVERY_SECONDS
@@ -53,7 +53,7 @@ def test_the_next_one_told_says_how_many_were_not():
 
 
 def test_kinds_without_end_take_memory_that_has_one():
-    rate = Rate(lambda: 0.0)
+    rate = RateLimit(lambda: 0.0)
     for number in range(10 * MOST_KINDS):
         rate.filter(record(str(number)))
 

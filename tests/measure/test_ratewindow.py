@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioplateau.measure.delta import Readings, stood, window
+from ioplateau.measure.ratewindow import Readings, stood, window
 
 SECONDS = 3.0
 # What happens to a flow at a tick, and how long it was since the last one.

@@ -1,6 +1,6 @@
-"""Over which request sizes the same holds: found by bisection, not by trying every size.
+"""Ranges of request sizes with the same answer: found by bisection, not by trying every size.
 
-Between two jumps of an answer what holds goes from one limit to the next and never back.
+Between two jumps an answer goes from one limit to the next and never back.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ T = TypeVar("T")
 SMALLEST, GRAIN = 512, 512
 
 
-def same(
+def ranges(
     answer: Callable[[int], T], largest: int, jumps: Iterable[int] = ()
 ) -> tuple[tuple[int, int, T], ...]:
-    """(first size, last size, what is told) for sizes from 512 bytes on, both ends included. jumps:
+    """(first size, last size, answer) for sizes from 512 bytes on, both ends included. jumps:
     sizes above which a request counts for more: there the answer may change back.
     """
     looked_at = _sides(jumps)
@@ -44,7 +44,7 @@ def _sides(jumps: Iterable[int]) -> list[int]:
 
 
 def _edge(answer: Callable[[int], T], low: int, high: int) -> int:
-    """The smallest size above `low` of which something else is told."""
+    """The smallest size above `low` with another answer."""
     now = answer(low)
     while high - low > GRAIN:
         middle = (low + high) // 2 // GRAIN * GRAIN

@@ -27,7 +27,7 @@ class _Allowance:
         self.left_out = 0
 
 
-class Rate(logging.Filter):
+class RateLimit(logging.Filter):
     """Of each kind BURST at once, then one every EVERY_SECONDS."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
