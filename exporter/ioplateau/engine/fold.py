@@ -5,8 +5,8 @@ kernel text -> counters -> rates -> held against limits -> what we found
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from ioplateau import saved
 from ioplateau.engine import accounts, container
@@ -32,6 +32,8 @@ from ioplateau.measure.parsing import count_of
 from ioplateau.measure.snapshot import Snapshot, Static
 from ioplateau.saved import Seconds
 from ioplateau.state import BudgetState, MachineState, State
+
+FlowSeconds: TypeAlias = Mapping[tuple[FlowKey, BudgetKey, Dimension], float]
 
 
 class SavedEngine(NamedTuple):
@@ -246,13 +248,7 @@ class Engine:
             budgets=budgets,
             held=tuple([verdict for verdict in held if verdict.key in self._shown]),
             moved=tuple(self._accounts.moved),
-            flow_throttled_seconds=Asked(
-                lambda: {
-                    key: seconds
-                    for key, seconds in flow_seconds.items()
-                    if not (key[0].name in hidden and key[0].kind == "disk")
-                }
-            ),
+            flow_throttled_seconds=Asked(lambda: _without_disks(flow_seconds, hidden)),
             sources={each.state.name: each.state for each in self._sources if each.state},
             are_sources_well=not self._unwell,
             sold=self._last_sold,
@@ -265,17 +261,20 @@ class Engine:
                 snapshot.static.mountinfo,
                 frozenset(v.key for v in held if v.dimension is Dimension.IOPS),
             ),
-            notices=(
-                *container.notices(snapshot.static.files),
-                *self._timing.notices,
-                *layout.notices,
-                *self._accounts.corrections,
-                *self._accounts.doubts(layout.budgets),
-                *self._disks.notices,
-                *self._providers.notices,
-                *self._groups.notices,
-                *self._follow.sockets.notices,
-            ),
+            notices=self._notices(snapshot.static, layout),
+        )
+
+    def _notices(self, static: Static, layout: Topology) -> tuple[str, ...]:
+        return (
+            *container.notices(static.files),
+            *self._timing.notices,
+            *layout.notices,
+            *self._accounts.corrections,
+            *self._accounts.doubts(layout.budgets),
+            *self._disks.notices,
+            *self._providers.notices,
+            *self._groups.notices,
+            *self._follow.sockets.notices,
         )
 
     def _budget_states(
@@ -352,6 +351,16 @@ def parse_memory(memory: Mapping[str, Any]) -> SavedEngine:
     found = saved.read(SavedEngine, memory, "memory")
     accounts.check(found.accounts, "memory.accounts")
     return found
+
+
+def _without_disks(
+    flow_seconds: FlowSeconds, hidden: Collection[str]
+) -> dict[tuple[FlowKey, BudgetKey, Dimension], float]:
+    return {
+        key: seconds
+        for key, seconds in flow_seconds.items()
+        if not (key[0].name in hidden and key[0].kind == "disk")
+    }
 
 
 def _slot_limit(static: Static) -> int | None:
