@@ -131,29 +131,11 @@ class Disks(Follower):
         }
         whole = tuple(name for name in seen if self._is_whole(name, table.disks[name], static))
         self.hidden = frozenset(name for name in whole if settings.is_hidden(name))
-        # An operator may not want to see a disk; what it takes from the VM's lanes it takes.
-        names = tuple(
-            name
-            for name in whole
-            if name not in self.hidden or is_remote_disk(name, self.devices.get(name))
-        )
         self._empty = frozenset(name for name in seen if self._is_empty(name, table.disks[name]))
-        swapped = [name for name in names if self._is_swapped(name)]
-        if swapped:
-            # Out for a tick, so that nothing that was learned of the old one is held against
-            # the new one, here or downstream.
-            names = tuple(name for name in names if name not in swapped)
-            self._seen = ()
+        names = self._flow_names(whole)
         if names != self.names:
             self.names = names
-        self._paths = {
-            head: tuple(path for path in seen if self._heads.get(path) == head)
-            for head in self._heads.values()
-            if head in names
-        }
-        self._counting = {
-            head: last for head, last in self._counting.items() if head in self._paths
-        }
+        self._learn_paths(names, seen)
         self._uncounted = frozenset(
             name
             for name in names
@@ -163,6 +145,31 @@ class Disks(Follower):
             and device.kind in _MAY_COUNT_NOTHING
         )
         self._learn_flows(names)
+
+    def _flow_names(self, whole: Sequence[str]) -> tuple[str, ...]:
+        # An operator may not want to see a disk; what it takes from the VM's lanes it takes.
+        names = tuple(
+            name
+            for name in whole
+            if name not in self.hidden or is_remote_disk(name, self.devices.get(name))
+        )
+        swapped = [name for name in names if self._is_swapped(name)]
+        if swapped:
+            # Out for a tick, so that nothing that was learned of the old one is held against
+            # the new one, here or downstream.
+            names = tuple(name for name in names if name not in swapped)
+            self._seen = ()
+        return names
+
+    def _learn_paths(self, names: Sequence[str], seen: Sequence[str]) -> None:
+        self._paths = {
+            head: tuple(path for path in seen if self._heads.get(path) == head)
+            for head in self._heads.values()
+            if head in names
+        }
+        self._counting = {
+            head: last for head, last in self._counting.items() if head in self._paths
+        }
 
     def _learn_flows(self, names: tuple[str, ...]) -> None:
         """A flow for each of these; one that was there goes on."""
