@@ -457,9 +457,28 @@ def _flushed(
         return groups
     if look.groups.seen < 2:  # the root group, which then counts what all do
         return _groups_of(moved, look, whole) or groups
+    known = _dirtied(found, look, whole, is_sure=is_sure, is_stacked=is_stacked)
+    if not known:
+        whose = STACKED if is_stacked else FLUSHER
+        sees_all = _sees_all(look.processes)
+        return tuple(g._replace(label=whose) if sees_all and g.name == ROOT else g for g in groups)
+    names = {each.name for each in known}
+    others = tuple(g for g in groups if g.name != ROOT and g.name not in names)
+    return (*known, *others)[:MOST_NAMED]
+
+
+def _dirtied(
+    found: tuple[Mapping[str, float], float],
+    look: _Look,
+    whole: float | None,
+    *,
+    is_sure: bool,
+    is_stacked: bool,
+) -> tuple[Consumer, ...]:
+    """The groups whose dirty pages the flusher writes, most first. found: of `_waiting`."""
     waiting, by_flusher = found
     dirtied = sum(waiting.values())
-    known = tuple(
+    return tuple(
         Consumer(
             path,
             f"the kernel, for {_label(path)}" if is_stacked else _label(path),
@@ -471,20 +490,16 @@ def _flushed(
         )
         for path, size in sorted(waiting.items(), key=lambda item: item[1], reverse=True)
     )[:MOST_NAMED]
-    if not known:
-        seen = look.processes
-        is_seen = (
-            seen is not None
-            and seen.seen > 0
-            and not seen.unreadable
-            and not seen.is_hidden
-            and not seen.left_out
-        )
-        whose = STACKED if is_stacked else FLUSHER
-        return tuple(g._replace(label=whose) if is_seen and g.name == ROOT else g for g in groups)
-    names = {each.name for each in known}
-    others = tuple(g for g in groups if g.name != ROOT and g.name not in names)
-    return (*known, *others)[:MOST_NAMED]
+
+
+def _sees_all(look: ProcessesLook | None) -> bool:
+    return (
+        look is not None
+        and look.seen > 0
+        and not look.unreadable
+        and not look.is_hidden
+        and not look.left_out
+    )
 
 
 def _waiting(
