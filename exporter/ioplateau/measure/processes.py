@@ -21,7 +21,7 @@ https://github.com/torvalds/linux/blob/v6.1/fs/proc/base.c
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -121,18 +121,7 @@ class Processes:
         Raises OSError if /proc cannot be listed. A process that ends meanwhile is left out.
         """
         pids = [name for name in self._host.list("/proc") if name.isdigit()]
-        now: dict[int, ProcessIo] = {}
-        unreadable = 0
-        for pid in pids[:MOST_PROCESSES]:
-            try:
-                found = parse_io(self._read(f"/proc/{pid}/io"))
-            except PermissionError:
-                unreadable += 1
-                continue
-            except OSError:  # it ended
-                continue
-            if found is not None:
-                now[int(pid)] = found
+        now, unreadable = self._counters(pids[:MOST_PROCESSES])
         before, before_at = self._before, self._before_at
         self._before, self._before_at = now, boot_seconds
         if before_at is None or boot_seconds <= before_at:
@@ -159,6 +148,22 @@ class Processes:
             left_out=len(moved[MOST_NAMED:]),
             is_capable=unreadable > 0 and self._is_capable(),
         )
+
+    def _counters(self, pids: Iterable[str]) -> tuple[dict[int, ProcessIo], int]:
+        """By process, and of how many they may not be read."""
+        now: dict[int, ProcessIo] = {}
+        unreadable = 0
+        for pid in pids:
+            try:
+                found = parse_io(self._read(f"/proc/{pid}/io"))
+            except PermissionError:
+                unreadable += 1
+                continue
+            except OSError:  # it ended
+                continue
+            if found is not None:
+                now[int(pid)] = found
+        return now, unreadable
 
     def _is_capable(self) -> bool:
         try:
