@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Any
 
+from ioplateau.limits.budgets import FlowKey
 from ioplateau.tell import cells, plain
 from ioplateau.tell.report import figures, plots
 from ioplateau.tell.report.document import (
@@ -146,23 +147,7 @@ def as_json(samples: Samples, source: ReportSource) -> dict[str, Any]:
             {"kind": key.kind, "name": key.name, "steps": list(steps)}
             for key, steps in samples.lifting.items()
         ],
-        "limits": [
-            {
-                "budget": budget_name(samples, each.key.budget),
-                "kind": each.key.budget.kind,
-                "name": each.key.budget.name,
-                "dimension": each.key.dimension,
-                "direction": each.key.direction,
-                "limit": each.value,
-                "least_limit": each.least_value,
-                "most_limit": each.most_value,
-                "source": each.source,
-                "seconds_by_tenth": list(each.seconds),
-                "seconds_above": each.above,
-                "highest_share": each.most,
-            }
-            for each in figures.tenths(samples)
-        ],
+        "limits": [_limit_json(samples, each) for each in figures.tenths(samples)],
         "requirements": {
             "all_disks": _checklist(samples, figures.whole_disks(samples)),
             "flows": [
@@ -172,16 +157,36 @@ def as_json(samples: Samples, source: ReportSource) -> dict[str, Any]:
             "memory_ratio": figures.spread(samples.memory, samples.seconds)._asdict(),
             "random_ratio": None,
         },
-        "request_sizes": [
-            {
-                "kind": key.kind,
-                "name": key.name,
-                "up_to_bytes": list(figures.REQUEST_SIZES),
-                "read_share": [each[0] for each in figures.request_sizes(samples, key)],
-                "write_share": [each[1] for each in figures.request_sizes(samples, key)],
-            }
-            for key in seen
-        ],
+        "request_sizes": [_request_sizes(samples, key) for key in seen],
+    }
+
+
+def _limit_json(samples: Samples, tenths: figures.Tenths) -> dict[str, Any]:
+    budget, dimension, direction = tenths.key
+    return {
+        "budget": budget_name(samples, budget),
+        "kind": budget.kind,
+        "name": budget.name,
+        "dimension": dimension,
+        "direction": direction,
+        "limit": tenths.value,
+        "least_limit": tenths.least_value,
+        "most_limit": tenths.most_value,
+        "source": tenths.source,
+        "seconds_by_tenth": list(tenths.seconds),
+        "seconds_above": tenths.above,
+        "highest_share": tenths.most,
+    }
+
+
+def _request_sizes(samples: Samples, key: FlowKey) -> dict[str, Any]:
+    shares = figures.request_sizes(samples, key)
+    return {
+        "kind": key.kind,
+        "name": key.name,
+        "up_to_bytes": list(figures.REQUEST_SIZES),
+        "read_share": [read for read, _ in shares],
+        "write_share": [write for _, write in shares],
     }
 
 
