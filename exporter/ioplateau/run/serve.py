@@ -93,25 +93,30 @@ class Daemon:
         )
         self._api = Api(self._history, lambda: self._loop.state, self._started, self._clock.wall)
         self._exposition = Exposition(self._itself, per_connection=settings.per_connection)
-        self._pages = Pages(
+        self._pages = self._make_pages()
+        self._web = self._make_web_server()
+
+    def _make_pages(self) -> Pages:
+        links = (
+            (self._settings.web.telemetry_path, "Metrics"),
+            ("/-/healthy", "Health"),
+            ("/-/ready", "Readiness"),
+        )
+        return Pages(
             self._history,
             lambda: self._loop.state,
             self._started,
-            (
-                (settings.web.telemetry_path, "Metrics"),
-                ("/-/healthy", "Health"),
-                ("/-/ready", "Readiness"),
-            ),
-            settings.engine.rate_window_seconds,
+            links,
+            self._settings.engine.rate_window_seconds,
             self._background.consumers.want,
         )
-        routes = self._routes()
+
+    def _make_web_server(self) -> WebServer:
+        web = self._settings.web
         # What makes these answers is loaded by the first question, and looks into the catalogue: files
         # of a disk that may be the one that is stalled.
-        slow = {*self._pages.routes(), *self._api.routes()} - {settings.web.telemetry_path}
-        self._web = WebServer(
-            settings.web.listen_addresses, routes, settings.web, slow, json_below=ROOT
-        )
+        slow = {*self._pages.routes(), *self._api.routes()} - {web.telemetry_path}
+        return WebServer(web.listen_addresses, self._routes(), web, slow, json_below=ROOT)
 
     def run(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
