@@ -12,8 +12,8 @@ from ioplateau.judge.flows import FlowTick
 from ioplateau.limits.budgets import FlowKey
 from ioplateau.limits.stacks import is_remote_disk
 from ioplateau.measure import diskstats, multipath, sysblock
-from ioplateau.measure.asked import Asked
 from ioplateau.measure.diskstats import DiskCounters, DiskTable
+from ioplateau.measure.mappings import LazyMapping
 from ioplateau.measure.ratewindow import Readings, timed, window
 from ioplateau.measure.snapshot import Static
 from ioplateau.measure.sysblock import BlockDevice
@@ -262,7 +262,7 @@ class Disks(Follower):
         """As of now, made when somebody asks."""
         names, read = self._shown, timed(self._shown.values())
         devices, has_failed = self.devices, self._has_failed
-        return Asked(
+        return LazyMapping(
             lambda: {
                 name: DiskState(
                     name,

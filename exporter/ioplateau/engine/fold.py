@@ -26,7 +26,7 @@ from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.identity import Sold
 from ioplateau.limits.topology import Topology
 from ioplateau.measure import interfaces
-from ioplateau.measure.asked import Asked
+from ioplateau.measure.mappings import LazyMapping
 from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.parsing import count_of
 from ioplateau.measure.snapshot import Snapshot, Static
@@ -248,7 +248,7 @@ class Engine:
             budgets=budgets,
             held=tuple([verdict for verdict in held if verdict.key in self._shown]),
             moved=tuple(self._accounts.moved),
-            flow_throttled_seconds=Asked(lambda: _without_disks(flow_seconds, hidden)),
+            flow_throttled_seconds=LazyMapping(lambda: _without_disks(flow_seconds, hidden)),
             sources={each.state.name: each.state for each in self._sources if each.state},
             are_sources_well=not self._unwell,
             sold=self._last_sold,
@@ -305,7 +305,7 @@ class Engine:
             if key in shown
         }
         untold = self._accounts.book_untold(at, elapsed, verdicts)
-        return Asked(
+        return LazyMapping(
             lambda: {
                 key: BudgetState(budget, verdicts[key], lines.get(key, ()), untold.get(key, ()))
                 for key, budget in shown.items()

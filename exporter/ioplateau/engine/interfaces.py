@@ -10,8 +10,8 @@ from ioplateau.engine.settings import EngineSettings
 from ioplateau.judge import ticks
 from ioplateau.limits.budgets import FlowKey
 from ioplateau.measure import interfaces
-from ioplateau.measure.asked import Asked
 from ioplateau.measure.interfaces import InterfaceCounters, InterfaceTable
+from ioplateau.measure.mappings import LazyMapping
 from ioplateau.measure.ratewindow import Readings, TimedReadings, timed, window
 from ioplateau.state import InterfaceState
 
@@ -67,7 +67,7 @@ class Interfaces(Follower):
             self._links = links
         flows, read = self._flows, timed([history for _, history in self._flows])
         told, has_failed = self._links, self._has_failed
-        return Asked(
+        return LazyMapping(
             lambda: {
                 key.name: _state(key.name, readings, told.get(key.name), has_failed=has_failed)
                 for (key, _), readings in zip(flows, read, strict=True)

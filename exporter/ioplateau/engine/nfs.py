@@ -25,7 +25,7 @@ from ioplateau.judge.flows import FlowTick
 from ioplateau.limits.budgets import FlowKey
 from ioplateau.limits.topology import NFS4_MOST_SLOTS, NfsFlow
 from ioplateau.measure import mountinfo, mountstats
-from ioplateau.measure.asked import Asked
+from ioplateau.measure.mappings import LazyMapping
 from ioplateau.measure.mountinfo import MountEntry
 from ioplateau.measure.mountstats import Mount, MountTable, NfsConnections
 from ioplateau.measure.ratewindow import ReadingPair, Readings, TimedReadings, stood, timed, window
@@ -308,7 +308,7 @@ class Nfs(Follower):
                 own if record in moved or not own else stood(own, clock, superblock.reading(mounts))
             )
 
-        return Asked(
+        return LazyMapping(
             lambda: {
                 superblock.label: NfsMountState(
                     superblock.label,
@@ -362,7 +362,7 @@ class Nfs(Follower):
         read = [*zip(clients, timed(map(_history, clients)), strict=True)]
         sockets, has_failed = self._sockets, self._has_failed
         sums, carried = self._socket_sums.sums, self._connection_sums.carried
-        return Asked(
+        return LazyMapping(
             lambda: _client_states(read, sockets, sums, carried, slot_limit, has_failed=has_failed)
         )
 

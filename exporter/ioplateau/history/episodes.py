@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ioplateau.history.consumption import ConsumerTotal, Tally, drew_most
 from ioplateau.judge import words
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin, Verdict, Word
-from ioplateau.measure.asked import Asked
+from ioplateau.measure.mappings import LazyMapping
 from ioplateau.state import State
 
 # One that comes back this soon was not over: a word may flap at its threshold.
@@ -258,7 +258,7 @@ class Episodes:
     def unfinished(self) -> Mapping[BudgetKey, Episode]:
         """Those that go on or ended too lately to be sure, for a store, put together when it asks."""
         standing = [(key, each.standing()) for key, each in list(self._running.items())]
-        return Asked(lambda: {key: put_together() for key, put_together in standing})
+        return LazyMapping(lambda: {key: put_together() for key, put_together in standing})
 
     def between(self, since: float, until: float) -> tuple[Episode, ...]:
         """Those that touch a span of time, the oldest first; those that go on have no end."""

@@ -23,7 +23,7 @@ from ioplateau.history.records import CELLS, Block
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.window import joined
 from ioplateau.limits.budgets import FlowKey
-from ioplateau.measure.asked import Asked
+from ioplateau.measure.mappings import LazyMapping
 
 Flows: TypeAlias = Mapping[FlowKey, FlowTick | None]
 Lock: TypeAlias = AbstractContextManager[object]
@@ -391,7 +391,7 @@ class Rings:
         if chunk is None or not any(seen):
             return None
         cut, rows = slice(first * CELL_BYTES, (first + count) * CELL_BYTES), chunk.rows
-        return Block(step, start, seen, Asked(lambda: _cut_out(rows, cut)))
+        return Block(step, start, seen, LazyMapping(lambda: _cut_out(rows, cut)))
 
     def restore(self, block: Block) -> None:
         """Take up what `block` gave; of cells that are there already it says what is so since."""

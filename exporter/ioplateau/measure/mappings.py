@@ -1,4 +1,4 @@
-"""A mapping that is made when somebody looks into it: a tick tells much that only a scrape reads."""
+"""Mappings that are made when they are first read: much of a tick is read by a scrape only."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Asked(Mapping[K, V]):
-    """What `make` gives, made once. It may rest on nothing that changes later, since any thread may
-    ask at any time; two that ask at once may both make it, and make the same.
+class LazyMapping(Mapping[K, V]):
+    """What `make` gives, called at the first read. It must not use anything that changes later, since any
+    thread may read at any time; two that read at once may both call it, and get the same.
     """
 
     __slots__ = ("_made", "_make")
@@ -25,7 +25,7 @@ class Asked(Mapping[K, V]):
         made = self._made
         if made is None:
             made = self._made = self._make()
-            self._make = lambda: made  # what it was made of may go
+            self._make = lambda: made  # frees what it was made of
         return made
 
     def __getitem__(self, key: K) -> V:

@@ -2,7 +2,7 @@
 
 import weakref
 
-from ioplateau.measure.asked import Asked
+from ioplateau.measure.mappings import LazyMapping
 
 
 class Source(list):
@@ -12,7 +12,7 @@ class Source(list):
 def test_what_it_was_made_of_may_go_once_it_is_made():
     source = Source([1, 2])
     seen = weakref.ref(source)
-    asked = Asked(lambda source=source: dict.fromkeys(source, "made"))
+    asked = LazyMapping(lambda source=source: dict.fromkeys(source, "made"))
     del source
     assert seen() is not None
 
