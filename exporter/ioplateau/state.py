@@ -29,10 +29,10 @@ from ioplateau.measure.diskstats import DiskCounters
 from ioplateau.measure.ebs import EbsCounters
 from ioplateau.measure.groupnames import GroupName, PodVolume
 from ioplateau.measure.interfaces import InterfaceCounters
+from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.measure.meminfo import MemoryUse
 from ioplateau.measure.mountinfo import MountEntry
 from ioplateau.measure.mountstats import Mount, NfsConnection
-from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.pressure import Pressure
 from ioplateau.measure.procstat import CpuTicks
 from ioplateau.measure.ratewindow import ReadingPair

@@ -12,7 +12,7 @@ import pytest
 
 from ioplateau.engine import Engine, EngineSettings
 from ioplateau.limits.budgets import BudgetKey, Kind, Word
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.measure.snapshot import MOUNTSTATS, Snapshot
 from ioplateau.run import recording
 from scoring import recordings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from math import inf
 
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES
 
 # Runs and the time between them together: who comes later under that name may be another.
 MOST_SECONDS = 86400.0

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from ioplateau.engine.socketsums import MOST_ABSENT
+from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.measure.mountstats import NfsConnections
-from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.state import ClientKey, ConnectionCounts
 
 Owned = tuple[ClientKey, NfsConnections]

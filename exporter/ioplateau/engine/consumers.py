@@ -19,8 +19,8 @@ from ioplateau.limits.budgets import Budget, BudgetKey, FlowKey
 from ioplateau.measure import groupnames, grouptraffic, mountinfo, processes
 from ioplateau.measure.groupnames import PodVolume
 from ioplateau.measure.grouptraffic import GroupsLook
+from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.measure.mountinfo import MountEntry
-from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.processes import BusyProcess, ProcessesLook
 from ioplateau.measure.snapshot import Static
 from ioplateau.measure.sysblock import BlockDevice

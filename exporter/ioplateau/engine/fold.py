@@ -26,8 +26,7 @@ from ioplateau.limits.clouds import discover
 from ioplateau.limits.clouds.identity import Sold
 from ioplateau.limits.topology import Topology
 from ioplateau.measure import interfaces
-from ioplateau.measure.mappings import LazyMapping
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES, LazyMapping
 from ioplateau.measure.parsing import count_of
 from ioplateau.measure.snapshot import Snapshot, Static
 from ioplateau.saved import Seconds

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ioplateau.judge.flows import FlowTick
 from ioplateau.limits.budgets import FlowKey
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.measure.ratewindow import Readings
 from ioplateau.measure.snapshot import Snapshot, Static
 

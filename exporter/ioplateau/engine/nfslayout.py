@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from ioplateau.limits.budgets import FlowKey
 from ioplateau.measure import mountstats
+from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.measure.mountinfo import MountEntry
 from ioplateau.measure.mountstats import Mount, NfsConnections
-from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.ratewindow import Readings
 from ioplateau.state import ClientKey
 

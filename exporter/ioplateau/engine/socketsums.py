@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.measure.sockets import Name, TcpCounts, TcpSocket, counts, name
 from ioplateau.state import ClientKey
 

@@ -17,7 +17,7 @@ from ioplateau.engine.providers import ProviderCounts, Providers
 from ioplateau.engine.settings import EngineSettings
 from ioplateau.engine.witnesses import Sockets, Witnesses
 from ioplateau.measure import meminfo, pressure, procstat
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.measure.parsing import FormatError
 from ioplateau.measure.snapshot import (
     DISKSTATS,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
 from ioplateau.limits.budgets import BudgetKey, Dimension
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.saved import Amount, as_row
 from ioplateau.state import BudgetConsumers
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ioplateau.history.episodes import Episode
 from ioplateau.history.events import Event
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.saved import as_row
 
 CELLS = 60  # in a chunk (rings.Chunk), and in a block at most

@@ -33,7 +33,7 @@ from ioplateau.judge.window import (
     regime,
 )
 from ioplateau.limits.budgets import Dimension
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES
 
 
 class Evidence(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
 from ioplateau.limits.budgets import Dimension, Direction, Word
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.saved import Amount, Bounds, Moment, Rate, Seconds, as_row
 
 

@@ -25,7 +25,7 @@ from ioplateau.limits.budgets import (
     Verdict,
     Word,
 )
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES
 
 # Asked of each verdict: see signals.STRONG.
 THROTTLED, SATURATED, APP_LIMITED = Word.THROTTLED, Word.SATURATED, Word.APP_LIMITED

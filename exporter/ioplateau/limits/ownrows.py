@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ioplateau.limits.clouds import registry
 from ioplateau.limits.forms import Entry, Form, day
 from ioplateau.limits.tables import OWN_SOURCE, Catalogue
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES
 
 # Own rows are held in memory, unlike the package's.
 MOST_ROWS, MOST_BYTES = 2000, 1 << 20

@@ -45,7 +45,7 @@ from ioplateau.limits.clouds.identity import (
 from ioplateau.limits.stacks import Devices, is_remote_disk, stack_members
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import GIB
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.measure.sysblock import BlockDevice
 
 LANES = {

@@ -15,7 +15,7 @@ from operator import ne, sub
 from typing import NamedTuple
 
 from ioplateau.measure import native
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.measure.parsing import FormatError
 
 SECTOR_BYTES = 512  # always, whatever the device's block size

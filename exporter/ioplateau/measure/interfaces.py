@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.measure.parsing import MOST_DIGITS, FormatError, number
 
 if TYPE_CHECKING:

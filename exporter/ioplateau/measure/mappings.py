@@ -1,12 +1,16 @@
-"""Mappings that are made when they are first read: much of a tick is read by a scrape only."""
+"""An empty mapping, and one that is made when it is first read: much of a tick is read by a scrape only."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+# The default of fields that hold a mapping: one for all, which nobody can fill.
+NO_ENTRIES: Mapping[Any, Any] = MappingProxyType({})
 
 
 class LazyMapping(Mapping[K, V]):

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from ioplateau.history import Episode
 from ioplateau.limits.budgets import Dimension, Direction, Kind, Limit, Word
 from ioplateau.measure import diskstats, mountstats
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.state import BudgetState, DiskState, LimitState, NfsMountState, State
 from ioplateau.tell import consumers, failedsources, lifting, plain, summary
 from ioplateau.tell.summary import Severity

@@ -16,7 +16,7 @@ from ioplateau.limits.clouds.protocol import Cloud, LargerVolume, VolumeLimits
 from ioplateau.limits.clouds.provisioned import as_said
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import GIB
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.measure.sysblock import NETWORK, BlockDevice
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ioplateau.limits.budgets import Kind, Limit
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES
 
 OS, DATA, TEMPORARY, LOCAL = "os", "data", "temporary", "local"
 

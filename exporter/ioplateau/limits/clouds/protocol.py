@@ -14,7 +14,7 @@ from ioplateau.limits.budgets import ALL_DISKS, Kind, Limit
 from ioplateau.limits.claims import VolumeFact
 from ioplateau.limits.clouds.identity import Identity, Sold
 from ioplateau.limits.tables import Catalogue
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.measure.sysblock import BlockDevice
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from ioplateau.limits.clouds.identity import DiskIdentity, Identity, Sold
 from ioplateau.limits.tables import EMPTY_CATALOGUE, Catalogue
 from ioplateau.limits.topology import NOTHING_SOLD, Rules
 from ioplateau.limits.units import MB, MIB, rate
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES
 
 NAMES: Mapping[Kind, str] = {
     Kind.DISK: "the disk's limit",

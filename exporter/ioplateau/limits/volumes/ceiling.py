@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ioplateau.limits.budgets import Dimension, Kind
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.units import MIB
-from ioplateau.measure.nothing import NO_ENTRIES
+from ioplateau.measure.mappings import NO_ENTRIES
 
 TABLE = "file_services"
 

@@ -14,8 +14,8 @@ from collections.abc import Container, Mapping
 from ioplateau.limits.clouds.aws import is_ebs, volumes
 from ioplateau.limits.clouds.identity import DATA, LOCAL, OS, DiskIdentity, Identity
 from ioplateau.limits.units import GIB, MIB
+from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.measure.metadata import Document, Token, only
-from ioplateau.measure.nothing import NO_ENTRIES
 from ioplateau.measure.sysblock import BlockDevice
 
 TYPE = "aws/instance-type"
