@@ -11,9 +11,9 @@ from ioplateau.limits import ownrows
 from ioplateau.limits.budgets import Dimension
 from ioplateau.limits.clouds import registry
 from ioplateau.limits.clouds.ask_volume import ask
-from ioplateau.limits.clouds.aws import orders as aws
+from ioplateau.limits.clouds.aws import fileservices as aws
 from ioplateau.limits.volumes import whatif
-from ioplateau.limits.volumes.ceiling import VolumeError, VolumeOrder
+from ioplateau.limits.volumes.ceiling import VolumeError, VolumeSpec
 from ioplateau.run.cataloguefiles import CatalogueFiles
 
 CATALOGUE = CatalogueFiles()
@@ -227,7 +227,7 @@ def test_which_kind_of_fsx_it_is_stands_in_a_column_that_a_users_own_note_leaves
     catalogue = ownrows.CatalogueWithOwnRows(CATALOGUE, rows)
 
     def sold(service, level):
-        return aws.ORDERS[service](VolumeOrder(service, level, words=service), catalogue)
+        return aws.SERVICES[service](VolumeSpec(service, level, words=service), catalogue)
 
     assert rows.complaints == ()
     assert sold("fsx-ontap", "2048").notices[0].endswith("of the first generation, Multi-AZ")
@@ -426,7 +426,7 @@ ORDERS = (
 
 def test_every_service_is_asked_for_here():
     assert {order.partition(":")[0] for order in ORDERS} == {
-        word for cloud in registry.every() for word in cloud.orders
+        word for cloud in registry.every() for word in cloud.file_services
     }
 
 

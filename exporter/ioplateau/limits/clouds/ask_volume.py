@@ -20,7 +20,7 @@ from ioplateau.limits.volumes.ceiling import (
     SoldVolume,
     VolumeCeiling,
     VolumeError,
-    VolumeOrder,
+    VolumeSpec,
 )
 from ioplateau.limits.volumes.whatif import VolumeQuestion
 
@@ -36,15 +36,15 @@ def ask(
     """The question those words ask. Raises VolumeError with everything that is wrong."""
     wrong: list[str] = []
     notices: list[str] = []
-    cloud, order = _order(words, wrong)
+    cloud, spec = _spec(words, wrong)
     network: tuple[VolumeCeiling, ...] = ()
     if vm and cloud is not None:
         name, network = _network(catalogue, vm, cloud, notices, wrong)
-        order = order._replace(vm_size=name)
+        spec = spec._replace(vm_size=name)
     sold = None
     if cloud is not None and not wrong:
         try:
-            sold = cloud.ordered(order, catalogue)
+            sold = cloud.sold_volume(spec, catalogue)
         except VolumeError as error:
             wrong.append(str(error))
     connections = _connections(nconnect, sold, notices, wrong)
@@ -64,7 +64,7 @@ def ask(
         )
     return VolumeQuestion(
         title=sold.title,
-        vm_size=order.vm_size,
+        vm_size=spec.vm_size,
         connections=connections,
         ceilings=ceilings,
         has_memory=sold.has_memory,
@@ -72,49 +72,49 @@ def ask(
     )
 
 
-def _order(words: str, wrong: list[str]) -> tuple[Cloud | None, VolumeOrder]:
+def _spec(words: str, wrong: list[str]) -> tuple[Cloud | None, VolumeSpec]:
     name, *parts = (part.strip() for part in words.split(":"))
     # [[volume]] service writes fsx_openzfs.
-    order = VolumeOrder(name.lower().replace("_", "-"), words=words)
-    clouds = {word: cloud for cloud in registry.every() for word in cloud.orders}
-    cloud = clouds.get(order.service)
+    spec = VolumeSpec(name.lower().replace("_", "-"), words=words)
+    clouds = {word: cloud for cloud in registry.every() for word in cloud.file_services}
+    cloud = clouds.get(spec.service)
     if cloud is None:
         wrong.append(f"volume {words!r}: service {name!r}, want one of {', '.join(clouds)}")
-        return None, order
+        return None, spec
     for part in parts:
-        changed = _part(order, part)
+        changed = _part(spec, part)
         if changed is None:
             wrong.append(
                 f"volume {words!r}: {part!r} is not known, want a level, a size (4TiB), iops=<n>, "
                 "mibps=<n>, mbps=<n>, volume=<size> or large"
             )
         else:
-            order = changed
-    return cloud, order
+            spec = changed
+    return cloud, spec
 
 
-def _part(order: VolumeOrder, part: str) -> VolumeOrder | None:
+def _part(spec: VolumeSpec, part: str) -> VolumeSpec | None:
     word, equals, value = part.partition("=")
     if not equals:
         size = _gib(part)
         if size is not None:
-            return order._replace(size_gib=size)
+            return spec._replace(size_gib=size)
         if part.lower() == "large":
-            return order._replace(is_large=True)
-        return order._replace(level=part) if part and not order.level else None
+            return spec._replace(is_large=True)
+        return spec._replace(level=part) if part and not spec.level else None
     if word.lower() == "volume":
         size = _gib(value)
-        return None if size is None else order._replace(share_gib=size)
+        return None if size is None else spec._replace(share_gib=size)
     number = above_zero(value)
     if number is None:
         return None
     match word.lower():
         case "iops":
-            return order._replace(iops=number)
+            return spec._replace(iops=number)
         case "mibps":
-            return order._replace(bytes_per_second=number * MIB)
+            return spec._replace(bytes_per_second=number * MIB)
         case "mbps":
-            return order._replace(bytes_per_second=number * MB)
+            return spec._replace(bytes_per_second=number * MB)
     return None
 
 

@@ -20,7 +20,7 @@ from ioplateau.measure.sysblock import BlockDevice
 if TYPE_CHECKING:
     from ioplateau.limits.forms import Form
     from ioplateau.limits.lifting.step import Choice
-    from ioplateau.limits.volumes.ceiling import SoldVolume, VolumeOrder
+    from ioplateau.limits.volumes.ceiling import SoldVolume, VolumeSpec
     from ioplateau.measure.metadata import Document
 
 Attachment = tuple[str, int]  # role and LUN
@@ -49,7 +49,7 @@ class Cloud(Protocol):
     # NFS services for [[volume]] service, each with the words it takes for service_level.
     services: Mapping[str, tuple[str, ...]] = NO_ENTRIES
     # What is written for a file service in `limits --volume`.
-    orders: tuple[str, ...] = ()
+    file_services: tuple[str, ...] = ()
     # Which disks the VM's limit over its disks (Kind.VM_UNCACHED) counts together.
     lane: str = ALL_DISKS
 
@@ -102,8 +102,8 @@ class Cloud(Protocol):
         """What may be bought for an NFS volume of one of `services` beside another level."""
         return ()
 
-    def ordered(self, order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
-        """A volume of one of `orders` with its ceilings. Raises VolumeError."""
+    def sold_volume(self, spec: VolumeSpec, catalogue: Catalogue) -> SoldVolume:
+        """A volume of one of `file_services` with its ceilings. Raises VolumeError."""
         raise NotImplementedError
 
     def choices(

@@ -43,8 +43,8 @@ class VolumeCeiling(NamedTuple):
         return self._replace(source=row.get("source", ""), date=row.get("source_date", ""))
 
 
-class VolumeOrder(NamedTuple):
-    """A volume as a person orders it. None or empty: not said."""
+class VolumeSpec(NamedTuple):
+    """A volume as a person describes it. None or empty: not said."""
 
     service: str
     level: str = ""  # "Premium", "zonal", "512"
@@ -59,11 +59,11 @@ class VolumeOrder(NamedTuple):
 
 
 class VolumeError(ValueError):
-    """What is wrong with an order: one line for each thing."""
+    """What is wrong with a VolumeSpec: one line for each thing."""
 
 
 class SoldVolume(NamedTuple):
-    """What was ordered, with its ceilings. connection: those of each connection by itself."""
+    """A volume of a VolumeSpec, with its ceilings. connection: those of each connection by itself."""
 
     title: str
     ceilings: tuple[VolumeCeiling, ...]

@@ -13,19 +13,19 @@ from ioplateau.limits.budgets import Burst, Dimension, Direction, Kind, Limit, O
 from ioplateau.limits.ceilings import Ceiling, limits_of
 from ioplateau.limits.claims import VolumeFact
 from ioplateau.limits.tables import Catalogue
-from ioplateau.limits.volumes.ceiling import SoldVolume, VolumeCeiling, VolumeError, VolumeOrder
+from ioplateau.limits.volumes.ceiling import SoldVolume, VolumeCeiling, VolumeError, VolumeSpec
 
-# Of a ceiling that the order states itself.
+# Of a ceiling that the spec states itself.
 SAID = ("provisioned", "purchased")
-Order = Callable[[VolumeOrder, Catalogue], SoldVolume]
+FileService = Callable[[VolumeSpec, Catalogue], SoldVolume]
 
 
 def volume_limits(
-    fact: VolumeFact, orders: Mapping[str, Order], catalogue: Catalogue
+    fact: VolumeFact, file_services: Mapping[str, FileService], catalogue: Catalogue
 ) -> tuple[tuple[Limit, ...], tuple[str, ...]]:
     """The limits of a volume of a service by its name in the configuration, and what is wrong."""
     word = fact.service.replace("_", "-")
-    order = VolumeOrder(
+    spec = VolumeSpec(
         word,
         fact.service_level or "",
         fact.quota_gib,
@@ -38,7 +38,7 @@ def volume_limits(
     figures = Ceiling(fact.iops, fact.bytes_per_second)
     stated = limits_of(figures, fact.source, origin=Origin.CONFIGURED)
     try:
-        sold = orders[word](order, catalogue)
+        sold = file_services[word](spec, catalogue)
     except VolumeError as error:
         return stated, (str(error),)
     limits = _least(limit for each in sold.ceilings for limit in _limits(each, sold.title))

@@ -15,7 +15,7 @@ from ioplateau.measure.sysblock import BlockDevice
 if TYPE_CHECKING:
     from ioplateau.limits.forms import Form
     from ioplateau.limits.lifting.step import Choice
-    from ioplateau.limits.volumes.ceiling import SoldVolume, VolumeOrder
+    from ioplateau.limits.volumes.ceiling import SoldVolume, VolumeSpec
     from ioplateau.measure.metadata import Document
 
 EBS_MODEL = "Amazon Elastic Block Store"
@@ -35,7 +35,7 @@ class Aws(Cloud):
     name = "aws"
     services: Mapping[str, tuple[str, ...]] = dict.fromkeys(("efs", "fsx_openzfs", "fsx_ontap"), ())
     lane = "EBS volumes"
-    orders = ("efs", "fsx-openzfs", "fsx-ontap")
+    file_services = ("efs", "fsx-openzfs", "fsx-ontap")
 
     def forms(self) -> tuple[Form, ...]:
         from ioplateau.limits.clouds.aws import forms
@@ -85,20 +85,20 @@ class Aws(Cloud):
         return similar(catalogue, "aws_instances", "instance_type", vm_size)
 
     def volume_limits(self, fact: VolumeFact, catalogue: Catalogue) -> VolumeLimits:
-        from ioplateau.limits.clouds.aws.orders import ORDERS
+        from ioplateau.limits.clouds.aws.fileservices import SERVICES
         from ioplateau.limits.volumes.enforced import volume_limits
 
-        return volume_limits(fact, ORDERS, catalogue)
+        return volume_limits(fact, SERVICES, catalogue)
 
     def larger(self, fact: VolumeFact, catalogue: Catalogue) -> Iterable[LargerVolume]:  # noqa: ARG002
-        from ioplateau.limits.clouds.aws.orders import larger_volume
+        from ioplateau.limits.clouds.aws.fileservices import larger_volume
 
         return larger_volume(fact)
 
-    def ordered(self, order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
-        from ioplateau.limits.clouds.aws.orders import ORDERS
+    def sold_volume(self, spec: VolumeSpec, catalogue: Catalogue) -> SoldVolume:
+        from ioplateau.limits.clouds.aws.fileservices import SERVICES
 
-        return ORDERS[order.service](order, catalogue)
+        return SERVICES[spec.service](spec, catalogue)
 
     def choices(
         self, identity: Identity, disks: Sequence[str], kind: Kind, catalogue: Catalogue

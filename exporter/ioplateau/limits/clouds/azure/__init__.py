@@ -16,7 +16,7 @@ from ioplateau.measure.sysblock import BlockDevice
 if TYPE_CHECKING:
     from ioplateau.limits.forms import Form
     from ioplateau.limits.lifting.step import Choice
-    from ioplateau.limits.volumes.ceiling import SoldVolume, VolumeOrder
+    from ioplateau.limits.volumes.ceiling import SoldVolume, VolumeSpec
     from ioplateau.measure.metadata import Document
 
 # Every Azure VM carries this tag, and no other Hyper-V machine does (as cloud-init's ds-identify).
@@ -37,7 +37,7 @@ class Azure(Cloud):
         "azure_files": (),
     }
     lane = "uncached disks"
-    orders = ("netapp", "files", "amlfs", "elasticsan")
+    file_services = ("netapp", "files", "amlfs", "elasticsan")
 
     def forms(self) -> tuple[Form, ...]:
         from ioplateau.limits.clouds.azure import forms
@@ -99,10 +99,10 @@ class Azure(Cloud):
 
         return volumes.larger_volume(fact, catalogue)
 
-    def ordered(self, order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
-        from ioplateau.limits.clouds.azure.orders import ORDERS
+    def sold_volume(self, spec: VolumeSpec, catalogue: Catalogue) -> SoldVolume:
+        from ioplateau.limits.clouds.azure.fileservices import SERVICES
 
-        return ORDERS[order.service](order, catalogue)
+        return SERVICES[spec.service](spec, catalogue)
 
     def choices(
         self, identity: Identity, disks: Sequence[str], kind: Kind, catalogue: Catalogue

@@ -16,7 +16,7 @@ from ioplateau.measure.sysblock import BlockDevice
 if TYPE_CHECKING:
     from ioplateau.limits.forms import Form
     from ioplateau.limits.lifting.step import Choice
-    from ioplateau.limits.volumes.ceiling import SoldVolume, VolumeOrder
+    from ioplateau.limits.volumes.ceiling import SoldVolume, VolumeSpec
     from ioplateau.measure.metadata import Document
 
 # n2-standard-4, c3-highmem-22-lssd, e2-micro, custom-4-8192; x4-480-6t-metal.
@@ -32,7 +32,7 @@ class Gcp(Cloud):
     name = "gcp"
     services: Mapping[str, tuple[str, ...]] = dict.fromkeys(("filestore",), ())
     lane = "remote disks"  # persistent disks and Hyperdisks, not local SSDs
-    orders = ("filestore",)
+    file_services = ("filestore",)
 
     def forms(self) -> tuple[Form, ...]:
         from ioplateau.limits.clouds.gcp import forms
@@ -79,20 +79,20 @@ class Gcp(Cloud):
         return whatif.similar(vm_size, catalogue)
 
     def volume_limits(self, fact: VolumeFact, catalogue: Catalogue) -> VolumeLimits:
-        from ioplateau.limits.clouds.gcp.orders import ORDERS
+        from ioplateau.limits.clouds.gcp.fileservices import SERVICES
         from ioplateau.limits.volumes.enforced import volume_limits
 
-        return volume_limits(fact, ORDERS, catalogue)
+        return volume_limits(fact, SERVICES, catalogue)
 
     def larger(self, fact: VolumeFact, catalogue: Catalogue) -> Iterable[LargerVolume]:
-        from ioplateau.limits.clouds.gcp.orders import larger_volume
+        from ioplateau.limits.clouds.gcp.fileservices import larger_volume
 
         return larger_volume(fact, catalogue)
 
-    def ordered(self, order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
-        from ioplateau.limits.clouds.gcp.orders import ORDERS
+    def sold_volume(self, spec: VolumeSpec, catalogue: Catalogue) -> SoldVolume:
+        from ioplateau.limits.clouds.gcp.fileservices import SERVICES
 
-        return ORDERS[order.service](order, catalogue)
+        return SERVICES[spec.service](spec, catalogue)
 
     def choices(
         self, identity: Identity, disks: Sequence[str], kind: Kind, catalogue: Catalogue

@@ -16,7 +16,7 @@ from ioplateau.limits.volumes.ceiling import (
     SoldVolume,
     VolumeCeiling,
     VolumeError,
-    VolumeOrder,
+    VolumeSpec,
 )
 from ioplateau.limits.volumes.larger import larger
 
@@ -26,23 +26,23 @@ TIERS = ("basic-hdd", "basic-ssd", "zonal", "regional", "enterprise")
 LARGER = {"basic-hdd": "basic-hdd above 10 TiB", "regional": "regional from 10 TiB"}
 
 
-def filestore(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
+def filestore(spec: VolumeSpec, catalogue: Catalogue) -> SoldVolume:
     """A Filestore instance; with `iops=` one of custom performance."""
-    tier = order.level.lower().replace("_", "-")
+    tier = spec.level.lower().replace("_", "-")
     if tier not in TIERS:
         raise VolumeError(
-            f"volume {order.words!r}: tier {order.level!r}, want {', '.join(TIERS[:-1])} "
+            f"volume {spec.words!r}: tier {spec.level!r}, want {', '.join(TIERS[:-1])} "
             f"or {TIERS[-1]}"
         )
-    if order.size_gib is None:
-        raise VolumeError(f"volume {order.words!r}: say its capacity, as in filestore:{tier}:2TiB")
-    tib = order.size_gib / GIB_PER_TIB
+    if spec.size_gib is None:
+        raise VolumeError(f"volume {spec.words!r}: say its capacity, as in filestore:{tier}:2TiB")
+    tib = spec.size_gib / GIB_PER_TIB
     figures = Figures(catalogue, FILESTORE, _row(tier, tib))
     suffix, times = ("", 1.0) if tier.startswith("basic") else ("_per_tib", tib)
     return SoldVolume(
         title=f"Filestore {tier}, {round(tib, 2):g} TiB",
         ceilings=(
-            *_operations(order, figures, suffix, times),
+            *_operations(spec, figures, suffix, times),
             *figures.ceiling("instance", f"instance/read_mibps{suffix}", times=times, write=0.0),
             *figures.ceiling("instance", f"instance/write_mibps{suffix}", times=times, read=0.0),
         ),
@@ -68,11 +68,11 @@ def larger_volume(fact: VolumeFact, catalogue: Catalogue) -> Iterable[tuple[str,
 
 
 def _operations(
-    order: VolumeOrder, figures: Figures, suffix: str, times: float
+    spec: VolumeSpec, figures: Figures, suffix: str, times: float
 ) -> tuple[VolumeCeiling, ...]:
-    if order.iops is not None:
+    if spec.iops is not None:
         write = figures.value("instance/write_operations") or 1.0
-        custom = VolumeCeiling("custom performance", Kind.VOLUME, Dimension.IOPS, order.iops)
+        custom = VolumeCeiling("custom performance", Kind.VOLUME, Dimension.IOPS, spec.iops)
         return (custom._replace(write=write, source="purchased"),)
     # "combined 100 % of read and write IOPS that have different weights"
     return figures.shared("instance", "instance", f"iops{suffix}", times=times)
@@ -87,4 +87,4 @@ def _outside(tier: str, tib: float, figures: Figures) -> tuple[str, ...]:
     )
 
 
-ORDERS = {"filestore": filestore}
+SERVICES = {"filestore": filestore}

@@ -28,85 +28,85 @@ from ioplateau.limits.volumes.ceiling import (
     SoldVolume,
     VolumeCeiling,
     VolumeError,
-    VolumeOrder,
+    VolumeSpec,
 )
 
 NETAPP, FILES = "azure_netapp_files", "azure_files"
 LUSTRE, ELASTIC_SAN = "azure_managed_lustre", "azure_elastic_san"
 
 
-def netapp(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
+def netapp(spec: VolumeSpec, catalogue: Catalogue) -> SoldVolume:
     """Azure NetApp Files: quota times the level's rate, or the throughput assigned by hand."""
-    level = order.level.capitalize()
+    level = spec.level.capitalize()
     figures = Figures(catalogue, NETAPP, level)
-    large = is_large(order.size_gib, said=order.is_large)
+    large = is_large(spec.size_gib, said=spec.is_large)
     part = "large volume" if large else "volume"
     most = figures.value("volume/volume_throughput_max_mibps")
     if large:
         # The three levels state one and the same.
         most = Figures(catalogue, NETAPP, "Ultra").value("large volume/throughput_max_mibps")
     ceiling, notices = _quality(
-        order, level, figures, math.inf if most is None else most * MIB, large=large
+        spec, level, figures, math.inf if most is None else most * MIB, large=large
     )
     connection = "large connection" if large else "connection"
     many = figures.value("connection/most")
     return SoldVolume(
-        title=f"Azure NetApp Files {level}{_size(order)}{', large' if large else ''}",
+        title=f"Azure NetApp Files {level}{_size(spec)}{', large' if large else ''}",
         ceilings=(
             ceiling,
             *figures.shared("one volume, measured", part, "mibps", prefix="measured_"),
             *figures.shared("one volume, measured", part, "iops", prefix="measured_"),
-            *_client(order, figures),
+            *_client(spec, figures),
         ),
         connection=(
             *_connection(figures, connection, "mibps"),
             *_connection(figures, connection, "iops"),
         ),
         most_connections=None if many is None else int(many),
-        notices=(*notices, *too_small(order.words, order.size_gib, catalogue, large=large)),
+        notices=(*notices, *too_small(spec.words, spec.size_gib, catalogue, large=large)),
     )
 
 
 def _quality(
-    order: VolumeOrder, level: str, figures: Figures, most: float, *, large: bool
+    spec: VolumeSpec, level: str, figures: Figures, most: float, *, large: bool
 ) -> tuple[VolumeCeiling, tuple[str, ...]]:
     """The volume's QoS limit of reads and writes together."""
-    if order.bytes_per_second is not None:
-        data, source = order.bytes_per_second, "assigned (manual QoS)"
-        excess = unassignable(order.words, data, most, large=large)
-        return _own("volume", data, source), (*excess, *_flexible(order, level, figures))
+    if spec.bytes_per_second is not None:
+        data, source = spec.bytes_per_second, "assigned (manual QoS)"
+        excess = unassignable(spec.words, data, most, large=large)
+        return _own("volume", data, source), (*excess, *_flexible(spec, level, figures))
     if level == "Flexible":
         raise VolumeError(
-            f"volume {order.words!r}: a Flexible volume has the throughput it was assigned: "
+            f"volume {spec.words!r}: a Flexible volume has the throughput it was assigned: "
             "say it, as in netapp:Flexible:mibps=1000"
         )
     rate = figures.value("volume/throughput_mibps_per_tib")
     if rate is None:
         raise VolumeError(
-            f"volume {order.words!r}: service level {order.level!r}, "
+            f"volume {spec.words!r}: service level {spec.level!r}, "
             "want Standard, Premium, Ultra or Flexible"
         )
-    if order.size_gib is None:
-        raise VolumeError(f"volume {order.words!r}: say its quota, as in netapp:{level}:4TiB")
+    if spec.size_gib is None:
+        raise VolumeError(f"volume {spec.words!r}: say its quota, as in netapp:{level}:4TiB")
     ceilings = figures.ceiling(
         "volume",
         "volume/throughput_mibps_per_tib",
-        times=order.size_gib / GIB_PER_TIB,
+        times=spec.size_gib / GIB_PER_TIB,
         most=most,
     )
     return ceilings[0], ()
 
 
-def _flexible(order: VolumeOrder, level: str, figures: Figures) -> tuple[str, ...]:
+def _flexible(spec: VolumeSpec, level: str, figures: Figures) -> tuple[str, ...]:
     """A Flexible pool of the volume's own size gives so much at most."""
     rate = figures.value("pool/pool_throughput_max_mibps_per_tib")
     least = figures.value("pool/pool_throughput_min_mibps")
-    if level != "Flexible" or rate is None or least is None or order.size_gib is None:
+    if level != "Flexible" or rate is None or least is None or spec.size_gib is None:
         return ()
-    most = max(least, rate * order.size_gib / GIB_PER_TIB)
-    if order.bytes_per_second is None or order.bytes_per_second <= most * MIB:
+    most = max(least, rate * spec.size_gib / GIB_PER_TIB)
+    if spec.bytes_per_second is None or spec.bytes_per_second <= most * MIB:
         return ()
-    tib = order.size_gib / GIB_PER_TIB
+    tib = spec.size_gib / GIB_PER_TIB
     return (f"a Flexible pool of {tib:g} TiB gives {most:,.0f} MiB/s at most: want a larger pool",)
 
 
@@ -116,9 +116,9 @@ def _connection(figures: Figures, part: str, unit: str) -> tuple[VolumeCeiling, 
     return figures.shared(title, part, unit, prefix="measured_", kind=kind)
 
 
-def _client(order: VolumeOrder, figures: Figures) -> tuple[VolumeCeiling, ...]:
+def _client(spec: VolumeSpec, figures: Figures) -> tuple[VolumeCeiling, ...]:
     """What was measured with this very VM size."""
-    title, part, kind = "this VM size, measured", f"client/{order.vm_size}", Kind.VM_NETWORK
+    title, part, kind = "this VM size, measured", f"client/{spec.vm_size}", Kind.VM_NETWORK
     egress = figures.ceiling(
         "VM network, measured", f"{part}/measured_egress_mibps", kind=kind, read=0.0
     )
@@ -129,18 +129,18 @@ def _client(order: VolumeOrder, figures: Figures) -> tuple[VolumeCeiling, ...]:
     )
 
 
-def files(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
+def files(spec: VolumeSpec, catalogue: Catalogue) -> SoldVolume:
     """An Azure Files SSD share over NFS."""
-    if order.size_gib is None:
-        raise VolumeError(f"volume {order.words!r}: say its size, as in files:v2:1TiB")
-    provisioned = order.iops is not None or order.bytes_per_second is not None
-    version = "v2" if provisioned or "v2" in order.level.lower() else "v1"
-    if order.level and order.level.lower() not in ("v1", "v2", "ssd v1", "ssd v2"):
-        raise VolumeError(f"volume {order.words!r}: {order.level!r}, want v1 or v2")
+    if spec.size_gib is None:
+        raise VolumeError(f"volume {spec.words!r}: say its size, as in files:v2:1TiB")
+    provisioned = spec.iops is not None or spec.bytes_per_second is not None
+    version = "v2" if provisioned or "v2" in spec.level.lower() else "v1"
+    if spec.level and spec.level.lower() not in ("v1", "v2", "ssd v1", "ssd v2"):
+        raise VolumeError(f"volume {spec.words!r}: {spec.level!r}, want v1 or v2")
     if version == "v2":
-        ceiling = files_v2(order.size_gib, order.iops, order.bytes_per_second)
+        ceiling = files_v2(spec.size_gib, spec.iops, spec.bytes_per_second)
     else:
-        ceiling = files_v1(order.size_gib)
+        ceiling = files_v1(spec.size_gib)
     figures = Figures(catalogue, FILES, version)
     columns = figures.row(
         "share/provisioned_iops_recommended" if version == "v2" else "share/baseline_iops"
@@ -159,7 +159,7 @@ def files(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
     )
     many = figures.value("connection/most")
     return SoldVolume(
-        title=f"Azure Files SSD {version}{_size(order)}",
+        title=f"Azure Files SSD {version}{_size(spec)}",
         ceilings=tuple(each.told_by(columns) for each in made),
         connection=figures.ceiling(
             "connections, measured", "connection/measured_mibps", kind=Kind.NFS_CONNECTION
@@ -171,37 +171,37 @@ def files(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
     )
 
 
-def lustre(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
+def lustre(spec: VolumeSpec, catalogue: Catalogue) -> SoldVolume:
     """Azure Managed Lustre: so many MB/s for each TiB. Operations are documented nowhere."""
-    figures = Figures(catalogue, LUSTRE, order.level)
-    if order.size_gib is None or not figures.has("file system"):
+    figures = Figures(catalogue, LUSTRE, spec.level)
+    if spec.size_gib is None or not figures.has("file system"):
         raise VolumeError(
-            f"volume {order.words!r}: want the throughput per TiB (40, 125, 250 or 500) and the "
+            f"volume {spec.words!r}: want the throughput per TiB (40, 125, 250 or 500) and the "
             "size, as in amlfs:125:16TiB"
         )
-    tib = order.size_gib / GIB_PER_TIB
+    tib = spec.size_gib / GIB_PER_TIB
     step = figures.value("file system/size_min_tib")
     notices = ["operations of Azure Managed Lustre are documented nowhere"]
     if step and tib % step:
         notices.append(f"it is sold in steps of {step:g} TiB: {tib:g} TiB is rounded up")
         tib = math.ceil(tib / step) * step
     return SoldVolume(
-        title=f"Azure Managed Lustre {order.level}, {tib:g} TiB",
+        title=f"Azure Managed Lustre {spec.level}, {tib:g} TiB",
         ceilings=figures.ceiling("file system", "file system/throughput_mbps_per_tib", times=tib),
         is_nfs=False,
         notices=tuple(notices),
     )
 
 
-def elastic_san(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
+def elastic_san(spec: VolumeSpec, catalogue: Catalogue) -> SoldVolume:
     """A volume of an Elastic SAN, over iSCSI: the SAN by its base capacity, the volume by its own."""
-    if order.size_gib is None:
+    if spec.size_gib is None:
         raise VolumeError(
-            f"volume {order.words!r}: say the SAN's base capacity, "
+            f"volume {spec.words!r}: say the SAN's base capacity, "
             "as in elasticsan:6TiB:volume=500GiB"
         )
     figures = Figures(catalogue, ELASTIC_SAN)
-    tib, gib = order.size_gib / GIB_PER_TIB, order.share_gib
+    tib, gib = spec.size_gib / GIB_PER_TIB, spec.share_gib
     ceilings = [
         *figures.ceiling(
             "SAN", "san/iops_per_base_tib", times=tib, most=figures.value("san/iops_max")
@@ -223,7 +223,7 @@ def elastic_san(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
             ),
         ]
     return SoldVolume(
-        title=f"Azure Elastic SAN{_size(order)} base"
+        title=f"Azure Elastic SAN{_size(spec)} base"
         + ("" if gib is None else f", volume {gib:g} GiB"),
         ceilings=tuple(ceilings),
         is_nfs=False,
@@ -242,14 +242,14 @@ def _own(title: str, bytes_per_second: float, source: str) -> VolumeCeiling:
     )
 
 
-def _size(order: VolumeOrder) -> str:
-    gib = order.size_gib
+def _size(spec: VolumeSpec) -> str:
+    gib = spec.size_gib
     if gib is None:
         return ""
     return f", {gib / GIB_PER_TIB:g} TiB" if gib >= GIB_PER_TIB else f", {gib:g} GiB"
 
 
-ORDERS = {
+SERVICES = {
     "netapp": netapp,
     "files": files,
     "amlfs": lustre,

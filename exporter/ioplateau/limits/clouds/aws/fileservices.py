@@ -19,7 +19,7 @@ from ioplateau.limits.volumes.ceiling import (
     SoldVolume,
     VolumeCeiling,
     VolumeError,
-    VolumeOrder,
+    VolumeSpec,
 )
 from ioplateau.limits.volumes.larger import larger
 
@@ -27,26 +27,26 @@ EFS, OPENZFS, ONTAP = "efs", "fsx_openzfs", "fsx_ontap"
 FLOW = "connections"  # one flow of an EC2 instance is limited, whatever is at its end
 
 
-def efs(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
+def efs(spec: VolumeSpec, catalogue: Catalogue) -> SoldVolume:
     """Elastic File System, General Purpose, by its throughput mode."""
     level = {"onezone": "one zone", "one-zone": "one zone"}.get(
-        order.level.lower(), order.level.lower()
+        spec.level.lower(), spec.level.lower()
     )
     figures = Figures(catalogue, EFS, level)
     if not figures.has("file system"):
         raise VolumeError(
-            f"volume {order.words!r}: throughput mode {order.level!r}, "
+            f"volume {spec.words!r}: throughput mode {spec.level!r}, "
             "want elastic, provisioned, bursting or onezone"
         )
     part = "file system"
     least = figures.value("client/plain_mibps")
-    is_plain = least is not None and order.is_proxied is False
+    is_plain = least is not None and spec.is_proxied is False
     client = "client/plain_mibps" if is_plain else "client/mibps"
     ceilings = [
         *figures.ceiling("file system", f"{part}/read_mibps", write=0.0),
         *figures.ceiling("file system", f"{part}/write_mibps", read=0.0),
         *figures.ceiling("each client", client, kind=Kind.NFS_CONNECTION),
-        *_metered(order, level, figures),
+        *_metered(spec, level, figures),
     ]
     if level in ("bursting", "one zone"):
         # General Purpose has one budget of operations, of which a write takes five.
@@ -65,24 +65,24 @@ def efs(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
         title=f"EFS, {level}",
         ceilings=tuple(ceilings),
         most_connections=1,  # nconnect is not supported
-        notices=(*notices, *_of_network(order, catalogue)),
+        notices=(*notices, *_of_network(spec, catalogue)),
     )
 
 
-def _metered(order: VolumeOrder, level: str, figures: Figures) -> tuple[VolumeCeiling, ...]:
+def _metered(spec: VolumeSpec, level: str, figures: Figures) -> tuple[VolumeCeiling, ...]:
     """Throughput as EFS meters it: a read counts for a third, a small request for 4 KiB."""
     least = int(figures.value("metering/least_bytes") or 0)
     share = figures.value("metering/read_share") or 1.0
     if level == "provisioned":
-        if order.bytes_per_second is None:
+        if spec.bytes_per_second is None:
             raise VolumeError(
-                f"volume {order.words!r}: say what is provisioned, as in efs:provisioned:mibps=200"
+                f"volume {spec.words!r}: say what is provisioned, as in efs:provisioned:mibps=200"
             )
         ceiling = VolumeCeiling(
             "metered throughput",
             Kind.VOLUME,
             Dimension.THROUGHPUT,
-            order.bytes_per_second,
+            spec.bytes_per_second,
             share,
             least_bytes=least,
             unit_bytes=float(MIB),
@@ -91,11 +91,9 @@ def _metered(order: VolumeOrder, level: str, figures: Figures) -> tuple[VolumeCe
         return (ceiling,)
     if level != "bursting":
         return ()
-    if order.size_gib is None:
-        raise VolumeError(
-            f"volume {order.words!r}: say how much is stored, as in efs:bursting:1TiB"
-        )
-    tib = order.size_gib / GIB_PER_TIB
+    if spec.size_gib is None:
+        raise VolumeError(f"volume {spec.words!r}: say how much is stored, as in efs:bursting:1TiB")
+    tib = spec.size_gib / GIB_PER_TIB
     base = figures.value("file system/base_mibps_per_tib") or 0.0
     burst = figures.value("file system/burst_mibps_per_tib") or 0.0
     ceiling = VolumeCeiling(
@@ -111,38 +109,38 @@ def _metered(order: VolumeOrder, level: str, figures: Figures) -> tuple[VolumeCe
     return (ceiling.told_by(figures.row("metering/read_share")),)
 
 
-def openzfs(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
+def openzfs(spec: VolumeSpec, catalogue: Catalogue) -> SoldVolume:
     """FSx for OpenZFS by its throughput capacity, which tells Single-AZ 1 from 2: memory, network
     and disks.
     """
-    figures = _by_capacity(order, catalogue, OPENZFS, "fsx-openzfs:512:2TiB")
+    figures = _by_capacity(spec, catalogue, OPENZFS, "fsx-openzfs:512:2TiB")
     kind = _kind(figures)
     notices = [f"FSx for OpenZFS: the figures are those of {kind}"] if kind else []
     if kind == "Single-AZ 2":
         notices.append("a Multi-AZ file system has the same in most large Regions, less in others")
     return SoldVolume(
-        title=f"FSx for OpenZFS, {order.level} MB/s{_ssd_words(order)}",
-        ceilings=(*_server(figures), *_ssd(order, figures)),
+        title=f"FSx for OpenZFS, {spec.level} MB/s{_ssd_words(spec)}",
+        ceilings=(*_server(figures), *_ssd(spec, figures)),
         connection=_flow(catalogue),
         most_connections=16,
         has_memory=True,
-        notices=(*notices, *_of_network(order, catalogue)),
+        notices=(*notices, *_of_network(spec, catalogue)),
     )
 
 
-def ontap(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
+def ontap(spec: VolumeSpec, catalogue: Catalogue) -> SoldVolume:
     """FSx for NetApp ONTAP, one pair of servers, by its throughput capacity, which tells the
     generations apart. A write is sent to the second server too.
     """
-    figures = _by_capacity(order, catalogue, ONTAP, "fsx-ontap:512:2TiB")
-    by_default = order.iops is None and order.size_gib is not None
+    figures = _by_capacity(spec, catalogue, ONTAP, "fsx-ontap:512:2TiB")
+    by_default = spec.iops is None and spec.size_gib is not None
     generation = _kind(figures)
     single = figures.value("file system/single_az_write_mbps")
     notices = []
     if generation:
         notices.append(f"FSx for ONTAP: the figures are those of the {generation}, Multi-AZ")
     if generation == "first generation":
-        figures = Figures(catalogue, ONTAP, "multi-az", order.level)
+        figures = Figures(catalogue, ONTAP, "multi-az", spec.level)
         single = Figures(catalogue, ONTAP, "single-az").value("file system/write_mbps")
         notices.append("in N. Virginia, Ohio, Oregon and Ireland it bursts and writes more")
     if single is not None:
@@ -150,15 +148,15 @@ def ontap(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
             f"a Single-AZ file system of FSx for ONTAP writes {single:,.0f} MB/s at most"
         )
     return SoldVolume(
-        title=f"FSx for ONTAP, {order.level} MB/s{_ssd_words(order)}",
+        title=f"FSx for ONTAP, {spec.level} MB/s{_ssd_words(spec)}",
         ceilings=(
             *_server(figures, write=figures.value("replication/write_share") or 1.0),
-            *_ssd(order, figures),
+            *_ssd(spec, figures),
             *(
                 figures.ceiling(
                     "SSD",
                     "ssd/mbps_per_tib",
-                    times=(order.size_gib or 0.0) / GIB_PER_TIB,
+                    times=(spec.size_gib or 0.0) / GIB_PER_TIB,
                     behind_memory=True,
                 )
                 if by_default
@@ -169,7 +167,7 @@ def ontap(order: VolumeOrder, catalogue: Catalogue) -> SoldVolume:
         connection=_flow(catalogue),
         most_connections=16,
         has_memory=True,
-        notices=(*notices, *_of_network(order, catalogue)),
+        notices=(*notices, *_of_network(spec, catalogue)),
     )
 
 
@@ -178,11 +176,11 @@ def _kind(figures: Figures) -> str:
     return str(figures.row("network/mbps").get("kind", ""))
 
 
-def _by_capacity(order: VolumeOrder, catalogue: Catalogue, service: str, example: str) -> Figures:
-    figures = Figures(catalogue, service, order.level)
+def _by_capacity(spec: VolumeSpec, catalogue: Catalogue, service: str, example: str) -> Figures:
+    figures = Figures(catalogue, service, spec.level)
     if not figures.has("network"):
         raise VolumeError(
-            f"volume {order.words!r}: throughput capacity {order.level!r} is in no table, want "
+            f"volume {spec.words!r}: throughput capacity {spec.level!r} is in no table, want "
             f"one of {_capacities(catalogue, service)} MB/s, as in {example}"
         )
     return figures
@@ -203,24 +201,24 @@ def _server(figures: Figures, write: float = 1.0) -> tuple[VolumeCeiling, ...]:
     )
 
 
-def _ssd(order: VolumeOrder, figures: Figures) -> tuple[VolumeCeiling, ...]:
+def _ssd(spec: VolumeSpec, figures: Figures) -> tuple[VolumeCeiling, ...]:
     """Provisioned SSD IOPS, or the 3 per GiB that there are by default."""
-    if order.iops is not None:
-        provisioned = VolumeCeiling("SSD IOPS", Kind.VOLUME, Dimension.IOPS, order.iops)
+    if spec.iops is not None:
+        provisioned = VolumeCeiling("SSD IOPS", Kind.VOLUME, Dimension.IOPS, spec.iops)
         return (provisioned._replace(behind_memory=True, source="provisioned"),)
-    if order.size_gib is None:
+    if spec.size_gib is None:
         return ()
     return figures.ceiling(
         "SSD IOPS",
         "ssd/iops_per_gib",
-        times=order.size_gib,
+        times=spec.size_gib,
         most=figures.value("ssd/iops_max"),
         behind_memory=True,
     )
 
 
-def _ssd_words(order: VolumeOrder) -> str:
-    return "" if order.size_gib is None else f", {order.size_gib / GIB_PER_TIB:g} TiB"
+def _ssd_words(spec: VolumeSpec) -> str:
+    return "" if spec.size_gib is None else f", {spec.size_gib / GIB_PER_TIB:g} TiB"
 
 
 def _flow(catalogue: Catalogue) -> tuple[VolumeCeiling, ...]:
@@ -232,9 +230,9 @@ def _flow(catalogue: Catalogue) -> tuple[VolumeCeiling, ...]:
     )
 
 
-def _of_network(order: VolumeOrder, catalogue: Catalogue) -> tuple[str, ...]:
+def _of_network(spec: VolumeSpec, catalogue: Catalogue) -> tuple[str, ...]:
     """A note if the network of the instance that asks has a limit: it is a baseline."""
-    kind = instance(catalogue, order.vm_size) if order.vm_size else None
+    kind = instance(catalogue, spec.vm_size) if spec.vm_size else None
     if kind is None or kind.network_bytes_per_second is None:
         return ()
     return (f"{kind.name}: its network is told at {NETWORK_BASELINE}",)
@@ -251,4 +249,4 @@ def larger_volume(fact: VolumeFact) -> Iterable[tuple[str, VolumeFact]]:
     return ((f"throughput mode elastic in place of {level}", elastic),)
 
 
-ORDERS = {"efs": efs, "fsx-openzfs": openzfs, "fsx-ontap": ontap}
+SERVICES = {"efs": efs, "fsx-openzfs": openzfs, "fsx-ontap": ontap}
