@@ -177,7 +177,7 @@ class BudgetState(NamedTuple):
 
 
 class SourceState(NamedTuple):
-    """How a source fares: counters since the engine started."""
+    """Whether a source can be read, with counters since the engine started."""
 
     name: str  # "diskstats", "mountstats", ...
     up: bool

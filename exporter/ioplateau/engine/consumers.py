@@ -61,7 +61,7 @@ DevicesOf: TypeAlias = Callable[[FlowKey], Devices | None]
 
 
 class Consumers(Follower):
-    """Remembers the last look, and whom it showed."""
+    """Remembers the last reading, and the consumers it showed."""
 
     def __init__(self) -> None:
         self._look: _Look | None = None

@@ -216,7 +216,7 @@ def keyed(text: str) -> Iterable[tuple[tuple[int, int], dict[str, int]]]:
     for line in text.splitlines():
         words = line.split()
         # io.stat of Linux 5.14 to 5.18 names each device that counted nothing before the next one,
-        # on its line (252c651a4c85, mended by "blk-cgroup: always terminate io.stat lines"):
+        # on its line (252c651a4c85, fixed by "blk-cgroup: always terminate io.stat lines"):
         # "7:7 7:6 7:4 rbytes=28672 ...". What is counted is the last one's.
         # https://github.com/canonical/lxd/issues/10052
         names = [*takewhile(lambda word: "=" not in word, words)]

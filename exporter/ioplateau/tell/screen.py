@@ -49,7 +49,7 @@ def lines(view: View, *, title: str = "", width: int = 100, ascii_only: bool = F
 
 
 def machine(view: View) -> str:
-    """How the machine as a whole fares, in a line; "" if nothing is known."""
+    """The state of the machine as a whole, in a line; "" if nothing is known."""
     parts = []
     if view.io_waiting_ratio is not None:
         parts.append(f"tasks wait for I/O {plain.share(view.io_waiting_ratio)} of the time")

@@ -63,7 +63,7 @@ class Connection:
         self.is_head = False  # no answer has a body, no refusal either: RFC 9110 9.3.2
         self.unsent: deque[memoryview] = deque()
         self.watched = 0  # the events the selector watches it for
-        self.source = source  # whom it comes from
+        self.source = source  # the client it comes from
         self.tls: Tls | None = None  # that in force when it came
 
     @property

@@ -72,7 +72,7 @@ class Tls:
 
 
 class TlsSocket(ssl.SSLSocket):
-    """A socket that says what it waits for instead of blocking, and that says goodbye.
+    """A socket that says what it waits for instead of blocking, and that ends with close_notify.
 
     TLS may have to read in order to write and the other way round: WaitsForError tells which.
     """
