@@ -17,7 +17,7 @@ from boards.style import (
     to,
 )
 from ioplateau.limits.budgets import Kind, Word
-from ioplateau.tell import plain
+from ioplateau.tell import formatting
 
 RATE = "[$__rate_interval]"
 COLOURS: Mapping[Word, str] = {
@@ -33,10 +33,11 @@ COLOURS: Mapping[Word, str] = {
 }
 # 0 is what is left when a store was told to drop the verdicts of the ordinary day.
 WORDS: Mapping[int, tuple[str, str]] = {0: ("not kept", "transparent")} | {
-    number: (plain.WORDS[word], color) for number, (word, color) in enumerate(COLOURS.items(), 1)
+    number: (formatting.WORDS[word], color)
+    for number, (word, color) in enumerate(COLOURS.items(), 1)
 }
 KINDS: Mapping[str, tuple[str, str]] = {
-    str(kind): (words, "") for kind, words in plain.KINDS.items()
+    str(kind): (words, "") for kind, words in formatting.KINDS.items()
 }
 
 # What a person can do, in the words of the alerts: steps with figures are on the VM's own page.

@@ -9,7 +9,7 @@ from typing import Any
 from prometheus_client import Metric
 from prometheus_client.registry import Collector
 
-from ioplateau.tell.plain import valid
+from ioplateau.tell.formatting import valid
 from ioplateau.tell.prometheus import _buckets, _family, _tables
 from ioplateau.tell.rows import Histogram, Labels, MetricRow, Scene
 

@@ -41,10 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except CommandError as error:
-        from ioplateau.tell import plain
+        from ioplateau.tell import formatting
 
         for line in str(error).splitlines():
-            print(f"ioplateau: {plain.printable(line)}", file=sys.stderr)
+            print(f"ioplateau: {formatting.printable(line)}", file=sys.stderr)
         return WRONG
 
 

@@ -108,9 +108,9 @@ def _what_if(options: argparse.Namespace, settings: Settings) -> int:
 
 def _edition_words(settings: Settings, own: OwnRows) -> str:
     from ioplateau.run.cataloguefiles import edition
-    from ioplateau.tell import plain
+    from ioplateau.tell import formatting
 
-    rows = plain.counted(own.total, "row")
+    rows = formatting.counted(own.total, "row")
     mine = f", over it {rows} of {settings.catalogue_directory}" if own.total else ""
     return f"catalogue of {edition().day[:7] or 'an unknown date'}{mine}\n"
 

@@ -14,6 +14,6 @@ def print_json(value: object) -> None:
 
 def warn(path: Path, what: str) -> None:
     """A warning about a recording, on standard error."""
-    from ioplateau.tell import plain
+    from ioplateau.tell import formatting
 
-    print(f"ioplateau: {path}: {plain.printable(what)}", file=sys.stderr)
+    print(f"ioplateau: {path}: {formatting.printable(what)}", file=sys.stderr)

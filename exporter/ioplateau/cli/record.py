@@ -36,7 +36,7 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
     from ioplateau.run import record
     from ioplateau.run.machine import machine
     from ioplateau.run.pause import Pause
-    from ioplateau.tell import plain
+    from ioplateau.tell import formatting
 
     log_warnings(settings)
     pause = Pause()
@@ -60,6 +60,6 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
         print_json({"file": str(options.file), "snapshots": found.written})
     else:
         more = f", {found.left_out} left out: the disk was too slow" if found.left_out else ""
-        written = plain.counted(found.written, "snapshot")
+        written = formatting.counted(found.written, "snapshot")
         print(f"{options.file}: {written}{more}", file=sys.stderr)
     return GOOD

@@ -16,7 +16,7 @@ from ioplateau.history.rings import SPANS
 from ioplateau.limits.budgets import Dimension, Direction, Kind
 from ioplateau.run.about import about
 from ioplateau.state import State
-from ioplateau.tell import plain
+from ioplateau.tell import formatting
 from ioplateau.web.http1 import Handler, Request, Response
 
 ROOT = "/api/"  # below which errors are JSON too
@@ -113,7 +113,7 @@ class Api:
         """The budget's own name by the one that is shown: bytes that are no text differ."""
         state = self._state()
         names = (key.name for key in (state.budgets if state else ()) if key.kind == kind)
-        return next((name for name in names if plain.valid(name) == shown), shown)
+        return next((name for name in names if formatting.valid(name) == shown), shown)
 
 
 def _answering(answer: Callable[[Mapping[str, str]], dict[str, Any]]) -> Handler:

@@ -18,7 +18,7 @@ from ioplateau.run import daemonviews
 from ioplateau.run.daemonaddress import DaemonAddress
 from ioplateau.run.daemonviews import NoDaemonError
 from ioplateau.saved import UNSOUND
-from ioplateau.tell import apiview, plain
+from ioplateau.tell import apiview, formatting
 from ioplateau.tell.failedsources import Unseen
 from ioplateau.tell.report.document import ReportSource
 from ioplateau.tell.report.samples import (
@@ -76,7 +76,7 @@ def of_daemon(
         return samples, ReportSource(
             str(state["host"]),
             str(state["version"]),
-            machine=plain.machine(
+            machine=formatting.machine(
                 *(str(state["vm"][part] or "") for part in ("cloud", "size", "region"))
             ),
             began=samples.at[0] if len(samples) else None,

@@ -17,7 +17,7 @@ from ioplateau.run.commanderror import CommandError
 from ioplateau.run.daemonaddress import DaemonAddress
 from ioplateau.run.views import TickView, ViewSource
 from ioplateau.saved import UNSOUND
-from ioplateau.tell import apiview, plain
+from ioplateau.tell import apiview, formatting
 from ioplateau.tell.view import BudgetView
 from ioplateau.web.listen import split_address
 
@@ -200,7 +200,7 @@ def _refusal(daemon: DaemonAddress, answer: http.client.HTTPResponse, body: byte
     why = _error(body)
     if not why and answer.status == http.client.BAD_REQUEST and daemon.context is None:
         why = "is it behind TLS, https://?"
-    status = f"answers {answer.status} {plain.printable(answer.reason)[:200]}"
+    status = f"answers {answer.status} {formatting.printable(answer.reason)[:200]}"
     return f"{status}: {why}" if why else status
 
 
@@ -214,7 +214,7 @@ def _number(text: str) -> float:
 def _error(body: bytes) -> str:
     """What an ioplateau says is wrong with a question; "" where the answer is not its."""
     try:
-        return plain.printable(str(json.loads(body)["error"]))[:MOST_ERROR_LETTERS]
+        return formatting.printable(str(json.loads(body)["error"]))[:MOST_ERROR_LETTERS]
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""
 

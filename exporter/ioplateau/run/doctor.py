@@ -33,7 +33,7 @@ from ioplateau.run.reader import LATE
 from ioplateau.run.settings import PathSettings, ServeSettings
 from ioplateau.run.statefile import TRIED_BYTES
 from ioplateau.state import State
-from ioplateau.tell import failedsources, plain
+from ioplateau.tell import failedsources, formatting
 from ioplateau.threads import started
 
 WRITE_SECONDS = 5.0  # for a file in the state directory
@@ -186,7 +186,7 @@ def render(findings: Iterable[Finding]) -> str:
         if finding.fix:
             first, *more = finding.fix.split("\n")
             lines += [f"         -> {first}", *(f"            {line}" for line in more)]
-    return "\n".join(map(plain.printable, lines)) + "\n"
+    return "\n".join(map(formatting.printable, lines)) + "\n"
 
 
 def _files(snapshot: Snapshot) -> Iterable[Finding]:
@@ -252,7 +252,7 @@ def _nfs(snapshot: Snapshot, state: State) -> Iterable[Finding]:
         yield _good("NFS", "no NFS mounts in this mount namespace")
         return
     for client in state.clients.values():
-        connections = plain.counted(len(client.now), "connection")
+        connections = formatting.counted(len(client.now), "connection")
         found = f"{client.key.server} (NFSv{client.key.version}): {connections}"
         if client.sockets is None:
             why = snapshot.failed.get("tcp", "socket diagnostics not asked yet")

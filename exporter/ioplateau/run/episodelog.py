@@ -10,7 +10,7 @@ from typing import Any
 from ioplateau.history.episodes import Change, Episode
 from ioplateau.limits.budgets import BudgetKey
 from ioplateau.logs import event
-from ioplateau.tell import plain
+from ioplateau.tell import formatting
 
 LOG = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ def _began(episode: Episode, unlogged: int | None) -> None:
         logging.INFO,
         "episode began",
         **_named(episode),
-        what=plain.valid(episode.sentence) or None,
+        what=formatting.valid(episode.sentence) or None,
         suppressed_episodes=unlogged,
     )
 
@@ -71,7 +71,7 @@ def _ended(episode: Episode) -> None:
     lasted = None
     if episode.ended is not None:
         # Where the clock was set back meanwhile, the seconds that were counted are more.
-        lasted = plain.duration(max(episode.ended - episode.began, episode.held_seconds))
+        lasted = formatting.duration(max(episode.ended - episode.began, episode.held_seconds))
     event(
         LOG,
         logging.INFO,
@@ -80,8 +80,8 @@ def _ended(episode: Episode) -> None:
         lasted=lasted,
         interruptions=episode.interruptions or None,
         requests_waiting=_rounded(episode.requests_waiting),
-        waited=plain.duration(episode.waited_seconds) if episode.waited_seconds else None,
-        top_consumer=plain.valid(episode.drew_most) or None,
+        waited=formatting.duration(episode.waited_seconds) if episode.waited_seconds else None,
+        top_consumer=formatting.valid(episode.drew_most) or None,
     )
 
 
@@ -89,12 +89,12 @@ def _named(episode: Episode) -> dict[str, Any]:
     """What both lines begin with."""
     return {
         "kind": str(episode.kind),
-        "name": plain.valid(episode.name),
+        "name": formatting.valid(episode.name),
         "verdict": str(episode.word),
-        "limit": plain.limit_of(episode) or None,
+        "limit": formatting.limit_of(episode) or None,
         "origin": episode.origin and str(episode.origin),
     }
 
 
 def _rounded(value: float | None) -> str | None:
-    return None if value is None else plain.figures(value)
+    return None if value is None else formatting.figures(value)

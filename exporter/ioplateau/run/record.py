@@ -26,7 +26,7 @@ from ioplateau.run.provenance import LIMITS, Provenance, limits_in_force
 from ioplateau.run.recording import Writer, is_plain, is_standard
 from ioplateau.run.sampler import Sampler
 from ioplateau.state import State
-from ioplateau.tell import failedsources, plain
+from ioplateau.tell import failedsources, formatting
 from ioplateau.tell.failedsources import Unseen
 from ioplateau.threads import begin
 
@@ -123,7 +123,7 @@ class RecordingThread:
             error, written = self._error, self._written
             left_out = self._left_out + len(self._waiting) + self._is_writing
         if error is not None:  # a full disk, at the latest: the error of a write has no name
-            done = f", after {plain.counted(written, 'snapshot')}" if written else ""
+            done = f", after {formatting.counted(written, 'snapshot')}" if written else ""
             number, why = errno.EIO, repr(error)  # a defect of ours
             if isinstance(error, OSError):
                 number, why = error.errno or errno.EIO, error.strerror or str(error)

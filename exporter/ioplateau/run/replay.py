@@ -14,7 +14,7 @@ from ioplateau.run.machine import engine
 from ioplateau.run.provenance import NOWHERE, Provenance
 from ioplateau.saved import UNSOUND
 from ioplateau.state import State
-from ioplateau.tell import failedsources, plain, verdicts
+from ioplateau.tell import failedsources, formatting, verdicts
 from ioplateau.tell.failedsources import Unseen
 
 
@@ -91,11 +91,11 @@ def replay(path: Path | str, settings: EngineSettings, form: str, out: TextIO) -
         from ioplateau.tell import prometheus
 
         for sample in prometheus.render(state).decode().split("\n")[:-1]:
-            print(plain.printable(sample), file=out)
+            print(formatting.printable(sample), file=out)
     if printer is not None:
         printer.end(state, count)
         for notice in (*replayed.notes, *(state.notices if state is not None else ())):
-            print(f"note: {plain.printable(notice)}", file=out)
+            print(f"note: {formatting.printable(notice)}", file=out)
     sentences = tuple(each.sentence for each in unseen.values())
     return ReplayResult(
         count, throttled, odd.count, odd.first, sentences, is_storage_unreadable and bool(count)
@@ -138,11 +138,11 @@ class _HeldPrinter:
         self._episodes = Episodes()
         if state.wall <= 0:  # nobody told the time
             return
-        words = [f"recorded {plain.date(state.wall)}"]
+        words = [f"recorded {formatting.date(state.wall)}"]
         if made.host:
-            words.append(f"on {plain.printable(made.host)}")
+            words.append(f"on {formatting.printable(made.host)}")
         if made.version:
-            words.append(f"by ioplateau {plain.printable(made.version)}")
+            words.append(f"by ioplateau {formatting.printable(made.version)}")
         print(" ".join(words), file=self._out)
 
     def tell(self, state: State) -> None:
@@ -159,7 +159,7 @@ class _HeldPrinter:
             if running is not None:
                 self._close(key, state.mono)
             if verdict.word in HELD:
-                name = f"{key.kind} {key.name}{plain.mapper(budget.budget.info)}"
+                name = f"{key.kind} {key.name}{formatting.mapper(budget.budget.info)}"
                 self._open[key] = (state.mono, verdict.word, KeptVerdict(verdict), name)
 
     def end(self, state: State | None, count: int) -> None:
@@ -167,8 +167,8 @@ class _HeldPrinter:
             print("no snapshots", file=self._out)
             return
         self._end_one()
-        length = plain.duration(self._length)
-        words = plain.counted(count, "snapshot"), plain.counted(self._began, "episode")
+        length = formatting.duration(self._length)
+        words = formatting.counted(count, "snapshot"), formatting.counted(self._began, "episode")
         print(f"{words[0]} over {length}, {words[1]}", file=self._out)
 
     def _end_one(self) -> None:
@@ -182,5 +182,5 @@ class _HeldPrinter:
         assert self._begin is not None
         span = f"{start - self._begin:7.1f} s .. {now - self._begin:7.1f} s"
         sentence = "" if kept.verdict is None else kept.verdict.sentence
-        why = f": {plain.printable(sentence)}" if sentence else ""
-        print(f"{span}  {plain.printable(name)} {word}{why}", file=self._out)
+        why = f": {formatting.printable(sentence)}" if sentence else ""
+        print(f"{span}  {formatting.printable(name)} {word}{why}", file=self._out)

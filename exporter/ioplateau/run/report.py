@@ -21,7 +21,7 @@ from ioplateau.run.machine import machine
 from ioplateau.run.replay import Replayed
 from ioplateau.run.settings import ServeSettings
 from ioplateau.state import State
-from ioplateau.tell import plain
+from ioplateau.tell import formatting
 from ioplateau.tell.report.document import ReportSource
 from ioplateau.tell.report.samples import Collector, Samples
 
@@ -180,4 +180,4 @@ def _machine(state: State | None) -> str:
     if state is None:
         return ""
     identity = state.sold.identity
-    return plain.machine(identity.cloud, identity.vm_size, identity.region)
+    return formatting.machine(identity.cloud, identity.vm_size, identity.region)

@@ -21,7 +21,16 @@ from ioplateau.state import (
     NfsMountState,
     State,
 )
-from ioplateau.tell import consumers, failedsources, lifting, limits, plain, summary, verdicts, view
+from ioplateau.tell import (
+    consumers,
+    failedsources,
+    formatting,
+    lifting,
+    limits,
+    summary,
+    verdicts,
+    view,
+)
 from ioplateau.tell.verdicts import finite
 
 
@@ -32,7 +41,7 @@ def state(found: State, about: Mapping[str, Any]) -> dict[str, Any]:
         "wall": found.wall,
         "mono": found.mono,
         "interval_seconds": found.interval_seconds,
-        "headline": plain.valid(summary.headline(found)),
+        "headline": formatting.valid(summary.headline(found)),
         "severity": str(summary.severity(found)),
         "failed_sources": [_failed_source(each) for each in failedsources.failed(found)],
         "vm": _vm(found),
@@ -40,7 +49,7 @@ def state(found: State, about: Mapping[str, Any]) -> dict[str, Any]:
         "budgets": [_budget(found, budget) for budget in summary.worst_first(found)],
         "disks": [_disk(disk) for _, disk in sorted(found.disks.items())],
         "mounts": [_mount(mount) for _, mount in sorted(found.mounts.items())],
-        "notices": [plain.valid(notice) for notice in found.notices],
+        "notices": [formatting.valid(notice) for notice in found.notices],
     }
 
 
@@ -56,8 +65,8 @@ def episodes(
             {
                 "at": each.at,
                 "what": str(each.what),
-                "subject": plain.valid(each.subject),
-                "sentence": plain.valid(each.sentence),
+                "subject": formatting.valid(each.subject),
+                "sentence": formatting.valid(each.sentence),
             }
             for each in events
         ],
@@ -80,7 +89,7 @@ def series(found: Series) -> dict[str, Any]:
 def _vm(found: State) -> dict[str, str | None]:
     identity = found.sold.identity
     parts = {"cloud": identity.cloud, "size": identity.vm_size, "region": identity.region}
-    return {name: plain.valid(value) if value else None for name, value in parts.items()}
+    return {name: formatting.valid(value) if value else None for name, value in parts.items()}
 
 
 def _machine(found: State) -> dict[str, Any]:
@@ -98,22 +107,22 @@ def _budget(found: State, budget: BudgetState) -> dict[str, Any]:
     verdict_values = verdicts.budget(budget)
     return {
         **verdict_values,
-        "name": plain.valid(verdict_values["name"]),
-        "title": plain.kind(budget.budget.key.kind, budget.budget.lane),
+        "name": formatting.valid(verdict_values["name"]),
+        "title": formatting.kind(budget.budget.key.kind, budget.budget.lane),
         "lane": budget.budget.lane if budget.budget.key.kind is Kind.VM_UNCACHED else None,
         "for_seconds": max(found.mono - verdict.since, 0.0),
-        "sentence": plain.valid(failedsources.of_budget(found, budget)),
+        "sentence": formatting.valid(failedsources.of_budget(found, budget)),
         "parent": _key(verdict.parent),
         "sufferers": [_key(flow) for flow in verdict.sufferers],
         "members": [_key(flow) for flow in budget.budget.members],
         "limits": [_limit(limit) for limit in budget.limits],
         "rejected": [
-            limits.limit_json(lost) | {"why": plain.valid(why)}
+            limits.limit_json(lost) | {"why": formatting.valid(why)}
             for lost, why in budget.budget.rejected
         ],
-        "lifting": [plain.valid(step) for step in lifting.sentences(found, budget)],
+        "lifting": [formatting.valid(step) for step in lifting.sentences(found, budget)],
         "consumers": _consumers(found.consumers.get(budget.budget.key)),
-        "info": {name: plain.valid(value) for name, value in budget.budget.info.items()},
+        "info": {name: formatting.valid(value) for name, value in budget.budget.info.items()},
     }
 
 
@@ -136,18 +145,18 @@ def _consumers(found: BudgetConsumers | None) -> dict[str, Any] | None:
     if found is None:
         return None
     return {
-        "sentence": plain.valid(consumers.sentence(found)),
+        "sentence": formatting.valid(consumers.sentence(found)),
         "seconds": found.seconds,
         "groups": [_consumer(each) for each in found.groups],
         "processes": [_consumer(each) for each in found.processes],
-        "unseen": [plain.valid(words) for words in found.unseen],
+        "unseen": [formatting.valid(words) for words in found.unseen],
     }
 
 
 def _consumer(found: Consumer) -> dict[str, Any]:
     return {
-        "name": plain.valid(found.name),
-        "label": plain.valid(found.label),
+        "name": formatting.valid(found.name),
+        "label": formatting.valid(found.label),
         "bytes_per_second": found.bytes_per_second,
         "operations_per_second": found.operations_per_second,
         "share": found.share,
@@ -159,9 +168,9 @@ def _consumer(found: Consumer) -> dict[str, Any]:
 def _disk(disk: DiskState) -> dict[str, Any]:
     device, rates = disk.device, view.disk(disk)
     return {
-        "device": plain.valid(disk.name),
+        "device": formatting.valid(disk.name),
         "kind": device.kind if device and device.kind else None,
-        "model": plain.valid(device.model) if device and device.model else None,
+        "model": formatting.valid(device.model) if device and device.model else None,
         "size_bytes": device.size_bytes if device else None,
         **{name: getattr(rates, name, None) for name in view.DISK_RATES},
     }
@@ -170,9 +179,9 @@ def _disk(disk: DiskState) -> dict[str, Any]:
 def _mount(mount: NfsMountState) -> dict[str, Any]:
     rates = view.mount(mount)
     return {
-        "mount": plain.valid(mount.mount),
-        "mount_points": [plain.valid(point) for point in mount.mount_points],
-        "server": plain.valid(mount.client.server) if mount.client else None,
+        "mount": formatting.valid(mount.mount),
+        "mount_points": [formatting.valid(point) for point in mount.mount_points],
+        "server": formatting.valid(mount.client.server) if mount.client else None,
         "version": mount.client.version if mount.client else None,
         "connections": len(mount.now.connections),
         **{name: getattr(rates, name, None) for name in view.MOUNT_RATES},
@@ -182,19 +191,19 @@ def _mount(mount: NfsMountState) -> dict[str, Any]:
 def _failed_source(found: failedsources.FailedSource) -> dict[str, Any]:
     return {
         "source": found.source,
-        "why": plain.valid(found.why),
+        "why": formatting.valid(found.why),
         "is_vital": found.is_vital,
-        "sentence": plain.valid(found.sentence),
+        "sentence": formatting.valid(found.sentence),
     }
 
 
 def _key(key: tuple[str, str] | None) -> dict[str, str] | None:
-    return None if key is None else {"kind": str(key[0]), "name": plain.valid(key[1])}
+    return None if key is None else {"kind": str(key[0]), "name": formatting.valid(key[1])}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, str):
-        return plain.valid(str(value))
+        return formatting.valid(str(value))
     if isinstance(value, float):
         return finite(value)
     if isinstance(value, Iterable):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Sequence
 
-from ioplateau.tell import board_detail, cells, plain, screen
+from ioplateau.tell import board_detail, cells, formatting, screen
 from ioplateau.tell import board_tables as tables
 from ioplateau.tell.board_listing import MOVES, Listing
 from ioplateau.tell.screen import Line
@@ -138,7 +138,7 @@ class Board:
         chosen = self.selected or (view.budgets[0] if view.budgets else None)
         if not count or chosen is None:
             return [Line("")] * count
-        said = f"{tables.label(chosen)}: {chosen.sentence or plain.WORDS[chosen.word]}"
+        said = f"{tables.label(chosen)}: {chosen.sentence or formatting.WORDS[chosen.word]}"
         parts = textwrap.wrap(self._printable(said), max(width, 20))
         if len(parts) > count:
             parts = [*parts[: count - 1], cells.cut(" ".join(parts[count - 1 :]), width)]

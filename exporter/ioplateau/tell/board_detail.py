@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from ioplateau.history import Episode
-from ioplateau.tell import cells, plain, summary
+from ioplateau.tell import cells, formatting, summary
 from ioplateau.tell.screen import Line
 from ioplateau.tell.summary import Severity
 from ioplateau.tell.view import BudgetView, LimitView, View
@@ -59,18 +59,18 @@ def episodes(view: View, width: int) -> list[Line]:
 
 def _episode(episode: Episode, now: float, width: int) -> Iterator[Line]:
     began = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(episode.began))
-    lasted = plain.duration((now if episode.ended is None else episode.ended) - episode.began)
-    name = f"{episode.name} ({plain.kind(episode.kind, episode.lane)})"
-    parts = [began, name, plain.WORDS[episode.word]]
+    lasted = formatting.duration((now if episode.ended is None else episode.ended) - episode.began)
+    name = f"{episode.name} ({formatting.kind(episode.kind, episode.lane)})"
+    parts = [began, name, formatting.WORDS[episode.word]]
     parts.append(f"for {lasted}" + ("" if episode.ended is not None else ", goes on"))
     if episode.peak_share is not None:
-        parts.append(f"up to {plain.share(episode.peak_share)}")
+        parts.append(f"up to {formatting.share(episode.peak_share)}")
     if episode.drew_most:
         parts.append(f"most by {episode.drew_most}")
     severity = summary.severity_of(episode.word) if episode.ended is None else Severity.NONE
-    yield Line(cells.cut(plain.printable("  ".join(parts)), width), severity)
+    yield Line(cells.cut(formatting.printable("  ".join(parts)), width), severity)
     if episode.sentence:
-        yield Line(cells.cut(f"    {plain.printable(episode.sentence)}", width), Severity.SOFT)
+        yield Line(cells.cut(f"    {formatting.printable(episode.sentence)}", width), Severity.SOFT)
 
 
 def detail(budget: BudgetView | None, trail: Sequence[float | None], width: int) -> list[Line]:
@@ -82,9 +82,9 @@ def detail(budget: BudgetView | None, trail: Sequence[float | None], width: int)
 
 def _detail(budget: BudgetView, trail: Sequence[float | None], width: int) -> Iterator[Line]:
     severity = summary.severity_of(budget.word)
-    held = plain.duration(budget.held_seconds)
+    held = formatting.duration(budget.held_seconds)
     yield Line(f"{budget.name} ({budget.title})", Severity.HEAD)
-    yield Line(f"{plain.WORDS[budget.word]} for {held}", severity)
+    yield Line(f"{formatting.WORDS[budget.word]} for {held}", severity)
     yield from _wrap(budget.sentence, width)
     yield from _wrap(budget.drawn_by, width)
     for step in budget.lifts:
@@ -93,7 +93,7 @@ def _detail(budget: BudgetView, trail: Sequence[float | None], width: int) -> It
         yield from _wrap(f"who suffers: {', '.join(budget.sufferers)}", width)
     if any(share is not None for share in trail):
         yield Line("")
-        yield Line(f"share of its limit, the last {plain.duration(len(trail))}", Severity.HEAD)
+        yield Line(f"share of its limit, the last {formatting.duration(len(trail))}", Severity.HEAD)
         yield Line(cells.sparkline(trail, min(width, 120)))
     yield from _limits(budget, width)
     yield from _pairs("Now", _flow(budget), width)
@@ -115,32 +115,34 @@ def _limits(budget: BudgetView, width: int) -> Iterator[Line]:
 
 
 def _limit(limit: LimitView) -> Iterator[str]:
-    yield f"{plain.share(limit.utilization)} of {ceiling(limit)}"
+    yield f"{formatting.share(limit.utilization)} of {ceiling(limit)}"
     if limit.peak_utilization is not None:
-        yield f"highest in a minute {plain.share(limit.peak_utilization)}"
+        yield f"highest in a minute {formatting.share(limit.peak_utilization)}"
     if limit.credit_ratio is not None:
-        yield f"burst credit {plain.share(limit.credit_ratio)}"
+        yield f"burst credit {formatting.share(limit.credit_ratio)}"
     if limit.exhaustion_seconds is not None:
-        yield f"used up in {plain.duration(limit.exhaustion_seconds)}"
+        yield f"used up in {formatting.duration(limit.exhaustion_seconds)}"
     if limit.throttled_seconds:
-        held = plain.duration(limit.throttled_seconds)
-        yield f"throttled {held} in {plain.counted(limit.episodes, 'episode')}"
+        held = formatting.duration(limit.throttled_seconds)
+        yield f"throttled {held} in {formatting.counted(limit.episodes, 'episode')}"
 
 
 def ceiling(limit: LimitView) -> str:
     """500 IOPS (configured: config.toml limit[0])."""
-    return f"{plain.limit(limit.dimension, limit.direction, limit.value)} ({limit.says})"
+    return f"{formatting.limit(limit.dimension, limit.direction, limit.value)} ({limit.says})"
 
 
 def _flow(budget: BudgetView) -> dict[str, str]:
     flow = budget.flow
     found = {
-        "operations": plain.operations_per_second(flow.operations_per_second),
-        "bytes": plain.bytes_per_second(flow.bytes_per_second),
-        "await": plain.seconds(flow.await_seconds),
-        "queue": plain.UNKNOWN if flow.queue_length is None else plain.figures(flow.queue_length),
+        "operations": formatting.operations_per_second(flow.operations_per_second),
+        "bytes": formatting.bytes_per_second(flow.bytes_per_second),
+        "await": formatting.seconds(flow.await_seconds),
+        "queue": formatting.UNKNOWN
+        if flow.queue_length is None
+        else formatting.figures(flow.queue_length),
     }
-    return {key: value for key, value in found.items() if value != plain.UNKNOWN}
+    return {key: value for key, value in found.items() if value != formatting.UNKNOWN}
 
 
 def _evidence(name: str, value: float | str) -> tuple[str, str]:
@@ -150,9 +152,9 @@ def _evidence(name: str, value: float | str) -> tuple[str, str]:
     if isinstance(value, str):
         return words, value
     if name == "bytes_per_second":
-        return "bytes", plain.bytes_per_second(value)
+        return "bytes", formatting.bytes_per_second(value)
     if unit == "seconds":
-        return begin.replace("_", " "), plain.seconds(value)
+        return begin.replace("_", " "), formatting.seconds(value)
     if unit == "ratio":
         return begin.replace("_", " "), f"{value * 100:.4g} %"
     return words, f"{value:.4g}"
@@ -166,4 +168,4 @@ def _pairs(title: str, found: dict[str, str], width: int) -> Iterator[Line]:
 
 
 def _wrap(text: str, width: int) -> list[Line]:
-    return [Line(part) for part in textwrap.wrap(plain.valid(text), max(width, 20))]
+    return [Line(part) for part in textwrap.wrap(formatting.valid(text), max(width, 20))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 
 from ioplateau.tell import board_tables as tables
-from ioplateau.tell import cells, plain
+from ioplateau.tell import cells, formatting
 from ioplateau.tell.board_tables import BINARY, DECIMAL, SORTS, BoardRow, BoardTable
 from ioplateau.tell.screen import Line
 from ioplateau.tell.summary import Severity
@@ -140,7 +140,7 @@ class Listing:
         if self.filter:
             words = [row.name]
             if isinstance(row.value, BudgetView):
-                words += [row.value.title, plain.WORDS[row.value.word], row.value.word]
+                words += [row.value.title, formatting.WORDS[row.value.word], row.value.word]
             return any(self.filter.lower() in word.lower() for word in words)
         return self._shows_quiet or not row.is_quiet or row.key in self._shown
 

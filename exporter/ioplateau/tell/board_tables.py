@@ -11,7 +11,7 @@ from operator import attrgetter as of
 from typing import Any, NamedTuple
 
 from ioplateau.limits.budgets import ALL_DISKS, VM, Direction, Kind, Word
-from ioplateau.tell import cells, plain, ratetables, summary
+from ioplateau.tell import cells, formatting, ratetables, summary
 from ioplateau.tell.ratetables import RateColumn
 from ioplateau.tell.summary import Severity
 from ioplateau.tell.view import BudgetView, DiskView, LimitView, MountView, View
@@ -173,8 +173,8 @@ def _set(column: Column, text: str) -> str:
 def limit(nearest: LimitView | None) -> str:
     """12,800 IOPS; 96 MB/s r."""
     if nearest is None:
-        return plain.UNKNOWN
-    return plain.amount(nearest.dimension, nearest.value) + DIRECTIONS[nearest.direction]
+        return formatting.UNKNOWN
+    return formatting.amount(nearest.dimension, nearest.value) + DIRECTIONS[nearest.direction]
 
 
 def _used(budget: BudgetView) -> float | None:
@@ -183,7 +183,7 @@ def _used(budget: BudgetView) -> float | None:
 
 def _source(budget: BudgetView) -> str:
     nearest = budget.nearest
-    return plain.UNKNOWN if nearest is None else nearest.says_briefly
+    return formatting.UNKNOWN if nearest is None else nearest.says_briefly
 
 
 SAYS = Column("SAYS", 40, of("sentence"), str, is_text=True)  # as wide as there is room
@@ -206,7 +206,7 @@ _CELLS: dict[ratetables.Measure, Callable[[Any], str]] = {
     "count": cells.number,
     "bytes": cells.number,
     "rate": cells.number,
-    "ratio": lambda value: plain.figures(value * 100),
+    "ratio": lambda value: formatting.figures(value * 100),
     "seconds": cells.latency,
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from itertools import pairwise
 
-from ioplateau.tell import plain
+from ioplateau.tell import formatting
 
 CUT = "…"
 GAP = "  "
@@ -21,7 +21,7 @@ SHORT_TIMES = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 def printable(text: str, *, ascii_only: bool = False) -> str:
     """Text that cannot speak to the terminal: names come from mount points and devices."""
-    text = plain.printable(text)
+    text = formatting.printable(text)
     return plain_ascii(text) if ascii_only else text
 
 
@@ -84,7 +84,7 @@ def aligned(
     Lines longer than `width` have shorter names in the first column, of SHORTEST_NAME columns at least: of a
     name the end tells most.
     """
-    shown = [[plain.printable(cell) for cell in row] for row in rows]
+    shown = [[formatting.printable(cell) for cell in row] for row in rows]
     name, *others = (max(map(columns, column)) for column in zip(*shown, strict=True))
     if width is not None:
         room = width - sum(others) - len(GAP) * len(others)
@@ -101,16 +101,16 @@ def aligned(
 def number(value: float) -> str:
     """At most six columns: 0.41, 54.9, 12,800, 128k, 1.3M."""
     if abs(value) < 99_999.5:
-        return plain.figures(value)
+        return formatting.figures(value)
     size, letter = (1e9, "G") if abs(value) >= 999.5e6 else (1e6, "M")
     if abs(value) < 999_500:
         size, letter = 1e3, "k"
-    return plain.figures(value / size) + letter
+    return formatting.figures(value / size) + letter
 
 
 def latency(value: float) -> str:
     """0.0086 -> "8.6ms"."""
-    return plain.seconds(value).replace(" ", "")
+    return formatting.seconds(value).replace(" ", "")
 
 
 def age(value: float) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TypeAlias
 
-from ioplateau.tell import plain
+from ioplateau.tell import formatting
 
 VOID = frozenset({"meta", "link", "br"})
 
@@ -42,7 +42,7 @@ def join(*parts: Part) -> Html:
 
 def text(words: str) -> Html:
     """Words from anywhere, to be read and never to be obeyed."""
-    return Html(escape("\n".join(map(plain.printable, words.split("\n")))))
+    return Html(escape("\n".join(map(formatting.printable, words.split("\n")))))
 
 
 def _attribute(name: str, value: Value) -> str:

@@ -18,7 +18,7 @@ from ioplateau.limits.whatif import (
     every,
     size_ranges,
 )
-from ioplateau.tell import cells, plain
+from ioplateau.tell import cells, formatting
 
 if TYPE_CHECKING:
     from ioplateau.limits.volumes.whatif import VolumeCase, VolumeSizeRange
@@ -64,7 +64,7 @@ def render(found: WhatIfAnswer) -> str:
 
 
 def _text(lines: Iterable[str]) -> str:
-    return "\n".join(map(plain.printable, lines)) + "\n"
+    return "\n".join(map(formatting.printable, lines)) + "\n"
 
 
 def as_json(found: WhatIfAnswer) -> dict[str, Any]:
@@ -257,7 +257,7 @@ def budgets_text(
     rows: list[tuple[str, ...]] = [head]
     after: dict[int, list[str]] = {}
     for budget in budgets:
-        name = plain.budget(budget.key, budget.lane) + plain.mapper(budget.info)
+        name = formatting.budget(budget.key, budget.lane) + formatting.mapper(budget.info)
         members = " ".join(member.name for member in budget.members)
         if not budget.limits:
             rows.append((name, "unknown", "", "", "", members))

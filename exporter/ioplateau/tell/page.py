@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ioplateau.history import Episode
-from ioplateau.tell import page_budgets, page_tables, plain, sparkline
+from ioplateau.tell import formatting, page_budgets, page_tables, sparkline
 from ioplateau.tell.html import Html, el, join
 from ioplateau.tell.page_budgets import Past, no_past
 from ioplateau.tell.summary import Severity
@@ -108,9 +108,9 @@ def _last(seen: View, episodes: Sequence[Episode]) -> Html | None:
     past = [each for each in over if each.ended is not None and each.ended <= seen.wall]
     last = max(past or over, key=lambda episode: episode.ended or 0.0)
     ended = last.ended or 0.0
-    words = f"Last: {last.name} ({plain.kind(last.kind, last.lane)}) {plain.WORDS[last.word]} for "
-    ago = f", {plain.duration(seen.wall - ended)} ago" if ended <= seen.wall else None
-    lasted = plain.duration(ended - last.began)
+    words = f"Last: {last.name} ({formatting.kind(last.kind, last.lane)}) {formatting.WORDS[last.word]} for "
+    ago = f", {formatting.duration(seen.wall - ended)} ago" if ended <= seen.wall else None
+    lasted = formatting.duration(ended - last.began)
     return el("p", words, lasted, " until ", page_tables.moment(ended), ago, id="last")
 
 
@@ -120,10 +120,10 @@ def _about(seen: View, around: Around) -> Html:
     now = page_tables.moment(seen.wall)
     parts = [el("b", where) if where else None, join(" " if where else "", now)]
     if watched is not None:
-        parts.append(join(f", watched for {plain.duration(watched)}"))
+        parts.append(join(f", watched for {formatting.duration(watched)}"))
     pressure = seen.io_waiting_ratio
     if pressure is not None:
-        parts.append(join(f" · tasks wait for I/O {plain.share(pressure)} of the time"))
+        parts.append(join(f" · tasks wait for I/O {formatting.share(pressure)} of the time"))
     return el("p", *parts, id="about", klass="soft")
 
 

@@ -7,7 +7,7 @@ from re import sub
 
 from ioplateau.history import Series
 from ioplateau.limits.budgets import Dimension, Direction, Kind, Word
-from ioplateau.tell import plain, sparkline, summary
+from ioplateau.tell import formatting, sparkline, summary
 from ioplateau.tell.html import Html, el, join
 from ioplateau.tell.view import BudgetView, LimitView
 
@@ -74,8 +74,8 @@ def _article(budget: BudgetView, past: Past, now: int, span: str) -> Html:
         "h3",
         el("span", budget.name, klass="name"),
         join(" ", el("small", budget.title), " "),
-        el("strong", plain.WORDS[budget.word], klass=str(severity)),
-        join(" ", el("small", f"for {plain.duration(budget.held_seconds)}")),
+        el("strong", formatting.WORDS[budget.word], klass=str(severity)),
+        join(" ", el("small", f"for {formatting.duration(budget.held_seconds)}")),
         id=f"{name}-title",
     )
     return el(
@@ -112,22 +112,22 @@ def _limits(budget: BudgetView, span: str) -> Html:
 
 
 def _limit(limit: LimitView, span: str) -> Html:
-    ceiling = plain.limit(limit.dimension, limit.direction, limit.value)
+    ceiling = formatting.limit(limit.dimension, limit.direction, limit.value)
     extra = "".join(f", {words}" for words in _extras(limit))
     over = "" if limit.utilization is None else f"over {span} "
     return join(
-        f"{plain.share(limit.utilization)} of {ceiling} {over}",
+        f"{formatting.share(limit.utilization)} of {ceiling} {over}",
         el("small", f"({limit.says}{extra})"),
     )
 
 
 def _extras(limit: LimitView) -> Iterator[str]:
     if limit.credit_ratio is not None:
-        yield f"burst credit {plain.share(limit.credit_ratio)}"
+        yield f"burst credit {formatting.share(limit.credit_ratio)}"
     if limit.exhaustion_seconds is not None:
-        yield f"used up in {plain.duration(limit.exhaustion_seconds)}"
+        yield f"used up in {formatting.duration(limit.exhaustion_seconds)}"
     if limit.throttled_seconds:
-        yield f"throttled {plain.duration(limit.throttled_seconds)} in all"
+        yield f"throttled {formatting.duration(limit.throttled_seconds)} in all"
 
 
 def _lifts(budget: BudgetView) -> Html | None:
@@ -151,6 +151,7 @@ def _list(name: str, budgets: Sequence[BudgetView], words: str) -> Iterator[Html
     if not budgets:
         return
     names = (
-        el("li", f"{b.name} ", el("small", f"{b.title}, {plain.WORDS[b.word]}")) for b in budgets
+        el("li", f"{b.name} ", el("small", f"{b.title}, {formatting.WORDS[b.word]}"))
+        for b in budgets
     )
     yield el("details", el("summary", words), el("ul", *names), id=name)

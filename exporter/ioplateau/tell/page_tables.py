@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from ioplateau.history import Episode
-from ioplateau.tell import plain, ratetables
+from ioplateau.tell import formatting, ratetables
 from ioplateau.tell.html import Html, Part, el, join, table
 from ioplateau.tell.ratetables import RateTable
 from ioplateau.tell.view import DiskView, MountView
@@ -56,17 +56,17 @@ def _figures(title: str, what: RateTable, name: str, span: str) -> Html | None:
 
 def _episode(episode: Episode, now: float) -> list[Part]:
     ended = now if episode.ended is None else episode.ended
-    lasted = plain.duration(ended - episode.began)
-    limit = plain.limit_of(episode)
+    lasted = formatting.duration(ended - episode.began)
+    limit = formatting.limit_of(episode)
     waiting = episode.most_requests_waiting
     return [
-        join(episode.name, " ", el("small", plain.kind(episode.kind, episode.lane))),
+        join(episode.name, " ", el("small", formatting.kind(episode.kind, episode.lane))),
         moment(episode.began),
         f"{lasted}, goes on" if episode.ended is None else lasted,
-        plain.WORDS[episode.word],
+        formatting.WORDS[episode.word],
         f"{limit} ({episode.origin})" if limit else "",
-        "" if episode.peak_share is None else plain.share(episode.peak_share),
-        "" if waiting is None else plain.figures(waiting),
+        "" if episode.peak_share is None else formatting.share(episode.peak_share),
+        "" if waiting is None else formatting.figures(waiting),
         episode.drew_most,
     ]
 

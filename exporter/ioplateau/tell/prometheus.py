@@ -30,8 +30,8 @@ from ioplateau.tell import (
     metrics_nfs,
     metrics_self,
 )
+from ioplateau.tell.formatting import valid
 from ioplateau.tell.metrics_self import SelfStats
-from ioplateau.tell.plain import valid
 from ioplateau.tell.rows import Histogram, Labels, MetricRow, MetricTable, Scene
 
 TABLES: tuple[MetricTable[Any, Any], ...] = (

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter as of
 from typing import Any, Literal, NamedTuple
 
-from ioplateau.tell import plain
+from ioplateau.tell import formatting
 from ioplateau.tell.view import DiskView, MountView
 
 Measure = Literal["count", "bytes", "rate", "ratio", "seconds"]
@@ -60,10 +60,10 @@ def _words(column: RateColumn, each: DiskView | MountView) -> str:
 
 _WORDS: dict[Measure, Callable[[Any], str]] = {
     "count": str,
-    "bytes": lambda value: plain.figures(value / 1e6),
-    "rate": plain.figures,
-    "ratio": lambda value: plain.figures(value * 100),
-    "seconds": plain.seconds,
+    "bytes": lambda value: formatting.figures(value / 1e6),
+    "rate": formatting.figures,
+    "ratio": lambda value: formatting.figures(value * 100),
+    "seconds": formatting.seconds,
 }
 DISKS = (
     RateColumn("r/s", 6, of("read_operations_per_second")),

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ioplateau.limits.budgets import Word
-from ioplateau.tell import cells, plain, ratetables, summary
+from ioplateau.tell import cells, formatting, ratetables, summary
 from ioplateau.tell.ratetables import RateTable
 from ioplateau.tell.summary import Severity
 from ioplateau.tell.view import BudgetView, View
@@ -52,11 +52,11 @@ def machine(view: View) -> str:
     """The state of the machine as a whole, in a line; "" if nothing is known."""
     parts = []
     if view.io_waiting_ratio is not None:
-        parts.append(f"tasks wait for I/O {plain.share(view.io_waiting_ratio)} of the time")
+        parts.append(f"tasks wait for I/O {formatting.share(view.io_waiting_ratio)} of the time")
     if view.dirty_bytes is not None:
-        parts.append(f"dirty {plain.size(view.dirty_bytes)}")
+        parts.append(f"dirty {formatting.size(view.dirty_bytes)}")
     if view.writeback_bytes is not None:
-        parts.append(f"writeback {plain.size(view.writeback_bytes)}")
+        parts.append(f"writeback {formatting.size(view.writeback_bytes)}")
     return " · ".join(parts)
 
 
@@ -89,18 +89,18 @@ def _budgets(view: View, width: int) -> Iterator[Line]:
 
 
 def _wrapped(sentence: str, width: int) -> Iterator[Line]:
-    for part in textwrap.wrap(plain.valid(sentence), max(width - 4, 20)):
+    for part in textwrap.wrap(formatting.valid(sentence), max(width - 4, 20)):
         yield Line(f"    {part}")
 
 
 def _budget_row(budget: BudgetView) -> tuple[str, ...]:
     nearest = budget.nearest
-    held = plain.duration(budget.held_seconds)
-    words = (budget.name, budget.title, plain.WORDS[budget.word], held)
+    held = formatting.duration(budget.held_seconds)
+    words = (budget.name, budget.title, formatting.WORDS[budget.word], held)
     if nearest is None:
         return (*words, "", "limit unknown")
-    ceiling = plain.limit(nearest.dimension, nearest.direction, nearest.value)
-    return (*words, plain.share(nearest.utilization), f"{ceiling} ({nearest.says_briefly})")
+    ceiling = formatting.limit(nearest.dimension, nearest.direction, nearest.value)
+    return (*words, formatting.share(nearest.utilization), f"{ceiling} ({nearest.says_briefly})")
 
 
 def _disks(view: View, width: int) -> Iterator[Line]:
@@ -134,5 +134,5 @@ def _notes(view: View, width: int) -> Iterator[Line]:
     if view.notes:
         yield Line("")
     for note in view.notes:
-        for part in textwrap.wrap(f"note: {plain.valid(note)}", max(width, 20)):
+        for part in textwrap.wrap(f"note: {formatting.valid(note)}", max(width, 20)):
             yield Line(part, Severity.SOFT)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ioplateau.history import Series
 from ioplateau.limits.budgets import Dimension
-from ioplateau.tell import plain
+from ioplateau.tell import formatting
 from ioplateau.tell.html import Html, el, join
 
 SECONDS = 900
@@ -33,7 +33,7 @@ def charts(series: Series, now: int, name: str) -> Html:
             series.rate,
             now,
             RATE_HEIGHT,
-            lambda value: plain.amount(unit, value),
+            lambda value: formatting.amount(unit, value),
             name=f"{name}-rate",
             limits=series.limit,
             limit=limit,
@@ -44,7 +44,7 @@ def charts(series: Series, now: int, name: str) -> Html:
             series.queue_length,
             now,
             BELOW_HEIGHT,
-            plain.figures,
+            formatting.figures,
             name=f"{name}-queue",
         ),
         _chart(
@@ -53,7 +53,7 @@ def charts(series: Series, now: int, name: str) -> Html:
             series.await_seconds,
             now,
             BELOW_HEIGHT,
-            plain.seconds,
+            formatting.seconds,
             name=f"{name}-await",
         ),
     ]

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from ioplateau.limits.budgets import Word
 from ioplateau.state import BudgetState, State
-from ioplateau.tell import failedsources, plain
+from ioplateau.tell import failedsources, formatting
 
 # The worst first.
 ORDER = (
@@ -53,8 +53,8 @@ def headline(state: State | None) -> str:
 def _bad(state: State, bad: list[BudgetState]) -> str:
     if len(bad) == 1:
         budget, word = bad[0].budget, bad[0].verdict.word
-        what = plain.kind(budget.key.kind, budget.lane)
-        return f"{budget.key.name} ({what}) is {plain.WORDS[word]}"
+        what = formatting.kind(budget.key.kind, budget.lane)
+        return f"{budget.key.name} ({what}) is {formatting.WORDS[word]}"
     return f"{len(bad)} of {len(state.budgets)} budgets are throttled or stalled"
 
 

@@ -14,7 +14,7 @@ from ioplateau.limits.budgets import Dimension, Direction, Kind, Limit, Word
 from ioplateau.measure import diskstats, mountstats
 from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.state import BudgetState, DiskState, LimitState, NfsMountState, State
-from ioplateau.tell import consumers, failedsources, lifting, plain, summary
+from ioplateau.tell import consumers, failedsources, formatting, lifting, summary
 from ioplateau.tell.summary import Severity
 
 Lifts: TypeAlias = Callable[[State, BudgetState], tuple[str, ...]]
@@ -56,7 +56,7 @@ class LimitView(NamedTuple):
         """While another level holds: "learned; told 1,000 IOPS: config.toml limit[0]"."""
         if self.told is None:
             return ""
-        told = plain.amount(self.dimension, self.told)
+        told = formatting.amount(self.dimension, self.told)
         return f"learned; told {told}: {self.source or self.origin}"
 
 
@@ -99,7 +99,7 @@ class BudgetView(NamedTuple):
     @property
     def title(self) -> str:
         """What it is: "disk", "VM, EBS volumes"."""
-        return plain.kind(self.kind, self.lane)
+        return formatting.kind(self.kind, self.lane)
 
     @property
     def nearest(self) -> LimitView | None:
@@ -199,8 +199,8 @@ class View(NamedTuple):
 
 
 def machine(view: View) -> str:
-    """As `plain.machine`."""
-    return plain.machine(view.cloud, view.size, view.region)
+    """As `formatting.machine`."""
+    return formatting.machine(view.cloud, view.size, view.region)
 
 
 def of(state: State | None, before: State | None = None, lifts: Lifts = lifting.sentences) -> View:

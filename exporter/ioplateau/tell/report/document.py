@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 from ioplateau.history import Episode
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, FlowKey, Kind
 from ioplateau.state import has_moved
-from ioplateau.tell import plain
+from ioplateau.tell import formatting
 from ioplateau.tell.failedsources import Unseen
 from ioplateau.tell.report import figures
 from ioplateau.tell.report.figures import Spread, Tenths
@@ -61,7 +61,7 @@ class ReportSource(NamedTuple):
     host: str = ""
     version: str = ""  # ioplateau's, that looked
     kernel: str = ""
-    machine: str = ""  # as plain.machine() tells it
+    machine: str = ""  # as formatting.machine() tells it
     began: float | None = None
     ended: float | None = None
     what: str = ""  # "recording slow.jsonl.gz", "the daemon's memory", "looked at live"
@@ -100,13 +100,13 @@ def _looked_at(samples: Samples, source: ReportSource) -> Iterable[Paragraph | R
     facts = [("host", source.host), ("machine", source.machine), ("kernel", source.kernel)]
     facts += [("ioplateau", source.version), ("made from", source.what)]
     if source.began is not None and source.ended is not None:
-        facts += [("from", plain.date(source.began)), ("to", plain.date(source.ended))]
-        facts += [("length", plain.duration(source.ended - source.began))]
+        facts += [("from", formatting.date(source.began)), ("to", formatting.date(source.ended))]
+        facts += [("length", formatting.duration(source.ended - source.began))]
     else:
         for name, wall in (("asked for from", source.asked_from), ("to", source.asked_to)):
-            facts += [(name, plain.date(wall))] if wall is not None else []
+            facts += [(name, formatting.date(wall))] if wall is not None else []
     seen = sum(samples.seconds)
-    facts += [("time with readings", plain.duration(seen) if len(samples) else "none")]
+    facts += [("time with readings", formatting.duration(seen) if len(samples) else "none")]
     facts += [("readings", _means(source))]
     yield ReportTable(
         ("", ""), tuple((name, value) for name, value in facts if value), is_numbers=False
@@ -124,7 +124,7 @@ def _means(source: ReportSource) -> str:
     seconds = source.step_seconds
     if seconds is None or seconds <= 1:
         return ""
-    return f"means of {plain.seconds(seconds)}; shorter peaks are higher"
+    return f"means of {formatting.seconds(seconds)}; shorter peaks are higher"
 
 
 def _sentence(words: str) -> str:
@@ -139,10 +139,10 @@ def _found(samples: Samples, source: ReportSource) -> Iterable[Paragraph | Repor
             what = "Nothing that could be seen" if samples.unseen else "Nothing"
             yield Paragraph(f"{what} was throttled, saturated or stalled.")
         return
-    count = plain.counted(len(samples.episodes), "episode")
+    count = formatting.counted(len(samples.episodes), "episode")
     if source.began is not None and source.ended is not None:
         held = figures.covered_seconds(samples.episodes, source.began, source.ended)
-        count += f", {plain.duration(held)} in all"
+        count += f", {formatting.duration(held)} in all"
     yield Paragraph(f"{count}.")
     rows = tuple(_episode(each, source.ended) for each in samples.episodes)
     columns = (
@@ -165,13 +165,13 @@ def _found(samples: Samples, source: ReportSource) -> Iterable[Paragraph | Repor
 
 def _unseen(found: Unseen) -> str:
     """Like "Cannot see the disks: /proc/diskstats: no such file or directory (for 2 s)."."""
-    span = f" (for {plain.duration(found.seconds)})" if found.seconds else ""
+    span = f" (for {formatting.duration(found.seconds)})" if found.seconds else ""
     return f"{found.sentence[0].upper()}{found.sentence[1:]}{span}."
 
 
 def _events(samples: Samples) -> Iterable[ReportTable]:
     """Gaps, restarts, clock changes, what was learned."""
-    rows = tuple((plain.date(event.at), event.sentence) for event in samples.events)
+    rows = tuple((formatting.date(event.at), event.sentence) for event in samples.events)
     if rows:
         yield ReportTable(("at", "what"), rows, is_numbers=False)
 
@@ -181,19 +181,19 @@ def _episode(episode: Episode, until: float | None) -> tuple[str, ...]:
     held = episode.held_seconds
     ended = until if episode.ended is None else episode.ended
     # Where the clock was set back meanwhile, the seconds that were counted are more.
-    lasted = plain.duration(held if ended is None else max(ended - episode.began, held))
-    limit = plain.limit_of(episode)
+    lasted = formatting.duration(held if ended is None else max(ended - episode.began, held))
+    limit = formatting.limit_of(episode)
     waiting = episode.requests_waiting
     share = episode.mean_share
     return (
-        plain.date(episode.began),
+        formatting.date(episode.began),
         lasted if episode.ended is not None else f"{lasted}, goes on",
-        plain.duration(held),
-        plain.budget(episode.key, episode.lane),
-        plain.WORDS[episode.word],
+        formatting.duration(held),
+        formatting.budget(episode.key, episode.lane),
+        formatting.WORDS[episode.word],
         f"{limit} ({episode.origin})" if limit else NEVER,
-        NEVER if share is None else plain.share(share),
-        NEVER if waiting is None else plain.figures(waiting),
+        NEVER if share is None else formatting.share(share),
+        NEVER if waiting is None else formatting.figures(waiting),
         episode.drew_most or NEVER,
         episode.sentence,
     )
@@ -221,7 +221,7 @@ def _tenths(samples: Samples, source: ReportSource) -> Iterable[Paragraph | Repo
             _in_force(each),
             *(_part(seconds / each.known) for seconds in each.seconds),
             _part(each.above / each.known),
-            plain.share(each.most),
+            formatting.share(each.most),
         )
         for each in found
     )
@@ -232,14 +232,14 @@ def _in_force(found: Tenths) -> str:
     """Which limit the shares are of; of several in turn the span: "200 IOPS to 400 IOPS in force"."""
     dimension, direction = found.key.dimension, found.key.direction
     if not has_moved(found.most_value, found.least_value):
-        return plain.limit(dimension, direction, found.value)
-    least = plain.amount(dimension, found.least_value)
-    return f"{least} to {plain.limit(dimension, direction, found.most_value)} in force"
+        return formatting.limit(dimension, direction, found.value)
+    least = formatting.amount(dimension, found.least_value)
+    return f"{least} to {formatting.limit(dimension, direction, found.most_value)} in force"
 
 
 def budget_name(samples: Samples, key: BudgetKey) -> str:
     """As in: disk sdc."""
-    return plain.budget(key, samples.lanes.get(key, ""))
+    return formatting.budget(key, samples.lanes.get(key, ""))
 
 
 def _part(share: float) -> str:
@@ -260,35 +260,35 @@ def _requirements(samples: Samples, source: ReportSource) -> Iterable[Paragraph 
     for title, keys in [*whole, *each]:
         found = figures.checklist(samples, keys)
         rows = (
-            _row("operations per second", found.operations, plain.count),
-            _row("share of reads", found.read_ratio, plain.share),
-            _row("share of writes", found.write_ratio, plain.share),
-            _row("request size", found.request_bytes, plain.size),
-            _row("throughput", found.throughput, plain.bytes_per_second),
-            _row("latency", found.latency, plain.seconds),
-            _row("queue depth", found.queue, plain.figures),
+            _row("operations per second", found.operations, formatting.count),
+            _row("share of reads", found.read_ratio, formatting.share),
+            _row("share of writes", found.write_ratio, formatting.share),
+            _row("request size", found.request_bytes, formatting.size),
+            _row("throughput", found.throughput, formatting.bytes_per_second),
+            _row("latency", found.latency, formatting.seconds),
+            _row("queue depth", found.queue, formatting.figures),
         )
         yield ReportTable((title, *SPREAD), rows)
     machine = (
-        _row("CPU in use", figures.spread(samples.cpu, samples.seconds), plain.share),
-        _row("memory in use", figures.spread(samples.memory, samples.seconds), plain.share),
+        _row("CPU in use", figures.spread(samples.cpu, samples.seconds), formatting.share),
+        _row("memory in use", figures.spread(samples.memory, samples.seconds), formatting.share),
     )
     yield ReportTable(("The machine", *SPREAD), machine)
 
 
 def _row(name: str, spread: Spread, say: Callable[[float], str]) -> tuple[str, ...]:
     values = (spread.p50, spread.p90, spread.p99, spread.mean, spread.least, spread.most)
-    return (name, *(plain.UNKNOWN if value is None else say(value) for value in values))
+    return (name, *(formatting.UNKNOWN if value is None else say(value) for value in values))
 
 
 def _flow(key: FlowKey) -> str:
-    kinds = {"nfs": "NFS mount", "cgroup": plain.KINDS[Kind.CGROUP]}
+    kinds = {"nfs": "NFS mount", "cgroup": formatting.KINDS[Kind.CGROUP]}
     return f"{kinds.get(key.kind, key.kind)} {key.name}"
 
 
 def _request_sizes(samples: Samples, source: ReportSource) -> Iterable[Paragraph | ReportTable]:
     """Counters give a mean for each reading, not each request."""
-    edges = [f"to {plain.size(size)}" for size in figures.REQUEST_SIZES]
+    edges = [f"to {formatting.size(size)}" for size in figures.REQUEST_SIZES]
     edges.append("larger")
     rows = []
     for key in figures.storage(samples):
@@ -297,7 +297,7 @@ def _request_sizes(samples: Samples, source: ReportSource) -> Iterable[Paragraph
             if any(each[side] for each in found):
                 rows.append((f"{_flow(key)}, {word}", *(_part(each[side]) for each in found)))
     if rows:
-        within = plain.seconds(source.step_seconds) if _means(source) else "second"
+        within = formatting.seconds(source.step_seconds) if _means(source) else "second"
         yield Paragraph(f"Share of the requests, by the mean size within their {within}.")
         yield ReportTable(("", *edges), tuple(rows))
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from ioplateau.tell import plain
+from ioplateau.tell import formatting
 from ioplateau.tell.report.document import Plot, Points
 
 WIDTH, HEIGHT = 900, 180
 LEFT, RIGHT, TOP, BOTTOM = 70, 10, 8, 22
 SAY: dict[str, Callable[[float], str]] = {
-    "IOPS": plain.count,
-    "B/s": plain.bytes_per_second,
-    "s": plain.seconds,
-    "": plain.figures,
+    "IOPS": formatting.count,
+    "B/s": formatting.bytes_per_second,
+    "s": formatting.seconds,
+    "": formatting.figures,
 }
 
 

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from ioplateau.limits.budgets import FlowKey
-from ioplateau.tell import cells, plain
+from ioplateau.tell import cells, formatting
 from ioplateau.tell.report import figures, plots
 from ioplateau.tell.report.document import (
     Paragraph,
@@ -50,7 +50,7 @@ def text(document: Report) -> str:
         lines += ["", title, "-" * len(title)]
         for block in blocks:
             lines += [block.text] if isinstance(block, Paragraph) else _aligned(block)
-    return "\n".join(map(plain.printable, lines)) + "\n"
+    return "\n".join(map(formatting.printable, lines)) + "\n"
 
 
 def _without_plots(document: Report) -> Iterator[tuple[str, list[Paragraph | ReportTable]]]:
@@ -83,7 +83,7 @@ def markdown(document: Report) -> str:
                     for row in rows
                 ]
                 lines.append("")
-    return "\n".join(map(plain.printable, lines)).rstrip() + "\n"
+    return "\n".join(map(formatting.printable, lines)).rstrip() + "\n"
 
 
 def _marked(words: str) -> str:
@@ -131,7 +131,7 @@ def _table(table: ReportTable) -> Iterable[str]:
 
 
 def _safe(words: str) -> str:
-    return escape(plain.printable(words))
+    return escape(formatting.printable(words))
 
 
 def as_json(samples: Samples, source: ReportSource) -> dict[str, Any]:

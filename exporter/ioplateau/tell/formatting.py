@@ -1,4 +1,4 @@
-"""Numbers as people say them: three figures at most, with a unit, and "unknown" for unknown.
+"""Numbers and text as people read them: three figures at most, with a unit, and "unknown" for unknown.
 
 Throughput is in decimal megabytes, as clouds sell it; sizes are in binary ones, as disks have
 them. And text that can be shown, whatever bytes it came from.

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ioplateau.limits.budgets import VM, BudgetKey, Dimension, Direction, Kind, Word
-from ioplateau.tell import plain, summary
+from ioplateau.tell import formatting, summary
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from ioplateau.tell import plain, summary
     ],
 )
 def test_operations(value, said):
-    assert plain.amount(Dimension.IOPS, value) == said
+    assert formatting.amount(Dimension.IOPS, value) == said
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,11 @@ def test_operations(value, said):
     ],
 )
 def test_throughput_is_in_the_units_clouds_sell(value, said):
-    assert plain.amount(Dimension.THROUGHPUT, value) == said
+    assert formatting.amount(Dimension.THROUGHPUT, value) == said
 
 
 def test_slots():
-    assert plain.amount(Dimension.SLOTS, 64.0) == "64 slots"
+    assert formatting.amount(Dimension.SLOTS, 64.0) == "64 slots"
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_slots():
     ],
 )
 def test_sizes_are_binary(value, said):
-    assert plain.size(value) == said
+    assert formatting.size(value) == said
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_sizes_are_binary(value, said):
     ],
 )
 def test_latencies(value, said):
-    assert plain.seconds(value) == said
+    assert formatting.seconds(value) == said
 
 
 @pytest.mark.parametrize(
@@ -92,34 +92,38 @@ def test_latencies(value, said):
     ],
 )
 def test_durations_have_two_units_at_most(value, said):
-    assert plain.duration(value) == said
+    assert formatting.duration(value) == said
 
 
 def test_shares_are_percent():
-    assert [plain.share(0.973), plain.share(1.2), plain.share(None)] == ["97 %", "120 %", "unknown"]
+    assert [formatting.share(0.973), formatting.share(1.2), formatting.share(None)] == [
+        "97 %",
+        "120 %",
+        "unknown",
+    ]
 
 
 def test_a_limit_of_one_direction_says_which():
-    assert plain.limit(Dimension.THROUGHPUT, Direction.READ, 2e8) == "200 MB/s of reads"
-    assert plain.limit(Dimension.IOPS, Direction.TOTAL, 500.0) == "500 IOPS"
-    assert plain.limit(Dimension.IOPS, Direction.WRITE, None) == "unknown"
+    assert formatting.limit(Dimension.THROUGHPUT, Direction.READ, 2e8) == "200 MB/s of reads"
+    assert formatting.limit(Dimension.IOPS, Direction.TOTAL, 500.0) == "500 IOPS"
+    assert formatting.limit(Dimension.IOPS, Direction.WRITE, None) == "unknown"
 
 
 def test_every_kind_and_every_verdict_has_words():
-    assert set(plain.KINDS) == set(Kind)
-    assert set(plain.WORDS) == set(Word)
+    assert set(formatting.KINDS) == set(Kind)
+    assert set(formatting.WORDS) == set(Word)
     assert set(summary.ORDER) == set(Word)
 
 
 def test_which_disks_a_vms_limit_is_of_is_said_where_it_is_known():
-    assert plain.kind(Kind.VM_UNCACHED, "uncached disks") == "VM, uncached disks"
-    assert plain.kind(Kind.VM_UNCACHED) == "VM, disks"
-    assert plain.kind(Kind.DISK, "uncached disks") == "disk"
+    assert formatting.kind(Kind.VM_UNCACHED, "uncached disks") == "VM, uncached disks"
+    assert formatting.kind(Kind.VM_UNCACHED) == "VM, disks"
+    assert formatting.kind(Kind.DISK, "uncached disks") == "disk"
 
 
 def test_a_byte_that_is_no_text_is_shown_by_its_number():
-    assert plain.valid("/mnt/\udcff/ä") == "/mnt/\\xff/ä"
-    assert plain.valid("\ud800") == "\N{REPLACEMENT CHARACTER}"
+    assert formatting.valid("/mnt/\udcff/ä") == "/mnt/\\xff/ä"
+    assert formatting.valid("\ud800") == "\N{REPLACEMENT CHARACTER}"
 
 
 @pytest.mark.parametrize(
@@ -137,19 +141,19 @@ def test_a_byte_that_is_no_text_is_shown_by_its_number():
     ],
 )
 def test_nothing_speaks_to_the_terminal_or_begins_a_line(value, shown):
-    assert plain.printable(value) == shown
+    assert formatting.printable(value) == shown
 
 
 @given(st.text())
 def test_whatever_a_name_holds_it_is_one_printable_line(value):
-    assert plain.printable(value).isprintable()
+    assert formatting.printable(value).isprintable()
 
 
 @pytest.mark.parametrize(
     ("number", "said"), [(0, "0 rows"), (1, "1 row"), (2, "2 rows"), (2000, "2,000 rows")]
 )
 def test_things_are_counted_in_words(number, said):
-    assert plain.counted(number, "row") == said
+    assert formatting.counted(number, "row") == said
 
 
 @pytest.mark.parametrize(
@@ -161,4 +165,4 @@ def test_things_are_counted_in_words(number, said):
     ],
 )
 def test_a_budget_of_one_disk_type_names_it_once(name, lane, said):
-    assert plain.budget(BudgetKey(Kind.VM_UNCACHED, name), lane) == said
+    assert formatting.budget(BudgetKey(Kind.VM_UNCACHED, name), lane) == said
