@@ -190,12 +190,14 @@ def test_every_machine_gets_a_pod_whatever_it_is_tainted_with():
 
 @pytest.mark.parametrize("name", ["file.yml", "remote-write.yml"])
 def test_prometheus_reads_the_rules_where_they_are_said_to_be_put(name):
-    (there,) = yaml.safe_load((PROJECT / "deploy/prometheus" / name).read_text())["rule_files"]
+    wanted = yaml.safe_load((PROJECT / "deploy/prometheus" / name).read_text())
+    (there,) = wanted["rule_files"]
     said = (PROJECT / "docs/alerts.md").read_text()
 
     assert f'rule_files: ["{there}"]' in said
     assert f"cp alerts/{Path(there).name} {Path(there).parent}/" in said
     assert [*(PROJECT / "alerts").glob(Path(there).name)]
+    assert wanted["alerting"]["alertmanagers"]  # else nobody hears of them
 
 
 @pytest.mark.parametrize("name", ["agent.yml", "file.yml", "remote-write.yml"])

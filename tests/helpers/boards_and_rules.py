@@ -44,6 +44,7 @@ class AlertingRule(NamedTuple):
     name: str
     expr: str
     wait: str
+    kept: str
     severity: str
     scope: str
     summary: str
@@ -66,6 +67,7 @@ def _rule(rule: dict[str, Any]) -> RecordingRule | AlertingRule:
         rule["alert"],
         rule["expr"],
         rule["for"],
+        rule["keep_firing_for"],
         rule["labels"]["severity"],
         rule["labels"]["scope"],
         told["summary"],

@@ -33,7 +33,8 @@ _DURATION = r"(\d+)([smhd])"
 # Of "[5m]", and both of "[5m:15s]".
 _WINDOW = re.compile(rf"(?<=[\[:]){_DURATION}(?=[\]:])")
 _SETTING = re.compile(
-    rf"^(\s*(?:for|interval|\w+_wait|\w+_interval|\w+_timeout): ){_DURATION}$", re.MULTILINE
+    rf"^(\s*(?:for|keep_firing_for|interval|\w+_wait|\w+_interval|\w+_timeout): ){_DURATION}$",
+    re.MULTILINE,
 )
 
 

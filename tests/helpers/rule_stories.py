@@ -95,16 +95,21 @@ def play(
     alerts: Sequence[Mapping[str, Any]] = (),
     values: Sequence[Mapping[str, Any]] = (),
     evaluated_each_seconds: int = INTERVAL_SECONDS,
+    kept: bool = False,
 ) -> str:
     """What promtool complains of; "" if everything came as expected.
 
     It is given the files only that hold what is asked for: it evaluates all it is given.
+    kept: with keep_firing_for; without it, as docs/alerts.md makes the files for an older Prometheus, an
+    alert ends with its reason.
     """
     asked = " ".join([one["alertname"] for one in alerts] + [one["expr"] for one in values])
     file = directory / "story.yml"
     story = {
         "rule_files": [
-            str(path) for path, rules in NAMES.items() if any(name in asked for name in rules)
+            str(path if kept else _ending_at_once(path, directory))
+            for path, rules in NAMES.items()
+            if any(name in asked for name in rules)
         ],
         "evaluation_interval": f"{evaluated_each_seconds}s",
         "tests": [
@@ -121,3 +126,10 @@ def play(
         ["promtool", "test", "rules", file], capture_output=True, text=True, timeout=120
     )
     return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def _ending_at_once(file: Path, directory: Path) -> Path:
+    copy = directory / file.name
+    lines = RULE_TEXTS[file].splitlines(keepends=True)
+    copy.write_text("".join(line for line in lines if "keep_firing_for" not in line))
+    return copy
