@@ -533,6 +533,19 @@ def test_critical_ends_five_minutes_after_the_volume_was_full(tmp_path):
     assert play(tmp_path, story, [expect("25m30s", NAME)]) == ""
 
 
+def test_critical_ends_before_the_warning_that_it_silences(tmp_path):
+    """Else Alertmanager would tell no end of the warning, and then none of its next ones for 12 hours."""
+    story = [*client(0, 0.98, minutes=20, then_minutes=30), demanding(1.8)]
+    critical, warning = (
+        f'count(ALERTS{{alertname="{NAME}",alertstate="firing",severity="{severity}"}})'
+        for severity in ("critical", "warning")
+    )
+    values = [value(f"{minute}m", f"{critical} unless {warning}") for minute in range(20, 46)]
+    values += [value("39m", critical, ("{}", 1)), value("45m", warning)]
+
+    assert play(tmp_path, story, [], values, kept=True) == ""
+
+
 MOUNTED_AT = 40  # the tenth minute
 
 
