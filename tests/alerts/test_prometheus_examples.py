@@ -72,6 +72,20 @@ def test_an_agent_names_its_network_before_the_vm():
     assert relabelled("agent", address | {"vm": "db-01"})["instance"] == "vnet-1/db-01"
 
 
+def test_alertmanager_tells_networks_by_the_label_of_those_that_evaluate_the_rules():
+    routes = yaml.safe_load((ROOT / "alerts" / "alertmanager.example.yml").read_text())
+    external = {
+        name: yaml.safe_load((EXAMPLES / f"{name}.yml").read_text())["global"].get(
+            "external_labels", {}
+        )
+        for name in ("remote-write", "agent")
+    }
+
+    assert all("network" in rule["equal"] for rule in routes["inhibit_rules"])
+    assert "network" in external["remote-write"]
+    assert "network" not in external["agent"]  # the sums of a central store drop it
+
+
 def test_the_targets_example_is_what_file_discovery_reads():
     groups = json.loads((EXAMPLES / "targets.example.json").read_text())
 
