@@ -136,7 +136,7 @@ def test_the_pod_sees_the_node_and_cannot_touch_it():
     assert pod["hostNetwork"]
     assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     assert container["securityContext"]["privileged"] is False
-    assert from_the_node == {"proc", "sys"}
+    assert from_the_node == {"proc", "sys", "udev"}
     assert all(mounts[name]["readOnly"] for name in from_the_node)
 
 
@@ -155,6 +155,7 @@ def test_every_directory_of_the_pods_flags_is_mounted_from_where_it_should_be():
     assert sources == {
         flags["path.procfs"]: "/proc",
         flags["path.sysfs"]: "/sys",
+        "/run/udev": "/run/udev",
         flags["state.directory"]: "/var/lib/ioplateau-daemonset",
         str(Path(flags["config.file"]).parent): config_map["metadata"]["name"],
     }

@@ -358,6 +358,44 @@ def test_nvme_disks_of_one_type_have_that_type_though_their_names_are_not_told()
     assert any("nvme0n1: hyperdisk-balanced is provisioned" in why for why in sold.reasons)
 
 
+def named(device_name, namespace, gib):
+    """A disk on NVMe whose name udev knows."""
+    return nvme("nvme_card-pd", namespace, gib) | {"udev/name": device_name}
+
+
+def test_nvme_disks_of_several_types_are_told_by_the_names_that_udev_keeps():
+    sold = machine(
+        "c3-standard-8",
+        [("boot", "PERSISTENT-BALANCED"), ("wal", "PERSISTENT-SSD"), ("pg", "HYPERDISK-BALANCED")],
+        discover.Facts(disks=[DiskFact(disk="pg", iops=6000.0, source="c disk[0]")]),
+        nvme0n1=named("boot", 1, 10),
+        nvme0n2=named("pg", 2, 500),
+        nvme0n3=named("wal", 3, 100),
+    )
+    disks = sold.identity.disks
+
+    assert {name: (disk.role, disk.sku) for name, disk in disks.items()} == {
+        "nvme0n1": ("os", "pd-balanced"),
+        "nvme0n2": ("data", "hyperdisk-balanced"),
+        "nvme0n3": ("data", "pd-ssd"),
+    }
+    assert figures(sold.disks["nvme0n2"].limits) == {IOPS: 6000}
+    assert figures(sold.disks["nvme0n3"].limits)[IOPS] == 6000 + 30 * 100
+    assert (sold.identity.controller, sold.identity.unplaced) == ("NVMe", ())
+
+
+def test_a_disk_that_udev_has_not_named_yet_has_the_type_that_is_left():
+    sold = machine(
+        "c3-standard-8",
+        [("boot", "PERSISTENT-BALANCED"), ("pg", "PERSISTENT-SSD")],
+        nvme0n1=named("boot", 1, 10),
+        nvme0n2=nvme("nvme_card-pd", namespace=2, gib=500),
+    )
+
+    assert sold.identity.disks["nvme0n2"].sku == "pd-ssd"
+    assert sold.reasons == ()
+
+
 def test_nvme_disks_of_several_types_are_not_guessed_at():
     sold = machine(
         "c3-standard-8",

@@ -180,6 +180,37 @@ def test_an_nvme_namespace(machine):
     assert disk.controller == ""
 
 
+def google_disk(machine, device_name=""):
+    """A persistent disk on NVMe, of which udev's database knows the name."""
+    place = "devices/pci0000:00/0000:00:04.0/nvme/nvme0/nvme0n2"
+    machine.add(place, nsid="2\n", dev="259:3\n", wwid="nvme.1ae0-6e-6e-00000002\n")
+    for path in ("model", "serial"):
+        machine.write(f"devices/pci0000:00/0000:00:04.0/nvme/nvme0/{path}", "nvme_card-pd\n")
+    (machine.sys / place / "device").symlink_to("../../nvme0")
+    text = "S:disk/by-id/google-x\nE:ID_SERIAL_SHORT=x\nE:ID_SERIAL=nvme_card-pd_nvme_card-pd\n"
+    if device_name:
+        text = f"{text}E:ID_SERIAL=Google_PersistentDisk_{device_name}\nG:systemd\n"
+    file = machine.sys.parent / "run/udev/data/b259:3"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    return machine.device("nvme0n2")
+
+
+def test_googles_disk_on_nvme_has_the_name_that_udev_keeps_for_a_serial_number(machine):
+    disk = google_disk(machine, "pgdata")
+
+    assert disk.serial == "pgdata"
+    assert sysblock.lasting_mark(disk) == "serial:pgdata"
+
+
+def test_the_serial_number_that_all_of_googles_nvme_disks_have_is_none(machine):
+    unnamed = google_disk(machine)
+
+    assert unnamed.serial == ""
+    # Udev comes a moment after the kernel: a disk that is named now is no other.
+    assert not sysblock.is_swapped(unnamed, unnamed._replace(serial="pgdata"))
+
+
 def test_a_partition_knows_its_disk(machine):
     machine.add(f"{SCSI}/block/sda")
     machine.add(f"{SCSI}/block/sda/sda1", partition="1\n", dev="8:1\n")

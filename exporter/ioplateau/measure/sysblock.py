@@ -32,6 +32,12 @@ PAGE_80 = "device/vpd_pg80"
 # number, and has no page 80 then.
 # https://github.com/qemu/qemu/blob/v8.0.0/hw/scsi/scsi-disk.c
 PAGE_83 = "device/vpd_pg83"
+# Google's remote disks on NVMe have one serial number, this, all of them, and their names where an admin command
+# alone reads them. The udev rules of Google's images do, and udev's database, which everybody may read, keeps it.
+# https://github.com/GoogleCloudPlatform/guest-configs/blob/master/src/lib/udev/rules.d/65-gce-disk-naming.rules
+GOOGLE_NVME = "nvme_card-pd"
+UDEV_NAME = "udev/name"
+_GOOGLE_NAME = re.compile(rb"^E:ID_SERIAL=Google_PersistentDisk_(.+)$", re.MULTILINE)
 # Each with the entry of the disk's directory that it is, or lies in.
 _ENTRY_OF = {path: path.partition("/")[0] for path in ATTRIBUTES}
 _ASKED = frozenset({*_ENTRY_OF.values(), SERIAL, "slaves", "holders"})
@@ -148,6 +154,9 @@ def _attributes(
         diskseq = found.get("diskseq")
         same = diskseq and diskseq == last.get("diskseq")
         found[SERIAL] = last.get(SERIAL, "") if same else _text(host, f"{place}/{SERIAL}")
+    if found.get("device/model") == GOOGLE_NVME:
+        named = _GOOGLE_NAME.search(_raw(host, f"/run/udev/data/b{found.get('dev', '')}"))
+        found[UDEV_NAME] = _printed(named[1]) if named else ""
     return {path: text for path, text in found.items() if text}
 
 
@@ -221,6 +230,9 @@ def _device(name: str, static: Static) -> BlockDevice:
     said = {path: text for path, text in files.items() if isinstance(text, str)}
     scheduler = said.get("queue/scheduler", "")
     chosen = re.search(r"\[(.+?)\]", scheduler)
+    model, serial = said.get("device/model", ""), said.get("device/serial", "")
+    if model == GOOGLE_NVME:
+        serial = said.get(UDEV_NAME, "")
     return BlockDevice(
         name=name,
         device=device_numbers(said.get("dev", "")),
@@ -228,12 +240,9 @@ def _device(name: str, static: Static) -> BlockDevice:
         kind=_kind(name, said, static),
         mapper_name=said.get("dm/name", ""),
         md_level=said.get("md/level", ""),
-        model=said.get("device/model", ""),
+        model=model,
         vendor=said.get("device/vendor", ""),
-        serial=said.get("device/serial")
-        or said.get(SERIAL)
-        or said.get(PAGE_80)
-        or said.get(PAGE_83, ""),
+        serial=serial or said.get(SERIAL) or said.get(PAGE_80) or said.get(PAGE_83, ""),
         wwid=said.get("wwid") or said.get("device/wwid", ""),
         diskseq=_times(said.get("diskseq")),
         scsi_address=_scsi_address(said.get("device", "")),
@@ -319,6 +328,8 @@ def lasting_identity(device: BlockDevice | None) -> str:
     if device is None:
         return ""
     identifiers = _identifiers(device)
+    if device.model == GOOGLE_NVME and device.serial:
+        return f"serial:{device.serial}"  # the kernel made its wwid of its place and what all of them have
     for what in ("wwid", "serial", "mapper"):
         if what in identifiers:
             return f"{what}:{identifiers[what]}"

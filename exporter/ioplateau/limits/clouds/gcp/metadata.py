@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ioplateau.limits.clouds import lenientjson
 from ioplateau.limits.clouds.identity import DATA, LOCAL, OS, DiskIdentity, Identity
 from ioplateau.limits.units import GIB
-from ioplateau.measure.sysblock import BlockDevice
+from ioplateau.measure.sysblock import GOOGLE_NVME, BlockDevice
 
 if TYPE_CHECKING:
     from ioplateau.measure.metadata import Document
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 TYPE = "gcp/machine-type"
 ZONE = "gcp/zone"
 DISKS = "gcp/disks"
-# Local SSDs are "nvme_card", persistent disks and Hyperdisks "nvme_card-pd" (udev's 65-gce-disk-naming).
-NVME_REMOTE, NVME_LOCAL = "nvme_card-pd", "nvme_card"
+# Local SSDs are "nvme_card" or "nvme_card0" (udev's 65-gce-disk-naming), persistent disks and Hyperdisks:
+NVME_REMOTE, NVME_LOCAL = GOOGLE_NVME, "nvme_card"
 
 _TYPE = re.compile(r"projects/[\w.:-]+/machineTypes/[\w-]+", re.ASCII)
 _ZONE = re.compile(r"projects/[\w.:-]+/zones/[\w-]+", re.ASCII)
@@ -64,14 +64,16 @@ def identify(documents: Mapping[str, str], devices: Mapping[str, BlockDevice]) -
     unplaced = [disk for name, disk in documented.items() if name not in placed]
     if alike and any(not disk.sku for disk in disks.values() if not disk.name):
         reasons.append(
-            "NVMe disks of several types: the kernel does not tell which is which, "
-            "say [[disk]] disk and sku"
+            "NVMe disks of several types: neither the kernel nor udev (with the rules and nvme-cli of "
+            "Google's images) tells which is which, say [[disk]] disk and sku"
         )
     return Identity(
         "gcp",
         vm_size=_last(documents.get(TYPE, "")),
         region=_last(documents.get(ZONE, "")).rpartition("-")[0],
-        controller="NVMe" if unnamed else "",
+        controller="NVMe"
+        if any(one.model.startswith(NVME_LOCAL) for one in whole.values())
+        else "",
         disks=disks,
         unplaced=tuple(unplaced[unnamed:]),
         reasons=tuple(reasons),
@@ -101,9 +103,8 @@ def _on_nvme(
 
 
 def _by_model(device: BlockDevice, alike: Sequence[DiskIdentity]) -> DiskIdentity | None:
-    """A disk on NVMe. Its name stands in the namespace's vendor field, which takes an admin
-    command to read (google_nvme_id); the model tells local SSDs from the others, and where all
-    of those, `alike`, are of one type, that is its type.
+    """A disk on NVMe that udev does not name: the model tells local SSDs from the others, and where
+    all of those, `alike`, are of one type, that is its type.
     """
     if not device.model.startswith(NVME_REMOTE):
         is_local = device.model.startswith(NVME_LOCAL)
