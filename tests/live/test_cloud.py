@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cloud_machines import OS_DISK, azure_answer, data_disk, gce_answer
+from cloud_machines import GCE_DMI, OS_DISK, azure_answer, data_disk, gce_answer
 from live_daemon import IOPLATEAU, Exposition, read_exposition
 from machine_tree import MachineTree, azure_vm, gce_vm, nitro_instance
 from waiting import wait_until
@@ -395,6 +395,27 @@ def test_one_machine_type_of_each_of_google_clouds_families_has_its_limits(machi
     assert described(found, "vm_uncached", "vm")["size"] == "a2-highgpu-1g"
     assert described(found, "disk", "sdb")["sku"] == "pd-balanced"
     assert {status for _, _, _, status in machine.asked()} == {"200"}
+
+
+def test_google_clouds_disks_on_nvme_have_the_types_of_the_names_that_udev_keeps(machine, tmp_path):
+    tree = MachineTree(tmp_path)
+    tree.dmi(GCE_DMI)
+    for number, name in enumerate(("boot", "pgdata")):
+        tree.nvme_disk(f"nvme{number}n1", "nvme_card-pd", 500, "nvme_card-pd")
+        file = tmp_path / f"run/udev/data/b259:{number}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"E:ID_SERIAL_SHORT={name}\nE:ID_SERIAL=Google_PersistentDisk_{name}\n")
+    machine.say(
+        "disks.json", gce_answer(("boot", "PERSISTENT-BALANCED"), ("pgdata", "PERSISTENT-SSD"))
+    )
+    machine.say("type", "c3-standard-22")
+    machine.serve_metadata("gcp")
+    machine.serve(tree, QUICK, "--path.rootfs", tmp_path)
+    found = machine.wait_until(lambda found: limits(found, "disk", "nvme1n1") != ())
+
+    assert described(found, "disk", "nvme0n1")["sku"] == "pd-balanced"
+    assert described(found, "disk", "nvme1n1")["sku"] == "pd-ssd"
+    assert limits(found, "disk", "nvme1n1")[0] == 6000 + 30 * 500
 
 
 def test_doctor_and_limits_ask_once_and_tell(machine, tmp_path):
