@@ -391,6 +391,48 @@ def test_a_second_disk_of_a_type_beside_another_is_held_by_what_its_type_has():
     assert "then the limit of 200 GiB of pd-ssd together of 12,000 IOPS binds" in sentence(second)
 
 
+def test_a_persistent_disk_is_lifted_by_a_faster_type_by_its_size_and_by_a_second_one():
+    disk = DiskIdentity(sku="pd-balanced", size_gib=100)
+
+    found = lifted(machine("gcp", "n2-standard-8", [disk]), Kind.DISK, "sdb")
+
+    assert {each.action: each.gives for each in found} == {
+        "pd-ssd in place of pd-balanced for sdb, made of a snapshot": 6000 + 30 * 100,
+        "pd-balanced of 200 GiB in place of 100 for sdb": 3000 + 6 * 200,
+        "a second disk like sdb, striped with it": 3000 + 6 * 200,
+    }
+
+
+def test_disks_of_one_type_are_lifted_by_the_size_of_the_largest_of_them():
+    disks = [DiskIdentity(sku="pd-balanced", size_gib=gib) for gib in (100, 300)]
+
+    (larger,) = lifted(machine("gcp", "n2-standard-8", disks), Kind.VM_UNCACHED, "vm")
+
+    assert larger.action == "pd-balanced of 600 GiB in place of 300 for sdc"
+    assert larger.gives == 3000 + 6 * 700
+
+
+@pytest.mark.parametrize(
+    ("vm_size", "kind", "dimension", "gives"),
+    [
+        ("n2-standard-8", "pd-ssd", Dimension.IOPS, {"16": 25_000, "32": 60_000}),
+        ("n2-standard-4", "pd-ssd", Dimension.THROUGHPUT, {"8": 800 * MIB, "16": 1200 * MIB}),
+        ("c3-highmem-8", "pd-balanced", Dimension.IOPS, {"22": 20_000, "44": 27_000}),
+        ("e2-medium", "pd-ssd", Dimension.THROUGHPUT, {"8": 800 * MIB, "16": 1200 * MIB}),
+        ("n2-standard-80", "pd-ssd", Dimension.IOPS, {}),
+        ("custom-8-16384", "pd-ssd", Dimension.IOPS, {"16": 25_000, "32": 60_000}),
+    ],
+)
+def test_a_machine_type_is_lifted_by_the_next_vcpus_that_have_more(vm_size, kind, dimension, gives):
+    situation = machine("gcp", vm_size, [DiskIdentity(sku=kind, size_gib=4000)], request_bytes=4096)
+    if dimension is Dimension.THROUGHPUT:
+        situation = situation._replace(request_bytes=float(MIB))
+
+    found = lifted(situation, Kind.VM_UNCACHED, "vm", dimension)
+
+    assert {each.action.split(" ")[2]: each.gives for each in found} == gives
+
+
 @pytest.mark.parametrize(
     ("write_ratio", "megabytes"),
     [(None, 754.97472), (0.0, 754.97472), (0.75, 419.4304 / 0.75), (1.0, 419.4304)],

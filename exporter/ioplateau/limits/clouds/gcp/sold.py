@@ -66,7 +66,7 @@ def sold(identity: Identity, catalogue: Catalogue) -> Sold:
     for name, disk in identity.disks.items():
         kind = types[disk.sku]
         found, more = _sold_disk(disk, kind, by_type[disk.sku])
-        allowed = _cap_of(catalogue, identity.vm_size, disk.sku) if is_mixed else None
+        allowed = cap_of(catalogue, identity.vm_size, disk.sku) if is_mixed else None
         disks[name] = found if allowed is None else _within(found, kind, allowed, identity.vm_size)
         reasons.extend((*found.notes, *more))
     local = sum(1 for disk in identity.disks.values() if disk.role == LOCAL)
@@ -247,7 +247,7 @@ def _lanes(
         for sku, kind in types.items()
         if kind is not None and any(disk.role != LOCAL for disk in by_type[sku])
     }
-    found = {sku: _cap_of(catalogue, machine, sku) for sku in remote}
+    found = {sku: cap_of(catalogue, machine, sku) for sku in remote}
     caps = {sku: figure for sku, figure in found.items() if figure is not None}
     is_known = is_series(catalogue, machine_name(machine).series)
     reasons = tuple(unknown(machine, sku) for sku in remote if sku not in caps and is_known)
@@ -281,7 +281,7 @@ def _by_sku(
 ) -> dict[str, tuple[Limit, ...]]:
     """What the remote disks of each type that has several share."""
     found = {
-        sku: tuple(_shared(machine, sku, _cap_of(catalogue, machine, sku), kind, by_type[sku]))
+        sku: tuple(_shared(machine, sku, cap_of(catalogue, machine, sku), kind, by_type[sku]))
         for sku, kind in types.items()
         if kind is not None and sum(1 for disk in by_type[sku] if disk.role != LOCAL) > 1
     }
@@ -303,7 +303,8 @@ def unknown(machine: str, sku: str) -> str:
     )
 
 
-def _cap_of(catalogue: Catalogue, machine: str, sku: str) -> Cap | None:
+def cap_of(catalogue: Catalogue, machine: str, sku: str) -> Cap | None:
+    """What a machine type lets disks of this type do together; None: no row says it."""
     return cap(catalogue, machine, sku) or (
         cap(catalogue, machine, LIKE[sku]) if sku in LIKE else None
     )

@@ -129,6 +129,15 @@ def vcpus_of(catalogue: Catalogue, series: str) -> tuple[int, ...]:
     return tuple(sorted({row["vcpus_min"] for row in rows}))
 
 
+def vcpus_above(catalogue: Catalogue, machine_type: str) -> tuple[int, ...]:
+    """The vCPU counts from which on rows of this series hold, above those of the machine type."""
+    series, vcpus = machine_name(machine_type)
+    if not series or vcpus is None:
+        return ()
+    rows = _rows(catalogue, f"{series}/")
+    return tuple(sorted({row["vcpus_min"] for row in rows if row.get("vcpus_min", 0) > vcpus}))
+
+
 def has_hyperdisks(catalogue: Catalogue, series: str) -> bool:
     """Whether machine types of this series take Hyperdisks, by any row."""
     lines = catalogue.lines("gcp_machine_types", f"{series}/hyperdisk")
