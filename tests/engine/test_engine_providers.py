@@ -5,6 +5,7 @@ import pytest
 from ioplateau.engine import Engine, EngineSettings
 from ioplateau.engine.providers import Providers
 from ioplateau.judge.witness import EbsWitness
+from ioplateau.judge.words import sentence
 from ioplateau.limits.budgets import BudgetKey, Dimension, Direction, Kind, Origin, Word
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
@@ -103,6 +104,25 @@ def test_a_volume_that_counts_itself_throttled_is_throttled_without_any_known_li
 
     assert verdict.word is Word.THROTTLED
     assert (verdict.dimension, verdict.origin) == (Dimension.IOPS, Origin.REPORTED)
+
+
+def test_what_is_counted_in_a_burst_is_held_by_the_burst_and_then_by_the_base():
+    # As an EC2 instance whose EBS credit ends: requests of 4 KiB, first 3,000 a second, then 500.
+    rule = ConfiguredLimit(disk="nvme1n1", iops=500, burst_iops=3000, burst_seconds=1800)
+    engine = Engine(EngineSettings(rules=Rules((rule,))))
+    limits = []
+    for second in range(40):
+        reads = min(second, 20) * 3000 + max(second - 20, 0) * 500
+        line = f" 259 0 nvme1n1 {reads} 0 {reads * 8} {second * 32000} 0 0 0 0 32 {second * 1000} {second * 32000}\n"
+        counters = volume(volume_iops_exceeded_microseconds=second * 900_000)
+        read = snapshot(second, {"ebs": {"nvme1n1": counters}})
+        state = engine.observe(read._replace(texts={DISKSTATS: line.encode()}))
+        verdict = state.budgets[BudgetKey(Kind.DISK, "nvme1n1")].verdict
+        limits.append(verdict.limit)
+
+    assert limits[2:21] == [3000] * 19
+    assert limits[22:] == [500] * 18
+    assert "(500 IOPS, configured, counted by the provider)" in sentence(verdict, 39.0)
 
 
 def test_a_source_that_fails_takes_back_what_it_said():

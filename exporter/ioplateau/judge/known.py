@@ -122,6 +122,13 @@ class Claim:
         most = max(self.values)
         return self.smooth > (1 + number.OFF_LEVEL + self.limit.tolerance) * most
 
+    @property
+    def in_force(self) -> float:
+        """The base, or the burst where more is done than the base allows, in this block and for some."""
+        done = min(self.smooth, self.reached * self.value)
+        slack = 1 + number.OFF_LEVEL + self.limit.tolerance
+        return next((each for each in self.values if done <= slack * each), self.values[-1])
+
     def outweighs(self, other: Claim) -> bool:
         """Whether it is this limit that holds, of two that seem to bind: the one that is used most. Of two that are
         used by reads that miss a cache it is the one that the least share of them reaches.

@@ -101,19 +101,21 @@ class Ruling(NamedTuple):
         known = next(
             (c for c in case.claims if (c.limit.dimension, c.limit.direction) == exceeded), None
         )
-        limit, origin = None, Origin.REPORTED
+        limit, origin, source = None, Origin.REPORTED, "counted by the provider"
         if known is not None and known.is_outgrown:
             # An EC2 network in a burst above its baseline: what counts there is no less than what is done.
             limit = known.smooth
         elif known is not None:
-            limit, origin = known.limit.value, known.limit.origin
+            limit, origin = known.in_force, known.limit.origin
+            if limit != known.limit.value:
+                source = f"its burst, {source}"
         return Ruling(
             Word.THROTTLED,
             dimension,
             direction,
             limit,
             origin,
-            "counted by the provider",
+            source,
             phase="counted",
         )
 
