@@ -189,6 +189,18 @@ def test_ebs_volumes_that_tell_nothing_are_fixed_by_the_drop_in_of_the_service()
         assert command in drop_in
 
 
+def test_ebs_volumes_that_tell_nothing_for_one_reason_are_one_finding():
+    refused = {"nvme0n1": "not permitted", "nvme1n1": "not permitted", "nvme2n1": "gone"}
+    asked = Snapshot(0.0, 0.0, 0.0, Static(), blobs={"ebs": refused})
+    state = Engine(EngineSettings()).observe(asked)
+    found = [each for each in doctor.examine(asked, state) if each.subject == "EBS volumes"]
+
+    assert [each.what for each in found] == [
+        "nvme0n1, nvme1n1 do not tell their exceeded time: not permitted",
+        "nvme2n1 does not tell its exceeded time: gone",
+    ]
+
+
 def test_limits_are_known_where_a_disk_has_one_and_not_where_a_control_group_has():
     seen = Snapshot(0.0, 0.0, 0.0, Static(), texts={DISKSTATS: LINE})
 
@@ -209,7 +221,10 @@ def test_limits_are_known_where_a_disk_has_one_and_not_where_a_control_group_has
     ("subject", "entry"),
     [
         ("limits", {"limit": [{"disk": "nvme0n1", "iops": 5000}]}),
-        ("EBS volume types", {"disk": [{"disk": "nvme0n1", "sku": "gp3", "iops": 3000}]}),
+        (
+            "EBS volume types",
+            {"disk": [{"serial": "vol0123456789abcdef0", "sku": "gp3", "iops": 3000}]},
+        ),
     ],
 )
 def test_what_doctor_says_to_configure_is_toml_with_a_disk_of_this_machine(

@@ -301,10 +301,12 @@ def _volumes(snapshot: Snapshot) -> Iterable[Finding]:
     if counters:
         names = ", ".join(counters)
         yield _good("EBS volumes", f"{names} tell their exceeded time")
-    for device, why in refused.items():
+    for why in dict.fromkeys(refused.values()):
+        alike = [device for device, reason in refused.items() if reason == why]
+        do = "do" if alike[1:] else "does"
         yield _lacking(
             "EBS volumes",
-            f"{device} does not tell its exceeded time: {why}",
+            f"{', '.join(alike)} {do} not tell {'their' if alike[1:] else 'its'} exceeded time: {why}",
             fix="it takes CAP_SYS_ADMIN, which the service gets by: install -D -m 644 /usr/share/ioplateau/ebs.conf "
             "/etc/systemd/system/ioplateau.service.d/ebs.conf && systemctl daemon-reload && "
             "systemctl restart ioplateau",
@@ -319,13 +321,18 @@ def _volume_types(state: State) -> Iterable[Finding]:
         disks = state.sold.identity.disks
         untold = [disk.untold for name in unknown if (disk := disks.get(name)) and disk.untold]
         whose = "; ".join(untold) or "told by nobody here"
+        # Kernel names of NVMe disks are given anew at each start.
+        device = state.disks[unknown[0]].device
+        which = (
+            f'serial = "{device.serial}"' if device and device.serial else f'disk = "{unknown[0]}"'
+        )
         yield _lacking(
             "EBS volume types",
             f"what {', '.join(unknown)} were sold as is unknown ({whose}): no limits",
             fix="cloud.volumes_file with what `aws ec2 describe-volumes --output json` prints, or, "
             "not with deb, rpm or the single file, cloud.describe_volumes = true (the extra "
             "ioplateau[ec2], a role that may ec2:DescribeVolumes), or in the configuration, like:"
-            f'\n[[disk]]\ndisk = "{unknown[0]}"\nsku = "gp3"\niops = 3000',
+            f'\n[[disk]]\n{which}\nsku = "gp3"\niops = 3000',
         )
     elif ours:
         types = ", ".join(f"{name} {_sku(state, name)}" for name in ours)
