@@ -223,6 +223,28 @@ def test_a_gp3_is_offered_no_more_throughput_than_its_operations_allow(gib, step
     assert step_of in step(lifted(situation, Kind.DISK, "sdb"), "provisioned").action
 
 
+def test_a_gp3_that_is_held_above_the_base_of_its_instance_is_lifted_while_credit_lasts():
+    # m5.large: 81.25 MB/s, with credit 593.75.
+    situation = machine("aws", "m5.large", [DiskIdentity(sku="gp3", size_gib=500)], 128 * 1024)
+
+    found = lifted(situation, Kind.DISK, "sdb", Dimension.THROUGHPUT)
+
+    more = step(found, "provisioned with")
+    assert more.action.endswith(", while burst credit lasts")
+    assert (more.gives, more.next) == (
+        pytest.approx(593.75 * MB),
+        Next(Kind.VM_UNCACHED, Dimension.THROUGHPUT, 593.75 * MB, "EBS volumes"),
+    )
+
+
+def test_a_gp2_is_lifted_by_a_gp3_as_it_comes():
+    situation = machine("aws", "r6i.4xlarge", [DiskIdentity(sku="gp2", size_gib=100)])
+
+    found = lifted(situation, Kind.DISK, "sdb")
+
+    assert step(found, "gp3 in place of gp2 for sdb, with what is included").gives == 3000
+
+
 def v2(gib):
     return DiskIdentity(sku="PremiumV2_LRS", size_gib=gib, iops=3000, bytes_per_second=125 * MB)
 

@@ -61,6 +61,10 @@ def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
         return
     now = _given(situation, situation.sold, disks, load)
     present = limit.value if now is None else load.in_units_of(limit.dimension, now[0])
+    in_burst = limit.burst is None and present * LEAST_GAIN < limit.value
+    if in_burst:  # held at a limit without credit above that of the VM, which has some now
+        then = _given(situation, situation.sold, disks, load, burst=True)
+        in_burst = then is not None and now is not None and then[0] >= now[0] * LEAST_GAIN
     choices = [*cloud.choices(situation.sold.identity, disks, key.kind, situation.catalogue)]
     if key.kind is Kind.DISK and _has_room(situation.sold, disks[0]):
         choices.append(_striped(situation.sold, disks[0]))
@@ -70,12 +74,16 @@ def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
         sold = cloud.sold(choice.identity, situation.catalogue)
         added = tuple(name for name in choice.identity.disks if name not in situation.sold.disks)
         asked = load._replace(is_cached=choice.is_cached or load.is_cached)
-        given = _given(situation, sold, (*disks, *added), asked)
+        # A disk's burst on demand is no credit, and told as what the VM does without.
+        is_on_demand = any(choice.identity.disks[name].on_demand_burst for name in disks)
+        burst = in_burst and not is_on_demand
+        given = _given(situation, sold, (*disks, *added), asked, burst=burst)
         if given is None:
             continue
         gives = load.in_units_of(limit.dimension, given[0])
         if gives >= max(present, limit.value) * LEAST_GAIN:
-            yield Step(choice.action, gives, limit.dimension, given[1])
+            action = f"{choice.action}, while burst credit lasts" if burst else choice.action
+            yield Step(action, gives, limit.dimension, given[1])
 
 
 def of_group(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:

@@ -56,6 +56,7 @@ def _of_volume(identity: Identity, name: str, catalogue: Catalogue) -> Iterable[
     gp3 = volume_type(catalogue, "gp3") if kind.name == "gp2" else None
     if gp3 is not None:
         changed = with_disk(identity, name, disk._replace(sku="gp3"))
+        yield Choice(f"gp3 in place of gp2 for {name}, with what is included", changed)
         yield from _provisioned(f"gp3 in place of gp2 for {name},", changed, name, gp3, catalogue)
     yield from _larger_volume(identity, name, kind)
 

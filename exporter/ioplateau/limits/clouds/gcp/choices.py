@@ -80,19 +80,17 @@ def _larger_machine(
     """
     series = machine_name(identity.vm_size).series
     skus = {identity.disks[name].sku for name in disks}
-    found = 0
+    sizes = [identity.vm_size]
     for vcpus in vcpus_above(catalogue, identity.vm_size):
         size = f"{series}-standard-{vcpus}"
-        pairs = (
-            (cap_of(catalogue, each, sku) for each in (size, identity.vm_size)) for sku in skus
+        pairs = ((cap_of(catalogue, each, sku) for each in (size, sizes[-1])) for sku in skus)
+        if any(_gives_more(other, now) for other, now in pairs):
+            sizes.append(size)
+    for size in sizes[1 : MOST_SIZES + 1]:
+        words = (
+            f"{series.upper()} with {machine_name(size).vcpus} vCPUs in place of {identity.vm_size}"
         )
-        if not any(_gives_more(other, now) for other, now in pairs):
-            continue
-        words = f"{series.upper()} with {vcpus} vCPUs in place of {identity.vm_size}"
         yield Choice(words, identity._replace(vm_size=size))
-        found += 1
-        if found == MOST_SIZES:
-            return
 
 
 def _gives_more(other: Cap | None, now: Cap | None) -> bool:
