@@ -2,6 +2,7 @@
 
 import os
 import time
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -52,11 +53,13 @@ SLOW = (
 
 def pytest_collection_modifyitems(items):
     """Tests that need a peer program are live ones."""
-    for item in items:
-        if any(place in (item.path, *item.path.parents) for place in WITH_PEERS):
-            item.add_marker(pytest.mark.live)
-        if item.path in SLOW:
-            item.add_marker(pytest.mark.slow)
+    for path, of_file in groupby(items, key=lambda item: item.path):
+        marks = [pytest.mark.live] if any(map(path.is_relative_to, WITH_PEERS)) else []
+        if path in SLOW:
+            marks.append(pytest.mark.slow)
+        for item in of_file:
+            for mark in marks:
+                item.add_marker(mark)
 
 
 # What cannot be measured where the host takes the CPUs away: a real load's rate, and all in a guest.
