@@ -287,7 +287,7 @@ def test_a_burst_that_went_on_in_a_gap_says_nothing_of_how_much_credit_there_is(
     tick = reading(engine)
 
     # Idle until it is full for certain, a burst of two minutes, 40 minutes nobody saw, then no credit is left.
-    for seconds in [2.0] * 5500:
+    for seconds in [10.0] * 1100:
         tick(0, 0, seconds)
     for _ in range(120):
         tick(3500, 16)
