@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,7 @@ def _told(
         yield snapshot.mono, {key: b.verdict for key, b in state.budgets.items()}
 
 
+@cache  # a test of each machine, and the scores of them all
 def judged(machine: Path, *, with_limits: bool) -> list[Found]:
     """Every phase of one recording, with its limits configured or with none known."""
     labels = json.loads((machine / "labels.json").read_text())
