@@ -40,12 +40,16 @@ hypothesis.settings.load_profile("busy")
 WITH_PEERS = (HERE / "alerts", HERE / "web/test_tls.py")
 # Hours of simulated machines, a process for each case: `make check` has a minute.
 SLOW = (
+    HERE / "cli/test_cli.py",
     HERE / "engine/test_engine_growth.py",
     HERE / "judge/test_many_disks.py",
     HERE / "judge/test_wandering_devices.py",
+    HERE / "limits/test_catalogue_check.py",
     HERE / "project/test_bench_tree.py",
-    HERE / "cli/test_cli.py",
+    HERE / "run/test_burst.py",
     HERE / "run/test_json_schema.py",
+    HERE / "run/test_limits.py",
+    HERE / "run/test_streams.py",
     HERE / "stories/test_stalled_server.py",
     HERE / "web/test_server.py",
 )

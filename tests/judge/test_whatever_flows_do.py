@@ -79,7 +79,9 @@ def tick(draw, flow, does, seconds, rate, wait, size):
 
 
 @pytest.mark.parametrize("seconds", [0.25, 0.5, 1.0, 2.0, 5.0, 60.0])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 5))]
+)
 def test_the_judge_answers(seed, seconds):
     draw, judge, at = random.Random(f"{seed} {seconds}"), Judge(), 100.0
     found, flows = budgets(draw), (*DISKS, *MOUNTS)
