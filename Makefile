@@ -39,9 +39,9 @@ contracts: $(BIN)/ioplateau
 
 # `make check` runs the tests of these folders side by side, a process each, and those of all others in one
 # more: workers that hand each other every result take a fifth longer. Those of UNREAD are not even read.
-PARTS := engine judge run stories
+PARTS := judge stories run measure engine
 UNREAD := live alerts guests
-CHECKS := lint types contracts check-others $(addprefix check-,$(PARTS))
+CHECKS := check-others $(addprefix check-,$(PARTS)) lint types contracts # the longest first
 
 check: $(BIN)/ioplateau ## Before each commit: lint, types, contracts, unit and story tests
 	@$(MAKE) --no-print-directory --jobs=$(shell nproc) --keep-going --output-sync=target $(CHECKS)

@@ -30,7 +30,7 @@ hypothesis.settings.register_profile(
 )
 # For `make check`, which has a minute; `make test` looks at the whole number of examples.
 hypothesis.settings.register_profile(
-    "quick", hypothesis.settings.get_profile("busy"), max_examples=25
+    "quick", hypothesis.settings.get_profile("busy"), max_examples=10
 )
 hypothesis.settings.load_profile("busy")
 
@@ -49,6 +49,7 @@ SLOW = (
     HERE / "run/test_burst.py",
     HERE / "run/test_json_schema.py",
     HERE / "run/test_limits.py",
+    HERE / "run/test_provenance.py",
     HERE / "run/test_streams.py",
     HERE / "stories/test_stalled_server.py",
     HERE / "web/test_server.py",
