@@ -445,7 +445,7 @@ def test_limits_says_why_metadata_is_not_to_be_had(machine, tmp_path):
 def test_volumes_that_cannot_be_asked_are_doctors_finding(machine, tmp_path):
     doctor = machine.run(IOPLATEAU, "doctor", "--no-cloud", *nitro_instance(tmp_path).flags)
 
-    assert "limited  EBS volumes: nvme1n1 does not tell its exceeded time" in doctor.stdout
+    assert "limited  EBS volumes: nvme0n1, nvme1n1 do not tell their exceeded time" in doctor.stdout
     assert "CAP_SYS_ADMIN" in doctor.stdout
 
 
