@@ -104,8 +104,9 @@ def waits_in(watched: WatchedFlow, direction: Direction) -> bool:
 
 def waits_for_another(watched: WatchedFlow) -> bool:
     """Whether requests wait where a limit above is known to hold them: a few, or one at a time, are enough."""
-    is_slow = watched.is_slow and watched.operations >= number.LEAST_OPERATIONS
-    return watched.queue > NONE or is_slow
+    return watched.queue > NONE or (
+        watched.operations >= number.LEAST_OPERATIONS and watched.is_slow
+    )
 
 
 def is_apart(watched: WatchedFlow, pool: Pool) -> bool:

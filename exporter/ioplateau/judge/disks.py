@@ -141,7 +141,11 @@ class DiskJudge(Restartable):
     def not_counting_empty_writes(self) -> list[FlowKey]:
         """The disks of which it is known that their limits do not count writes without data."""
         watched_flows = self._watched_flows.items()
-        return [flow for flow, watched in watched_flows if not watched.counts_empty_writes]
+        return [
+            flow
+            for flow, watched in watched_flows
+            if watched.empty_writes is not None and not watched.empty_writes.are_counted
+        ]
 
     def _lane(
         self, before: Case | None, budget: Budget, stayed: Collection[WatchedFlow], at: float
@@ -449,7 +453,7 @@ class DiskJudge(Restartable):
         shared = above.shared
         # What shows that a lane is held is learned on.
         held = {key: of for key, of in held.items() if key not in self._held_by_misses}
-        waits = any(case.watched.queue >= STRONG for case in awake.values())
+        waits = any([case.drawn.queue >= STRONG for case in awake.values()])
         hints = ceilings_met(self._disks) if waits else []
         if waits:
             shared = shared | stripe_followers(self._stripes.values(), self._watched_flows)
@@ -495,7 +499,7 @@ class DiskJudge(Restartable):
         return None
 
     def _if_waiting(self, case: Case, held: Held) -> BudgetKey | None:
-        return self._holder(case, held) if waits_for_another(case.watched) else None
+        return self._holder(case, held) if held and waits_for_another(case.watched) else None
 
     # -- hypotheses
 

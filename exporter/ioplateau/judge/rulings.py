@@ -29,7 +29,7 @@ from ioplateau.measure.mappings import NO_ENTRIES
 
 # Asked of each verdict: see signals.STRONG.
 THROTTLED, SATURATED, APP_LIMITED = Word.THROTTLED, Word.SATURATED, Word.APP_LIMITED
-STALLED = Word.STALLED
+STALLED, HEALTHY, IDLE, NETWORK = Word.STALLED, Word.HEALTHY, Word.IDLE, Kind.VM_NETWORK
 UNHURRIED = frozenset({Word.HEALTHY, Word.APP_LIMITED, Word.LATENCY_BOUND})
 HELD_BACK = frozenset({Word.THROTTLED, Word.AFFECTED})
 # Only of these it is told whether they are bound by latency, by the application, saturated or stalled. Of
@@ -220,7 +220,7 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
             evidence.update(_saturated_evidence(case))
             if isinstance(drawn, WatchedFlow) and drawn.queue_share > number.SHARE_WAITING:
                 evidence["queue_share"] = drawn.queue_share
-        elif word is Word.HEALTHY and isinstance(drawn, WatchedFlow) and drawn.clear_seconds:
+        elif word is HEALTHY and isinstance(drawn, WatchedFlow) and drawn.clear_seconds:
             evidence.update(
                 clears=drawn.clears,
                 cleared_per_second=drawn.cleared,
@@ -333,23 +333,23 @@ def asked_ratio(waiting: float, operations_per_second: float) -> float:
 
 def quiet(case: Case, at: float, dt: float) -> Verdict:
     """The verdict of a budget that no limit holds back."""
-    before = case.verdict
+    before, last = case.verdict, case.word
     drawn = case.drawn
     if (
         before is not None
-        and case.word in UNHURRIED
+        and last in UNHURRIED
         and at < case.say_again
         and drawn.known
         and drawn.queue < STRONG
         and not _does_little(case)
-        and not _one_waits(drawn)
-        and not (case.word is APP_LIMITED and _has_another_pace(case))
+        and not (drawn.own and _one_waits(drawn))
+        and not (last is APP_LIMITED and _has_another_pace(case))
     ):
         # The word and its sentence stay until the sentence is due; the figures are new.
         case.saturated_seconds = 0.0
-        return rule(case, at, _PLAIN[case.word])
+        return rule(case, at, _PLAIN[last])
     word = _quiet_word(case, dt)
-    if before is not None and word is case.word is not STALLED and _rests(case, before):
+    if before is not None and word is last is not STALLED and _rests(case, before):
         case.is_told = True
         return before
     return rule(case, at, _PLAIN[word])
@@ -357,9 +357,10 @@ def quiet(case: Case, at: float, dt: float) -> Verdict:
 
 def _does_little(case: Case) -> bool:
     """Whether a budget without a queue is idle. An interface counts no operations, and carries more than NFS."""
-    if case.budget.key.kind is Kind.VM_NETWORK:
-        return case.drawn.bytes < number.LEAST_OPERATIONS * number.LARGE_BYTES
-    return case.drawn.operations + case.drawn.hidden_operations < number.LEAST_OPERATIONS
+    drawn = case.drawn
+    if case.budget.key.kind is NETWORK:
+        return drawn.bytes < number.LEAST_OPERATIONS * number.LARGE_BYTES
+    return drawn.operations + drawn.hidden_operations < number.LEAST_OPERATIONS
 
 
 def _one_waits(drawn: WatchedFlow | Pool) -> bool:
@@ -399,24 +400,24 @@ def _quiet_word(case: Case, dt: float) -> Word:
     if not drawn.known:
         return Word.UNKNOWN
     is_late = isinstance(drawn, WatchedFlow) and drawn.is_late
-    if is_late and case.word in (Word.STALLED, Word.IDLE):
+    if is_late and case.word in (STALLED, IDLE):
         return case.word
     if isinstance(drawn, Pool) or case.budget.key.kind not in OWN_WORDS:
-        return Word.IDLE if _does_little(case) else Word.HEALTHY
+        return IDLE if _does_little(case) else HEALTHY
     if drawn.stalled_seconds >= 2 * number.BLOCK_SECONDS:
-        return Word.STALLED
+        return STALLED
     if _does_little(case) and drawn.queue is NONE:
-        return Word.HEALTHY if drawn.clears else Word.IDLE
+        return HEALTHY if drawn.clears else IDLE
     # What a limit leaves as it goes is often one request.
     waits = drawn.queue >= STRONG or (
-        _one_waits(drawn) and (case.word in UNHURRIED or case.word is Word.SATURATED)
+        _one_waits(drawn) and (case.word in UNHURRIED or case.word is SATURATED)
     )
     case.saturated_seconds = case.saturated_seconds + dt if waits else 0.0
     if waits and case.word in HELD_BACK:
         # The queue stays, and only what explained it has gone.
         case.saturated_seconds = max(case.saturated_seconds, drawn.queued * dt)
     if case.saturated_seconds >= number.LEVEL_LEAST:
-        return Word.SATURATED
+        return SATURATED
     return _unhurried(drawn)
 
 
@@ -429,7 +430,7 @@ def _unhurried(watched: WatchedFlow) -> Word:
     if is_always and watched.excess < most and (watched.was_alone or not is_many):
         return Word.LATENCY_BOUND
     keeps_pace = _keeps_pace(watched, IOPS) and not _one_waits(watched)
-    return Word.APP_LIMITED if keeps_pace else Word.HEALTHY
+    return APP_LIMITED if keeps_pace else HEALTHY
 
 
 def _saturated_evidence(case: Case) -> Mapping[str, float]:
