@@ -126,7 +126,8 @@ class Engine:
         due = {*snapshot.texts, *snapshot.blobs, *snapshot.failed, *snapshot.took}
         for source in self._sources:
             if source.key in due or source.is_always_asked:
-                flows.update(source.take(snapshot, interval, gap=gap))
+                if found := source.take(snapshot, interval, gap=gap):
+                    flows.update(found)
         return flows
 
     def _devices_of(self, static: Static) -> DevicesOf:

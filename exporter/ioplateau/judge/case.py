@@ -85,7 +85,6 @@ class Case:
         assert isinstance(self.drawn, Pool)
         return self.drawn
 
-    @property
     def lasting(self) -> Verdict | None:
         """The verdict that stays true as long as nothing is drawn: no evidence is left that would fade
         with time. None: this budget must be judged in this block.
@@ -127,7 +126,8 @@ class Case:
         """The limits that were told: while there are some, more must speak for an unknown one. None of them if more is
         done than some told limit allows: then the disk has another tier, and all that was told of it is wrong.
         """
-        return () if any(claim.is_outgrown for claim in self.claims) else self.claims
+        claims = self.claims
+        return () if claims and any(claim.is_outgrown for claim in claims) else claims
 
     @property
     def known_limits(self) -> Sequence[Limit]:
@@ -143,14 +143,16 @@ class Case:
     @property
     def is_shared_now(self) -> bool:
         """Whether others draw on this very limit now."""
-        return any(other.active for _, other in self.others)
+        return bool(self.others) and any(other.active for _, other in self.others)
 
     @property
     def met(self) -> tuple[Plateau, Direction] | None:
         """The limit nobody told that holds now, and of which direction it is."""
-        if self.plateau.on:
+        if self.plateau.belief.held:
             return self.plateau, Direction.TOTAL
-        side = None if self.sides is None else self.sides.met
+        if self.sides is None:
+            return None
+        side = self.sides.met
         return None if side is None else (side.plateau, side.direction)
 
     def look_for_limit(
@@ -225,6 +227,9 @@ class Case:
             )
         else:
             self.at_rest = False
+        if not self.claims:
+            drawn.near = False
+            return None
         queue = STRONG if sibling and drawn.queue < STRONG else drawn.queue
         waits = queue > NONE or drawn.came >= 1.0 or drawn.left >= 1.0
         close = False
@@ -330,7 +335,7 @@ def apart(
     awake: dict[BudgetKey, Case] = {}
     lasting: dict[BudgetKey, Verdict] = {}
     for key, case in cases.items():
-        verdict = case.lasting
+        verdict = case.lasting()
         if verdict is None:
             awake[key] = case
         else:

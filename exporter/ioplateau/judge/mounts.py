@@ -327,7 +327,7 @@ class MountJudge(Restartable):
         bound = {}
         moving = {self._clients.get(flow) for flow in self._awake}
         for key, case in self._slots.items():
-            if key.name not in moving and (lasting := case.lasting) is not None:
+            if key.name not in moving and (lasting := case.lasting()) is not None:
                 verdicts[key] = lasting
                 continue
             client = witness.clients.get(key.name)
@@ -436,7 +436,7 @@ class MountJudge(Restartable):
         """
         tight: dict[str, list[FlowKey]] = {}  # mounts that fill their client's connections
         for key, case in self._volumes.items():
-            lasting = case.lasting
+            lasting = case.lasting()
             if lasting is not None and not slots:
                 verdicts[key] = lasting
                 continue
@@ -452,14 +452,11 @@ class MountJudge(Restartable):
                 takes_long and slots[name] and flow not in slots[name]
             )
             is_tight = is_connection_bound(witness.clients.get(name))
-            held = next(
-                (
-                    holder
-                    for holder, ruling in network.items()
-                    if waits_in(watched, ruling.direction or Direction.TOTAL)
-                ),
-                None,
-            )
+            held = None
+            for holder, ruling in network.items():
+                if waits_in(watched, ruling.direction or Direction.TOTAL):
+                    held = holder
+                    break
             if held is not None:
                 watched.unsettle()  # where it stands, the network makes it stand
             claim = case.weigh_claims(dt, elsewhere=held is not None)
@@ -474,11 +471,12 @@ class MountJudge(Restartable):
                 and not watched.stalled_seconds,
             )
             met = elsewhere = None
-            if case.met and is_tight:
+            is_met = case.met is not None
+            if is_met and is_tight:
                 if claim is None:
                     tight.setdefault(name, []).append(flow)
                 elsewhere = BudgetKey(Kind.NFS_CONNECTION, name)
-            elif case.met:
+            elif is_met:
                 met = Ruling.learned(case, Culprit.DISK)
             elif is_short and watched.active:
                 elsewhere = BudgetKey(Kind.NFS_SLOTS, name)
@@ -504,7 +502,7 @@ class MountJudge(Restartable):
                 says = Hypotheses(met=Ruling.learned(volume, Culprit.DISK))
                 verdicts[key] = conclude(case, at, dt, says, tuple(flows))
             else:
-                verdicts[key] = case.lasting or quiet(case, at, dt)
+                verdicts[key] = case.lasting() or quiet(case, at, dt)
 
     def _busiest(self, flows: Collection[FlowKey]) -> FlowKey:
         """Of a client's mounts the one that does most: the figures of a verdict on the client are its."""

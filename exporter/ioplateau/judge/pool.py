@@ -174,7 +174,9 @@ class Pool(Levels):
                         self.doubtful_bytes += watched.write_bytes_per_second
                     else:
                         self.doubtful_operations += watched.doubtful_operations
-                        self.flushing_operations += watched.flushing_operations
+                        self.flushing_operations += (
+                            watched.doubtful_operations or watched.empty_operations
+                        )
             member.rates = (operations, volume)
         self.operations = self.read_operations_per_second + self.write_operations_per_second
         self.bytes = self.read_bytes_per_second + self.write_bytes_per_second
@@ -259,7 +261,7 @@ class Pool(Levels):
                 self.waiting_members += 1
                 self.own = self.own or watched.own
             elif watched.queue is WEAK or (
-                watched.is_slow and watched.waiting >= number.QUEUE_WAITING
+                watched.waiting >= number.QUEUE_WAITING and watched.is_slow
             ):
                 weak = True
         # Not signals.excess_of: a sum none of which is in service, though some wait, is as full as can be.

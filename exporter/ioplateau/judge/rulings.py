@@ -228,10 +228,14 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
             )
         if case.claims:
             share = max([claim.reached for claim in case.claims])
-    return Verdict(
-        case.budget.key, word, case.since, dimension, direction,
-        limit, origin, share, demand, parent, evidence, sentence, sufferers,
-        None if case.hold is None else case.hold.since,
+    since = None if case.hold is None else case.hold.since
+    # As in ticks: its own way takes twice as long.
+    return tuple.__new__(
+        Verdict,
+        (
+            case.budget.key, word, case.since, dimension, direction,
+            limit, origin, share, demand, parent, evidence, sentence, sufferers, since,
+        ),
     )  # fmt: skip
 
 

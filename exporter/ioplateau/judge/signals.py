@@ -37,6 +37,8 @@ NO_PART = (0.0, 0.0)
 
 # Reads, or writes: whether they are writes, operations per second, seconds each took, bytes per second.
 OneWay: TypeAlias = tuple[bool, float, float | None, float]
+# The same of NFS calls: seconds each was on the wire, and waited on this client, before bytes per second.
+OneWayOnWire: TypeAlias = tuple[bool, float, float | None, float | None, float]
 
 
 class Served(NamedTuple):
@@ -282,12 +284,13 @@ class WatchedFlow(Levels):
         # At once: a field of a named tuple is dear before Python 3.12.
         (
             _, reads, writes, read_bytes, write_bytes, read_wait, write_wait, _,
-            in_flight, busy_ratio, _, flushes, read_rtt, write_rtt, _, _, later,
+            in_flight, busy_ratio, discards, flushes, read_rtt, write_rtt,
+            read_queue, write_queue, later,
         ) = tick  # fmt: skip
         self.was_looked_at = True
         before, began, cleared = self.in_flight, self._ended, self.clears
         operations = reads + writes
-        self._take_clears(tick)
+        self._take_clears(tick, discards, flushes)
         self._count_outstanding(in_flight or 0, operations, dt, on_wire)
         if operations <= 0:
             self._rest()
@@ -323,7 +326,15 @@ class WatchedFlow(Levels):
             self._compare_looks(least)
         self.later = later
         if read_rtt is not None or write_rtt is not None:
-            self._look_at_wire(tick, at, dt, alone)
+            self._look_at_wire(
+                (
+                    (False, reads, read_rtt, read_queue, read_bytes),
+                    (True, writes, write_rtt, write_queue, write_bytes),
+                ),
+                at,
+                dt,
+                alone,
+            )
         may_be_idle = busy_ratio is None or busy_ratio < 1 - number.LITTLE
         self.was_idle = may_be_idle and (
             self.busy < number.SHARE_WAITING or held < (1 - number.LEAST_PART) * least
@@ -343,8 +354,7 @@ class WatchedFlow(Levels):
         if self.empty_writes is not None and self.queue >= STRONG:
             self._decide_on_empty_writes(dt)
 
-    def _take_clears(self, tick: FlowTick) -> None:
-        discards, flushes = tick.discard_operations_per_second, tick.flush_operations_per_second
+    def _take_clears(self, tick: FlowTick, discards: float, flushes: float) -> None:
         self.cleared = self.clear_seconds = 0.0
         if not discards and not flushes:
             self.clears = ""
@@ -401,7 +411,7 @@ class WatchedFlow(Levels):
 
     def _take_empty_writes(self, tick: FlowTick) -> None:
         """Leave out of the rates what is known not to count."""
-        if not self.counts_empty_writes:
+        if self.empty_writes is not None and not self.empty_writes.are_counted:
             counted = without_empty_writes(tick).write_operations_per_second
             self.empty_operations = self.write_operations_per_second - counted
             self.operations -= self.empty_operations
@@ -530,19 +540,12 @@ class WatchedFlow(Levels):
         if self.empty_writes.look(self.recent_operations.values, dt):
             self.operations_level = None
 
-    def _look_at_wire(self, tick: FlowTick, at: float, dt: float, alone: bool) -> None:
+    def _look_at_wire(
+        self, sides: Iterable[OneWayOnWire], at: float, dt: float, alone: bool
+    ) -> None:
         """NFS: the time on the wire apart from the time spent waiting on this client."""
         load = base = waited = 0.0
-        for write, rate, rtt, queue, volume in (
-            (
-                False, self.read_operations_per_second, tick.read_rtt_seconds,
-                tick.read_queue_seconds, self.read_bytes_per_second,
-            ),
-            (
-                True, self.write_operations_per_second, tick.write_rtt_seconds,
-                tick.write_queue_seconds, self.write_bytes_per_second,
-            ),
-        ):  # fmt: skip
+        for write, rate, rtt, queue, volume in sides:
             if rate > 0 and rtt is not None:
                 load += rate * rtt
                 floor, _ = self.rtt_floors.observe(
@@ -569,13 +572,12 @@ class WatchedFlow(Levels):
         if self.stands:
             if is_strong(self):
                 queue = DEEP if is_deep(self) else STRONG
-            elif self.is_bounded and self.risen >= number.LEAST_PART:
-                queue = STRONG  # a device at its floor may be as steady; a limit shows above it
-            elif self.is_bounded or (
-                excess >= number.LEAST_PART and waiting >= number.SHARE_WAITING
-            ):
+            elif self.is_bounded:
+                # A device at its floor may be as steady; a limit shows above it.
+                queue = STRONG if self.risen >= number.LEAST_PART else WEAK
+            elif excess >= number.LEAST_PART and waiting >= number.SHARE_WAITING:
                 queue = WEAK
-        if queue is NONE and self.is_slow and number.LEAST_PART <= waiting < number.QUEUE_WAITING:
+        if queue is NONE and number.LEAST_PART <= waiting < number.QUEUE_WAITING and self.is_slow:
             queue = WEAK  # of one at a time that has something else to do, too
         self.queue = queue
         if queue >= STRONG or (
