@@ -71,7 +71,7 @@ class Floors:
         this is what the device takes, and no guess is needed any more. counts: for so many blocks
         this one counts, each second of a long one for one. requests: of how many it is the mean.
         """
-        name = class_of(write, size)
+        name = bisect(_HALF_OCTAVES, size) * 2 + write  # class_of()
         own = self._classes.get(name)
         if seconds * requests < KNOWN_SECONDS:
             few = self._take_few(name, Few(seconds * requests, requests, counts, alone))
@@ -82,7 +82,7 @@ class Floors:
                 return self._by_all(name, own, min(own[0], most), write, size)
             seconds, counts = few.seconds / few.requests, few.counts
         if own is None:
-            own = self._classes[name] = [seconds, at, 0.0, size, 0.0]
+            own = self._classes[name] = [seconds, at, counts, size, 0.0]
             floor = seconds
         else:
             floor = own[0] * (1 + (at - own[1]) / number.FLOOR_RISE_SECONDS)
@@ -90,7 +90,7 @@ class Floors:
             if seconds < floor:  # half way down: one lucky block is not the floor yet
                 floor = (floor + seconds) / 2
             own[0] = floor
-        own[2] += counts
+            own[2] += counts
         if alone:
             own[4] += counts
         return self._by_all(name, own, floor, write, size)

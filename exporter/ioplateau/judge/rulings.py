@@ -156,13 +156,16 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
         case, ruling, sufferers, "" if changed or before is None else before.sentence
     )
     waits = case.drawn.queue >= STRONG
-    begins_to_wait = waits and case.drawn.queued == 1 and word in UNHURRIED
-    is_new = changed or before is None or before.limit != verdict.limit
     if (
-        is_new
-        or begins_to_wait
+        changed
+        or before is None
+        or before.limit != verdict.limit
         or at >= case.say_again
-        or (not waits and _begins_to_clear(before, verdict))
+        or (
+            case.drawn.queued == 1 and word in UNHURRIED
+            if waits
+            else "clears" in verdict.evidence and "clears" not in before.evidence
+        )
     ):
         # A sentence stays for some seconds, so that a person can read it; the numbers beside it are new.
         patience = 2 if word in UNHURRIED and not waits else 1
@@ -175,11 +178,6 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
     return verdict
 
 
-def _begins_to_clear(before: Verdict | None, now: Verdict) -> bool:
-    """Whether discards or flushes are what is outstanding by now."""
-    return "clears" in now.evidence and before is not None and "clears" not in before.evidence
-
-
 def _hold(before: SavedHold | None, ruling: Ruling, at: float) -> SavedHold:
     """The limit that holds, and since when: another takes over while the word stays."""
     is_learned = ruling.origin is Origin.LEARNED
@@ -190,7 +188,12 @@ def _hold(before: SavedHold | None, ruling: Ruling, at: float) -> SavedHold:
 def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentence: str) -> Verdict:
     drawn = case.drawn
     word, dimension, direction, limit, origin, _, _, parent, _, _ = ruling
-    operations, outstanding, waiting, excess = _requests(case, direction)
+    if direction is None:
+        operations, outstanding, waiting, excess = (
+            drawn.operations, drawn.outstanding, drawn.waiting, drawn.excess
+        )  # fmt: skip
+    else:
+        operations, outstanding, waiting, excess = _requests(case, direction)
     evidence: dict[str, float | str] = {
         "operations_per_second": drawn.operations,
         # Of an interface `bytes` are those of one direction.
@@ -239,12 +242,12 @@ def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentenc
     )  # fmt: skip
 
 
-def _requests(case: Case, direction: Direction | None) -> tuple[float, float, float, float]:
+def _requests(case: Case, direction: Direction) -> tuple[float, float, float, float]:
     """Operations per second, requests outstanding, those of them that wait, and their excess: of one direction,
     where it is known how long its requests take, else of all.
     """
     drawn = case.drawn
-    if direction is None or direction is Direction.TOTAL or not any(h for h, _ in drawn.parts):
+    if direction is Direction.TOTAL or not any(h for h, _ in drawn.parts):
         return drawn.operations, drawn.outstanding, drawn.waiting, drawn.excess
     held, waiting = drawn.parts[direction is Direction.WRITE]
     return rate_of(drawn, Dimension.IOPS, direction), held, waiting, excess_of(held, waiting)

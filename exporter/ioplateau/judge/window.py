@@ -138,15 +138,16 @@ def regime(values: Sequence[float]) -> Sequence[float]:
         return values
     _, middle, _ = sorted(values[-number.LEVEL_LEAST :])
     low, high = middle * (1 - number.STEP), middle * (1 + number.STEP)
-    strangers = 0
+    if min(values) >= low and max(values) <= high:
+        return values
+    stranger = count + 1  # the oldest of those that were seen
     for index in range(count - 1, -1, -1):
-        if low <= values[index] <= high:
-            strangers = 0
-        elif strangers:
-            return values[index + 2 :]
-        else:
-            strangers = 1
-    return values[strangers:]
+        value = values[index]
+        if value < low or value > high:
+            if stranger == index + 1:
+                return values[index + 2 :]
+            stranger = index
+    return values[1:] if stranger == 0 else values
 
 
 class Level:
