@@ -121,19 +121,19 @@ class Floors:
     def _bound(self, name: int, write: bool, size: float) -> float:
         """What the prior and the other classes say this class cannot be slower than."""
         prior = self._priors[write]
-        is_cached = self._priors[0] != self._priors[1]
+        apart = inf if self._priors[0] != self._priors[1] else number.COUNTED_SECONDS / 2
         least, pace = number.LEVEL_LEAST, number.BYTES_PER_SECOND
         is_seen, bound = False, inf
         for other, (floor, _, blocks, other_size, alone) in self._classes.items():
             # The host's cache, or one of the disk's controller, answers the other direction, and not this one.
-            is_apart = (other & 1) != write and (is_cached or floor < number.COUNTED_SECONDS / 2)
-            if alone >= least and not is_apart:
-                is_seen = True
-            if blocks < least or other == name or is_apart:
+            if floor < apart and (other & 1) != write:
                 continue
-            longest = floor + (size - other_size) / pace if size > other_size else floor
-            if longest < bound:
-                bound = longest
+            if alone >= least:
+                is_seen = True
+            if blocks >= least and other != name:
+                longest = floor + (size - other_size) / pace if size > other_size else floor
+                if longest < bound:
+                    bound = longest
         if is_seen and prior >= number.PRIOR_SECONDS:
             return bound  # what was seen, and no guess; a cache has two speeds
         return min(max(prior, self.way) + size / number.BYTES_PER_SECOND, bound)

@@ -149,6 +149,7 @@ class Pool(Levels):
         # One that was never read counts as if it were not there yet, unless all are.
         self.known = any(member.watched.was_looked_at for member in self.members)
         self.moving = [member for member in self.members if not member.watched.asleep]
+        reads = read = writes = written = 0.0  # operations and bytes per second
         for member in self.moving:
             watched = member.watched
             if not watched.known:
@@ -157,29 +158,31 @@ class Pool(Levels):
             operations = volume = 0.0
             if watched.active:
                 if member.reads:
-                    operations += watched.read_operations_per_second
-                    volume += watched.read_bytes_per_second
-                    self.read_operations_per_second += watched.read_operations_per_second
-                    self.read_bytes_per_second += watched.read_bytes_per_second
+                    operations = watched.read_operations_per_second
+                    volume = watched.read_bytes_per_second
+                    reads += operations
+                    read += volume
                 else:
                     self.hidden_operations += watched.read_operations_per_second
                     self.hidden_bytes += watched.read_bytes_per_second
                 if member.writes:
-                    operations += watched.write_operations_per_second
-                    volume += watched.write_bytes_per_second
-                    self.write_operations_per_second += watched.write_operations_per_second
-                    self.write_bytes_per_second += watched.write_bytes_per_second
+                    rate, size = watched.write_operations_per_second, watched.write_bytes_per_second
+                    operations += rate
+                    volume += size
+                    writes += rate
+                    written += size
                     if member.reads and self.is_cache:
-                        self.doubtful_operations += watched.write_operations_per_second
-                        self.doubtful_bytes += watched.write_bytes_per_second
+                        self.doubtful_operations += rate
+                        self.doubtful_bytes += size
+                    elif doubtful := watched.doubtful_operations:
+                        self.doubtful_operations += doubtful
+                        self.flushing_operations += doubtful
                     else:
-                        self.doubtful_operations += watched.doubtful_operations
-                        self.flushing_operations += (
-                            watched.doubtful_operations or watched.empty_operations
-                        )
+                        self.flushing_operations += watched.empty_operations
             member.rates = (operations, volume)
-        self.operations = self.read_operations_per_second + self.write_operations_per_second
-        self.bytes = self.read_bytes_per_second + self.write_bytes_per_second
+        self.read_operations_per_second, self.read_bytes_per_second = reads, read
+        self.write_operations_per_second, self.write_bytes_per_second = writes, written
+        self.operations, self.bytes = reads + writes, read + written
         self.recent_operations.add(self.operations)
         self.recent_bytes.add(self.bytes)
 
@@ -224,7 +227,7 @@ class Pool(Levels):
         """Add up what waits. Operations per second of members that no limit of their own explains, of those
         among them that surely wait, and whether others may.
         """
-        free = strong = base = 0.0
+        free = strong = base = outstanding = waiting = came = left = 0.0
         weak = False
         self._weighed = []
         for member in self.moving:
@@ -237,8 +240,8 @@ class Pool(Levels):
                 if watched.in_flight and watched.delay:
                     self.active_members += 1
                     if member.name not in explained:
-                        self.came += watched.came
-                        self.left += watched.left
+                        came += watched.came
+                        left += watched.left
                 continue
             self.active_members += 1
             self.is_held = self.is_held or watched.queue >= STRONG
@@ -248,14 +251,15 @@ class Pool(Levels):
                 continue
             free += operations
             self._weighed.append(member)
-            self.outstanding += watched.outstanding
-            if watched.waiting > 0:
+            held, waits = watched.outstanding, watched.waiting
+            outstanding += held
+            if waits > 0:
                 self.busy = max(self.busy, watched.busy)
-            self.waiting += watched.waiting
-            self.came += watched.came
-            self.left += watched.left
-            if watched.outstanding > watched.waiting:
-                base += watched.outstanding - watched.waiting
+            waiting += waits
+            came += watched.came
+            left += watched.left
+            if held > waits:
+                base += held - waits
             if watched.queue >= STRONG:
                 strong += operations
                 self.waiting_members += 1
@@ -264,8 +268,9 @@ class Pool(Levels):
                 watched.waiting >= number.QUEUE_WAITING and watched.is_slow
             ):
                 weak = True
+        self.outstanding, self.waiting, self.came, self.left = outstanding, waiting, came, left
         # Not signals.excess_of: a sum none of which is in service, though some wait, is as full as can be.
-        self.excess = self.waiting / base if base > 0 else (inf if self.waiting > 0 else 0.0)
+        self.excess = waiting / base if base > 0 else (inf if waiting > 0 else 0.0)
         return free, strong, weak
 
     def _weighed_rate(self, member: Member) -> float:

@@ -164,7 +164,7 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
         or (
             case.drawn.queued == 1 and word in UNHURRIED
             if waits
-            else "clears" in verdict.evidence and "clears" not in before.evidence
+            else _begins_to_clear(before, verdict)
         )
     ):
         # A sentence stays for some seconds, so that a person can read it; the numbers beside it are new.
@@ -176,6 +176,11 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
         )
     case.verdict = verdict
     return verdict
+
+
+def _begins_to_clear(before: Verdict, now: Verdict) -> bool:
+    """Whether discards or flushes are what is outstanding by now."""
+    return "clears" in now.evidence and "clears" not in before.evidence
 
 
 def _hold(before: SavedHold | None, ruling: Ruling, at: float) -> SavedHold:
@@ -354,6 +359,10 @@ def quiet(case: Case, at: float, dt: float) -> Verdict:
     ):
         # The word and its sentence stay until the sentence is due; the figures are new.
         case.saturated_seconds = 0.0
+        verdict = _verdict(case, _PLAIN[last], (), before.sentence)
+        if not _begins_to_clear(before, verdict):
+            case.is_told, case.verdict = False, verdict
+            return verdict
         return rule(case, at, _PLAIN[last])
     word = _quiet_word(case, dt)
     if before is not None and word is last is not STALLED and _rests(case, before):
