@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 from ioplateau.engine.follower import Follower, Moment, Outcome, follow
@@ -14,7 +15,7 @@ from ioplateau.limits.stacks import is_remote_disk
 from ioplateau.measure import diskstats, multipath, sysblock
 from ioplateau.measure.diskstats import DiskCounters, DiskTable
 from ioplateau.measure.mappings import LazyMapping
-from ioplateau.measure.ratewindow import Readings, timed, window
+from ioplateau.measure.ratewindow import Readings, TimedReadings, window
 from ioplateau.measure.snapshot import Static
 from ioplateau.measure.sysblock import BlockDevice
 from ioplateau.state import DiskState
@@ -31,7 +32,6 @@ class _Flow(NamedTuple):
 
     name: str
     key: FlowKey
-    history: Readings[DiskCounters]
     is_shown: bool
 
 
@@ -45,7 +45,12 @@ class Disks(Follower):
         self.devices: Mapping[str, BlockDevice] = {}
         self.names: tuple[str, ...] = ()
         self._flows: tuple[_Flow, ...] = ()  # of the names
-        self._shown: Mapping[str, Readings[DiskCounters]] = {}
+        # All of the file at each tick, and of each flow when it began: its counters go on since then.
+        self._history: Readings[Mapping[str, DiskCounters]] = Readings(settings.rate_window_seconds)
+        self._since: Mapping[str, float] = {}  # made anew where it changes: states keep it
+        self._shown: tuple[str, ...] = ()
+        # Of disks of several paths, which stand nowhere as they are counted.
+        self._together: Mapping[str, Readings[DiskCounters]] = {}
         # Not shown. Those that draw on the VM are followed all the same.
         self.hidden: frozenset[str] = frozenset()
         self._static: Static | None = None
@@ -84,35 +89,48 @@ class Disks(Follower):
         self._learn_names(table, moment.static)
         self.table = table
         self.is_strange = self._has_unknown or has_medium
-        disks = table.disks
+        disks, since = table.disks, self._since
+        before_at, before = self._history.last or (at, disks)
+        elapsed = at - before_at
+        is_broken = gap or elapsed <= 0
+        begun: list[str] = []
         flows: dict[FlowKey, FlowTick | None] = {}
-        for flow in self._flows:
-            name, key, history, is_shown = flow
+        for name, key, is_shown in self._flows:
+            tick = None
             if name in self._paths:
-                tick = self._follow_paths(at, flow, table, gap=gap)
-            elif name in self._uncounted and history.timed and history.timed[-1][1] == disks[name]:
-                history.restart(at, disks[name])
+                tick = self._follow_paths(at, name, table, gap=gap)
+            elif name in self._uncounted and name in since and before[name] == disks[name]:
+                begun.append(name)
                 flows[key] = None  # whether it rests or works
                 continue
             else:
-                tick = follow(at, history, disks[name], ticks.of_disk, gap=gap)
+                if not is_broken and name in since:
+                    tick = ticks.of_disk(before[name], disks[name], elapsed)
+                if tick is None:
+                    begun.append(name)
             flows[key] = tick
             if tick is None and is_shown:
                 self.is_strange = True
+        if begun:
+            self._since = {**since, **dict.fromkeys(begun, at)}
+        if is_broken:
+            self._history.restart(at, disks)
+        else:
+            self._history.push(at, disks)
         return Outcome(flows)
 
     def _follow_paths(
-        self, at: float, flow: _Flow, table: DiskTable, *, gap: bool
+        self, at: float, name: str, table: DiskTable, *, gap: bool
     ) -> FlowTick | None:
         """A disk of several paths, counted once, by whoever counts on this kernel."""
-        name = flow.name
         head, paths = table.disks[name], [table.disks[path] for path in self._paths[name]]
         counted = multipath.counting(head, paths, self.devices.get(name))
         names = tuple([one.name for one in counted])
         is_same = self._counting.get(name, names) == names
         self._counting[name] = names
         now = multipath.together(head, counted)
-        return follow(at, flow.history, now, ticks.of_disk, gap=gap or not is_same)
+        history = self._together[name]
+        return follow(at, history, now, ticks.of_disk, gap=gap or not is_same)
 
     def _learn_names(self, table: DiskTable, static: Static) -> None:
         seen = tuple(table.disks)
@@ -174,17 +192,23 @@ class Disks(Follower):
     def _learn_flows(self, names: tuple[str, ...]) -> None:
         """A flow for each of these; one that was there goes on."""
         before = {flow.name: flow for flow in self._flows}
-        window_seconds = self.settings.rate_window_seconds
         self._flows = tuple(
             _Flow(
                 name,
                 before[name].key if name in before else FlowKey("disk", name),
-                before[name].history if name in before else Readings(window_seconds),
                 name not in self.hidden,
             )
             for name in names
         )
-        self._shown = {flow.name: flow.history for flow in self._flows if flow.is_shown}
+        self._shown = tuple([flow.name for flow in self._flows if flow.is_shown])
+        self._together = {
+            name: self._together.get(name) or self._readings_of(name) for name in self._paths
+        }
+        self._since = {
+            name: since
+            for name, since in self._since.items()
+            if name in names and name not in self._paths
+        }
         self._has_unknown = any(
             flow.is_shown and flow.name not in self.devices for flow in self._flows
         )
@@ -193,6 +217,12 @@ class Disks(Follower):
             for name in names
             if (device := self.devices.get(name) or self._known.get(name)) is not None
         }
+
+    def _readings_of(self, name: str) -> Readings[DiskCounters]:
+        """Of a disk of several paths from now on."""
+        found: Readings[DiskCounters] = Readings(self.settings.rate_window_seconds)
+        found.timed = _own(self._history.timed, name, self._since.get(name, inf))
+        return found
 
     def _is_swapped(self, name: str) -> bool:
         """Whether another disk came under the name of one that was here at the last tick."""
@@ -260,7 +290,8 @@ class Disks(Follower):
 
     def states(self) -> Mapping[str, DiskState]:
         """As of now, made when somebody asks."""
-        names, read = self._shown, timed(self._shown.values())
+        names, history, since = self._shown, self._history.timed, self._since
+        together = {name: readings.timed for name, readings in self._together.items()}
         devices, has_failed = self.devices, self._has_failed
         return LazyMapping(
             lambda: {
@@ -270,10 +301,17 @@ class Disks(Follower):
                     None if has_failed else window(readings),
                     devices.get(name),
                 )
-                for name, readings in zip(names, read, strict=True)
-                if readings
+                for name in names
+                if (readings := together.get(name) or _own(history, name, since.get(name, inf)))
             }
         )
+
+
+def _own(
+    history: TimedReadings[Mapping[str, DiskCounters]], name: str, since: float
+) -> TimedReadings[DiskCounters]:
+    """The readings of one disk from `since` on."""
+    return tuple([(at, disks[name]) for at, disks in history if at >= since])
 
 
 def _moved(disk: DiskCounters) -> int:

@@ -125,9 +125,9 @@ class Engine:
             interval = elapsed  # a source comes no more often than the looks
         due = {*snapshot.texts, *snapshot.blobs, *snapshot.failed, *snapshot.took}
         for source in self._sources:
-            if source.key in due or source.is_always_asked:
-                if found := source.take(snapshot, interval, gap=gap):
-                    flows.update(found)
+            is_asked = source.key in due or source.is_always_asked
+            if is_asked and (found := source.take(snapshot, interval, gap=gap)):
+                flows.update(found)
         return flows
 
     def _devices_of(self, static: Static) -> DevicesOf:

@@ -453,7 +453,7 @@ class DiskJudge(Restartable):
         shared = above.shared
         # What shows that a lane is held is learned on.
         held = {key: of for key, of in held.items() if key not in self._held_by_misses}
-        waits = any([case.drawn.queue >= STRONG for case in awake.values()])
+        waits = any(case.drawn.queue >= STRONG for case in awake.values())
         hints = ceilings_met(self._disks) if waits else []
         if waits:
             shared = shared | stripe_followers(self._stripes.values(), self._watched_flows)
