@@ -18,7 +18,7 @@ from ioplateau.engine import EngineSettings
 from ioplateau.limits.budgets import BudgetKey, Dimension, Kind, Word
 from ioplateau.limits.claims import ConfiguredLimit
 from ioplateau.limits.topology import Rules
-from ioplateau.run.replay import states
+from ioplateau.run.replay import Replayed
 
 HERE = Path(__file__).parent
 MACHINES = HERE.parent / "tests/machines"
@@ -134,9 +134,8 @@ def _series(picture: Picture, rules: Rules):
     """Seconds, rates, mean milliseconds per request, words: one of each a tick."""
     at, rate, waited, words = [], [], [], []
     begin, before = None, {}
-    for state in states(
-        MACHINES / picture.machine / "recording.jsonl.gz", EngineSettings(rules=rules)
-    ):
+    recording = MACHINES / picture.machine / "recording.jsonl.gz"
+    for state in Replayed(recording, EngineSettings(rules=rules)):
         begin = state.mono if begin is None else begin
         now = _counters(state, picture.budget)
         if before:
