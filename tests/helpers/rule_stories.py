@@ -6,6 +6,7 @@ play(tmp_path, [series("up", "1x40", job="ioplateau")], [expect("10m", "Ioplatea
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from collections.abc import Container, Mapping, Sequence
@@ -123,7 +124,11 @@ def play(
     }
     file.write_text(json.dumps(story))
     done = subprocess.run(
-        ["promtool", "test", "rules", file], capture_output=True, text=True, timeout=120
+        ["promtool", "test", "rules", file],
+        env={**os.environ, "GOGC": "400"},  # collects its garbage less often: a fifth less CPU time
+        capture_output=True,
+        text=True,
+        timeout=600,  # it steps back in `make test`
     )
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
