@@ -1,7 +1,7 @@
 # Two commands for everybody: `make run` and `make test`. The rest is for whoever changes things.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: run demo check coverage test test-units test-ansible test-alone test-nfs test-guests test-live guest-image bench soak score stack packages lint types contracts docs golden pictures catalogue-check clean help
+.PHONY: run demo check coverage test test-units test-ansible test-alone test-nfs test-guests test-live test-alerts guest-image bench soak score stack packages lint types contracts docs golden pictures catalogue-check clean help
 
 BIN := .venv/bin
 # Where tools/environment.sh puts uv on a machine that has none.
@@ -63,8 +63,8 @@ endef
 
 test: lint types contracts ## Everything, with the real kernel, real peers and guests (root)
 	@$(MAKE) --no-print-directory AGAIN=later --jobs=3 --keep-going --output-sync=target test-units test-ansible test-alone
-	@$(MAKE) --no-print-directory AGAIN=later --jobs=3 --keep-going --output-sync=target test-nfs test-guests test-live
-	@for stage in test-units test-ansible test-alone test-nfs test-guests test-live; do \
+	@$(MAKE) --no-print-directory AGAIN=later --jobs=4 --keep-going --output-sync=target test-nfs test-guests test-live test-alerts
+	@for stage in test-units test-ansible test-alone test-nfs test-guests test-live test-alerts; do \
 		result=0; \
 		for again in 1 2; do \
 			[ -e .cache/failed-$$stage ] || break; \
@@ -92,7 +92,7 @@ test-alone: $(BIN)/ioplateau guest-image
 	$(call tests,,alone)
 
 # Side by side: NFS's guests, which go before all else since rates are what they are about; other guests,
-# which can wait; and the rest. Each stage prints when it is done.
+# which can wait, as the rules' stories can; and the rest. Each stage prints when it is done.
 NFS := tests/live/nfs
 
 test-nfs: $(BIN)/ioplateau guest-image ## Real NFS clients and servers in QEMU guests
@@ -102,7 +102,13 @@ test-guests: $(BIN)/ioplateau guest-image
 	$(call tests,--ignore=$(NFS) --ignore=$(ANSIBLE),guest,5)
 
 test-live: $(BIN)/ioplateau
-	$(call tests,,live and not guest and not alone)
+	$(call tests,--ignore=$(ALERTS),live and not guest and not alone)
+
+# promtool only computes, and may take its time; what test-live looks at must come in time.
+ALERTS := tests/alerts
+
+test-alerts: $(BIN)/ioplateau
+	$(call tests,$(ALERTS),live,5)
 
 # Before any test, whose time must not depend on whether this machine has built it already.
 guest-image: ## The Debian that guests boot, built once on a machine (root; two minutes)
