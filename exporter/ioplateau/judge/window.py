@@ -138,8 +138,6 @@ def regime(values: Sequence[float]) -> Sequence[float]:
         return values
     _, middle, _ = sorted(values[-number.LEVEL_LEAST :])
     low, high = middle * (1 - number.STEP), middle * (1 + number.STEP)
-    if min(values) >= low and max(values) <= high:
-        return values
     stranger = count + 1  # the oldest of those that were seen
     for index in range(count - 1, -1, -1):
         value = values[index]
