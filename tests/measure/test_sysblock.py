@@ -200,7 +200,7 @@ def test_googles_disk_on_nvme_has_the_name_that_udev_keeps_for_a_serial_number(m
     disk = google_disk(machine, "pgdata")
 
     assert disk.serial == "pgdata"
-    assert sysblock.lasting_mark(disk) == "serial:pgdata"
+    assert sysblock.lasting_identity(disk) == "serial:pgdata"
 
 
 def test_the_serial_number_that_all_of_googles_nvme_disks_have_is_none(machine):
