@@ -106,23 +106,44 @@ def test_a_volume_that_counts_itself_throttled_is_throttled_without_any_known_li
     assert (verdict.dimension, verdict.origin) == (Dimension.IOPS, Origin.REPORTED)
 
 
-def test_what_is_counted_in_a_burst_is_held_by_the_burst_and_then_by_the_base():
-    # As an EC2 instance whose EBS credit ends: requests of 4 KiB, first 3,000 a second, then 500.
+def counted(rates):
+    """The limit that is told each second at these rates, while the volume counts that more is asked for, and the
+    sentence at the end: base 500, and a burst of 3,000.
+    """
     rule = ConfiguredLimit(disk="nvme1n1", iops=500, burst_iops=3000, burst_seconds=1800)
     engine = Engine(EngineSettings(rules=Rules((rule,))))
-    limits = []
-    for second in range(40):
-        reads = min(second, 20) * 3000 + max(second - 20, 0) * 500
+    limits, reads = [], 0
+    for second, rate in enumerate(rates):
+        reads += rate
         line = f" 259 0 nvme1n1 {reads} 0 {reads * 8} {second * 32000} 0 0 0 0 32 {second * 1000} {second * 32000}\n"
         counters = volume(volume_iops_exceeded_microseconds=second * 900_000)
         read = snapshot(second, {"ebs": {"nvme1n1": counters}})
         state = engine.observe(read._replace(texts={DISKSTATS: line.encode()}))
         verdict = state.budgets[BudgetKey(Kind.DISK, "nvme1n1")].verdict
         limits.append(verdict.limit)
+    return limits, sentence(verdict, second)
+
+
+def test_what_is_counted_in_a_burst_is_held_by_the_burst_and_then_by_the_base():
+    # As an EC2 instance whose EBS credit ends: requests of 4 KiB, first 3,000 a second, then 500.
+    limits, said = counted([0] + [3000] * 20 + [500] * 19)
 
     assert limits[2:21] == [3000] * 19
     assert limits[22:] == [500] * 18
-    assert "(500 IOPS, configured, counted by the provider)" in sentence(verdict, 39.0)
+    assert "(500 IOPS, configured, counted by the provider)" in said
+
+
+def test_a_rate_below_the_base_tells_not_whether_the_burst_is_over():
+    limits, _ = counted([0] + [3000] * 15 + [400] + [3000] * 5 + [500] * 5 + [400] * 3)
+
+    assert limits[2:22] == [3000] * 20
+    assert limits[23:] == [500] * 7
+
+
+def test_bursts_of_less_than_a_second_are_held_by_the_burst():
+    limits, _ = counted([0] + [400] * 20)
+
+    assert limits[2:] == [3000] * 19
 
 
 def test_a_source_that_fails_takes_back_what_it_said():

@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -207,8 +208,25 @@ def test_the_serial_number_that_all_of_googles_nvme_disks_have_is_none(machine):
     unnamed = google_disk(machine)
 
     assert unnamed.serial == ""
+    assert sysblock.lasting_identity(unnamed) == ""  # its wwid is made of its place
     # Udev comes a moment after the kernel: a disk that is named now is no other.
     assert not sysblock.is_swapped(unnamed, unnamed._replace(serial="pgdata"))
+
+
+@pytest.mark.parametrize("kind", ["fifo", "huge", "long", "none"])
+def test_what_is_no_file_of_udevs_names_no_disk_and_is_not_waited_for(machine, kind):
+    google_disk(machine, "pgdata")
+    file = machine.sys.parent / "run/udev/data/b259:3"
+    kept = file.read_bytes()
+    file.unlink()
+    if kind == "fifo":
+        os.mkfifo(file)
+    elif kind == "huge":
+        file.write_bytes(kept + b"\n" * sysblock.MOST_UDEV_BYTES)
+    elif kind == "long":
+        file.write_bytes(b"E:ID_SERIAL=Google_PersistentDisk_" + 64 * b"x" + b"\n")
+
+    assert machine.device("nvme0n2").serial == ""
 
 
 def test_a_partition_knows_its_disk(machine):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from math import inf
+from operator import itemgetter
 from typing import NamedTuple
 
 from ioplateau.engine.follower import Follower, Moment, Outcome, follow
@@ -302,7 +304,7 @@ class Disks(Follower):
                     devices.get(name),
                 )
                 for name in names
-                if (readings := together.get(name) or _own(history, name, since.get(name, inf)))
+                if (readings := together.get(name) or _ends(history, name, since.get(name, inf)))
             }
         )
 
@@ -311,7 +313,21 @@ def _own(
     history: TimedReadings[Mapping[str, DiskCounters]], name: str, since: float
 ) -> TimedReadings[DiskCounters]:
     """The readings of one disk from `since` on."""
-    return tuple([(at, disks[name]) for at, disks in history if at >= since])
+    return tuple([(at, disks[name]) for at, disks in _from(history, since)])
+
+
+def _ends(
+    history: TimedReadings[Mapping[str, DiskCounters]], name: str, since: float
+) -> TimedReadings[DiskCounters]:
+    """The first and the last of them."""
+    own = _from(history, since)
+    return tuple([(at, disks[name]) for at, disks in own[:1] + own[1:][-1:]])
+
+
+def _from(
+    history: TimedReadings[Mapping[str, DiskCounters]], since: float
+) -> TimedReadings[Mapping[str, DiskCounters]]:
+    return history[bisect_left(history, since, key=itemgetter(0)) :]
 
 
 def _moved(disk: DiskCounters) -> int:

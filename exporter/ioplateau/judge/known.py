@@ -122,12 +122,18 @@ class Claim:
         most = max(self.values)
         return self.smooth > (1 + number.OFF_LEVEL + self.limit.tolerance) * most
 
-    @property
-    def in_force(self) -> float:
-        """The base, or the burst where more is done than the base allows, in this block and for some."""
+    def in_force(self, before: float | None) -> float:
+        """The burst where more is done than the base allows, in this block and for some, the base where as much
+        is. Where less is, neither is told by it: the one that was in force before (None: none was), else the burst.
+        """
+        base, most = self.values[0], self.values[-1]
         done = min(self.smooth, self.reached * self.value)
-        slack = 1 + number.OFF_LEVEL + self.limit.tolerance
-        return next((each for each in self.values if done <= slack * each), self.values[-1])
+        off = number.OFF_LEVEL + self.limit.tolerance
+        if done > (1 + off) * base:
+            return most
+        if done >= (1 - off) * base:
+            return base
+        return before if before is not None and before in self.values else most
 
     def outweighs(self, other: Claim) -> bool:
         """Whether it is this limit that holds, of two that seem to bind: the one that is used most. Of two that are

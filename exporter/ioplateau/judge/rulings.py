@@ -106,7 +106,8 @@ class Ruling(NamedTuple):
             # An EC2 network in a burst above its baseline: what counts there is no less than what is done.
             limit = known.smooth
         elif known is not None:
-            limit, origin = known.in_force, known.limit.origin
+            before = None if case.verdict is None else case.verdict.limit
+            limit, origin = known.in_force(before), known.limit.origin
             if limit != known.limit.value:
                 source = f"its burst, {source}"
         return Ruling(

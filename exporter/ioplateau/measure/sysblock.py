@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ioplateau.measure.parsing import count_of, device_numbers
 from ioplateau.measure.snapshot import Static
+from ioplateau.regular import read_regular
 
 if TYPE_CHECKING:
     from ioplateau.measure.host import Host
@@ -37,7 +38,9 @@ PAGE_83 = "device/vpd_pg83"
 # https://github.com/GoogleCloudPlatform/guest-configs/blob/master/src/lib/udev/rules.d/65-gce-disk-naming.rules
 GOOGLE_NVME = "nvme_card-pd"
 UDEV_NAME = "udev/name"
-_GOOGLE_NAME = re.compile(rb"^E:ID_SERIAL=Google_PersistentDisk_(.+)$", re.MULTILINE)
+# Names have 63 characters at most. https://cloud.google.com/compute/docs/naming-resources
+_GOOGLE_NAME = re.compile(rb"^E:ID_SERIAL=Google_PersistentDisk_(.{1,63})$", re.MULTILINE)
+MOST_UDEV_BYTES = 1 << 16  # of one disk: some dozens of lines
 # Each with the entry of the disk's directory that it is, or lies in.
 _ENTRY_OF = {path: path.partition("/")[0] for path in ATTRIBUTES}
 _ASKED = frozenset({*_ENTRY_OF.values(), SERIAL, "slaves", "holders"})
@@ -155,8 +158,7 @@ def _attributes(
         same = diskseq and diskseq == last.get("diskseq")
         found[SERIAL] = last.get(SERIAL, "") if same else _text(host, f"{place}/{SERIAL}")
     if found.get("device/model") == GOOGLE_NVME:
-        named = _GOOGLE_NAME.search(_raw(host, f"/run/udev/data/b{found.get('dev', '')}"))
-        found[UDEV_NAME] = _printed(named[1]) if named else ""
+        found[UDEV_NAME] = _udev_name(host, found.get("dev", ""))
     return {path: text for path, text in found.items() if text}
 
 
@@ -169,6 +171,19 @@ def _raw(host: Host, path: str) -> bytes:
         return host.read_once(path)
     except OSError:
         return b""
+
+
+def _udev_name(host: Host, dev: str) -> str:
+    """What udev's database calls a disk of Google's; empty: nothing, or it cannot be read."""
+    numbers = device_numbers(dev)
+    if numbers is None:
+        return ""
+    try:
+        kept = read_regular(host.place("/run/udev/data/b{}:{}".format(*numbers)), MOST_UDEV_BYTES)
+    except OSError:
+        return ""
+    named = _GOOGLE_NAME.search(kept)
+    return _printed(named[1]) if named else ""
 
 
 def _printed(raw: bytes) -> str:
@@ -327,9 +342,11 @@ def lasting_identity(device: BlockDevice | None) -> str:
     """
     if device is None:
         return ""
+    if (
+        device.model == GOOGLE_NVME
+    ):  # the kernel made its wwid of its place and what all of them have
+        return f"serial:{device.serial}" if device.serial else ""
     identifiers = _identifiers(device)
-    if device.model == GOOGLE_NVME and device.serial:
-        return f"serial:{device.serial}"  # the kernel made its wwid of its place and what all of them have
     for what in ("wwid", "serial", "mapper"):
         if what in identifiers:
             return f"{what}:{identifiers[what]}"
