@@ -46,7 +46,7 @@ def test_an_exporter_that_answers_again_is_told_sooner(tmp_path):
     assert play(tmp_path, [series("up", "1x4 0x15 1x60")], [], values, kept=True) == ""
 
 
-def test_each_alert_keeps_as_long_as_those_it_silences_or_longer():
+def test_so_long_each_alert_keeps_firing():
     other = {"IoplateauExporterDown": "5m", "IoplateauNfsServerNotAnswering": "5m"}
     longer = {
         ("IoplateauVolumeAtLimit", "warning"): "18m"

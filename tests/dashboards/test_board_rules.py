@@ -30,7 +30,7 @@ def of_each(cases):
             for name, case in cases:
                 try:
                     rule(*case)
-                except Exception as error:
+                except (Exception, pytest.fail.Exception) as error:
                     error.add_note(name)
                     broken.append(error)
             if broken:

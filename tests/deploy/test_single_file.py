@@ -29,7 +29,7 @@ def file(tmp_path):
     suffix = f"{platform.machine()}/ioplateau/_scan.abi3.so"
     with open(native.scan.__spec__.origin, "rb") as twin:
         found = {f"compiled/{suffix}": twin.read()}
-    found |= {"ioplateau/__init__.py": b"", "ioplateau/cli.py": PROGRAM}
+    found |= {"ioplateau/__init__.py": b"", "ioplateau/cli/__init__.py": PROGRAM}
     found["__main__.py"] = (MAKER.parent / "__main__.py").read_bytes()
     (tmp_path / "ioplateau").write_bytes(make["archive"](found, 0x7FFFFFFF))
     return tmp_path / "ioplateau"

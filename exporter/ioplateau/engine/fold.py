@@ -42,7 +42,7 @@ class SavedEngine(NamedTuple):
 
     judge: SavedJudge
     accounts: SavedAccounts
-    marks: tuple[SavedIdentity, ...] = ()
+    identities: tuple[SavedIdentity, ...] = ()
     awaited: Mapping[str, Seconds] = NO_ENTRIES
 
 
@@ -335,7 +335,7 @@ class Engine:
         found = parse_memory(memory)
         self._judge.restore(found.judge, away_seconds)
         self._accounts.restore(found.accounts, away_seconds)
-        self._identities.restore(found.marks)
+        self._identities.restore(found.identities)
         self._absences.restore(found.awaited, away_seconds)
 
 

@@ -21,6 +21,7 @@ from ioplateau.limits.lifting.step import Choice, provisioned, with_disk
 from ioplateau.limits.tables import Catalogue
 
 MOST_SIZES = 2
+MOST_GIB = 65_536  # of one disk; https://docs.cloud.google.com/compute/docs/disks/persistent-disks
 FASTER = {"pd-standard": "pd-balanced", "pd-balanced": "pd-ssd"}
 
 
@@ -68,6 +69,8 @@ def _larger_disk(identity: Identity, name: str, catalogue: Catalogue) -> Iterabl
     if kind is None or kind.is_provisioned or disk.role == LOCAL or disk.size_gib is None:
         return
     gib = disk.size_gib * 2
+    if gib > MOST_GIB:
+        return
     words = f"{disk.sku} of {gib:,.0f} GiB in place of {disk.size_gib:,.0f} for {name}"
     yield Choice(words, with_disk(identity, name, disk._replace(size_gib=gib)))
 
