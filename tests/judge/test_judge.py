@@ -376,6 +376,27 @@ def test_after_two_gaps_with_no_block_between_nothing_is_known():
     assert "gap" in verdict.sentence
 
 
+@pytest.mark.parametrize(
+    ("missed", "meanwhile", "goes_on"),
+    [
+        (1, (), True),
+        (3, (), True),
+        (20, (), False),  # whatever was in all that time
+        (3, CALM[:2], False),  # nobody waited
+    ],
+)
+def test_a_limit_that_holds_before_and_after_readings_that_failed_has_held_all_the_time(
+    missed, meanwhile, goes_on
+):
+    judge = Judge()
+    first = judged(judge, *CALM, *[tick()] * 4)
+    after = judged(judge, *[None] * missed, *meanwhile, *[tick()] * 4, at=110.0)
+
+    assert first.word is after.word is Word.THROTTLED
+    assert (after.since == first.since) is goes_on
+    assert (after.limit_since == first.limit_since) is goes_on
+
+
 def test_what_was_done_before_a_gap_is_not_judged_with_what_came_after_it():
     judge = Judge()
     short = tick(100.0, 0.002, seconds=0.3)

@@ -368,6 +368,30 @@ def test_after_a_cut_connection_a_queue_stands_as_before(lost):
     assert set(said[3:]) == {Word.SATURATED}
 
 
+@pytest.mark.parametrize(
+    ("after", "binds"),
+    [
+        ((None, (350.0, 0.37)), False),  # nothing for a second, and what waited took that long
+        (((850.0, 0.08),), True),  # a bucket makes up for what was missing
+    ],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_server_that_pauses_while_many_wait_and_makes_up_for_nothing_is_no_limit(
+    seed, after, binds
+):
+    mount, numbers = Mount(disturbances=0), random.Random(seed)
+    mount.closed_loop(numbers, 20, 1, 0.008)
+    mount.rests(2)
+    said = []
+    for _ in range(8):
+        rates = [500.0 * numbers.gauss(1.0, 0.005) for _ in range(7)]
+        said += [mount.reads(rate, 48 / rate, 48) for rate in rates]
+        for rate, wait in ((150.0, 0.096), *(each or (0.0, 0.0) for each in after)):
+            mount.reads(rate, wait, 48)
+
+    assert (Word.THROTTLED in said[len(said) // 2 :]) is binds
+
+
 def test_of_twenty_mounts_of_a_silent_server_those_wait_that_did_something_just_before():
     flows = [FlowKey("nfs", f"/home/u{number}") for number in range(20)]
     volumes = [BudgetKey(Kind.VOLUME, flow.name) for flow in flows]

@@ -9,6 +9,8 @@ import pytest
 from ioplateau.judge import parameters as number
 from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.window import Blocks, Recent, is_straight, joined, level, makes_up, regime
+from ioplateau.judge.witness import NOTHING as WITNESS
+from ioplateau.judge.witness import ClientWitness, Witness
 from ioplateau.limits.budgets import FlowKey
 
 SDA = FlowKey("disk", "sda")
@@ -27,12 +29,12 @@ def tick(seconds, reads, wait, in_flight=0):
 def test_a_tick_of_a_second_is_a_block_by_itself():
     flows = {SDA: tick(1.0, 500.0, 0.002)}
 
-    assert Blocks().add(1.0, flows) == (1.0, flows)
+    assert Blocks().add(1.0, flows, WITNESS) == (1.0, flows, WITNESS)
 
 
 def test_short_ticks_are_put_together_until_half_a_second_is_full():
     blocks = Blocks()
-    parts = [blocks.add(0.1, {SDA: tick(0.1, 100.0 * n, 0.002)}) for n in range(1, 6)]
+    parts = [blocks.add(0.1, {SDA: tick(0.1, 100.0 * n, 0.002)}, WITNESS) for n in range(1, 6)]
 
     assert parts[:4] == [None] * 4
     assert parts[4] is not None
@@ -52,9 +54,9 @@ def test_joined_ticks_keep_the_later_number_of_requests_in_flight():
 
 def test_a_flow_without_rates_in_one_part_has_none_in_the_block():
     blocks = Blocks()
-    blocks.add(0.2, {SDA: tick(0.2, 100.0, 0.002)})
-    blocks.add(0.2, {SDA: None})
-    block = blocks.add(0.2, {SDA: tick(0.2, 100.0, 0.002)})
+    blocks.add(0.2, {SDA: tick(0.2, 100.0, 0.002)}, WITNESS)
+    blocks.add(0.2, {SDA: None}, WITNESS)
+    block = blocks.add(0.2, {SDA: tick(0.2, 100.0, 0.002)}, WITNESS)
 
     assert block is not None
     assert block[1][SDA] is None
@@ -62,10 +64,20 @@ def test_a_flow_without_rates_in_one_part_has_none_in_the_block():
 
 def test_a_gap_throws_away_what_was_begun():
     blocks = Blocks()
-    blocks.add(0.3, {SDA: tick(0.3, 900.0, 0.002)})
+    blocks.add(0.3, {SDA: tick(0.3, 900.0, 0.002)}, WITNESS)
     blocks.clear()
 
-    assert blocks.add(0.3, {SDA: tick(0.3, 100.0, 0.002)}) is None
+    assert blocks.add(0.3, {SDA: tick(0.3, 100.0, 0.002)}, WITNESS) is None
+
+
+def test_a_server_has_answered_in_a_block_if_it_did_in_one_of_its_ticks():
+    blocks = Blocks()
+    first, last = (Witness({"filer": ClientWitness(receives_per_second=r)}) for r in (900.0, 0.0))
+    blocks.add(0.25, {}, first)
+    block = blocks.add(0.25, {}, last)
+
+    assert block is not None
+    assert block[2].clients["filer"].receives_per_second == pytest.approx(450.0)
 
 
 def test_recent_values_do_not_grow():

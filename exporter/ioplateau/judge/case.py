@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf
+from typing import NamedTuple
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.belief import Belief
@@ -27,6 +28,14 @@ from ioplateau.limits.budgets import (
 )
 
 
+class Interrupted(NamedTuple):
+    """The limit that held as there was no reading any more. since: of the verdict; at: when that was."""
+
+    since: float
+    hold: SavedHold
+    at: float
+
+
 class Case:
     """What is remembered of one budget between blocks."""
 
@@ -38,6 +47,7 @@ class Case:
         "claims",
         "drawn",
         "hold",
+        "interrupted",
         "is_told",
         "others",
         "plateau",
@@ -68,6 +78,7 @@ class Case:
         self.word = Word.UNKNOWN
         self.since = at
         self.hold: SavedHold | None = None
+        self.interrupted: Interrupted | None = None  # a limit held when reading failed
         self.verdict: Verdict | None = None
         self.is_told = False  # at rest, and its verdict says so already
         self.say_again = 0.0  # when the sentence is due
@@ -195,6 +206,12 @@ class Case:
     def pass_over(self, dt: float) -> None:
         """A block that says nothing for a limit of this budget."""
         self.plateau.rest(dt)
+        if self.sides is not None:
+            self.sides.rest(dt)
+
+    def pass_silence(self, dt: float) -> None:
+        """A block in which none of the requests outstanding was answered."""
+        self.plateau.pass_silence(self.drawn, dt)
         if self.sides is not None:
             self.sides.rest(dt)
 

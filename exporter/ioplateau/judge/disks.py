@@ -462,6 +462,8 @@ class DiskJudge(Restartable):
             if not watched.active:
                 if not watched.in_flight:
                     case.forget_limit()
+                elif watched.stalled_seconds:
+                    case.pass_silence(dt)
                 elif case.plateau.belief.seconds or case.met:
                     case.pass_over(dt)
                 continue

@@ -54,15 +54,15 @@ class Judge:
                 self._verdicts = {key: _unknown(was, at) for key, was in self._verdicts.items()}
             self._is_gap = True
             return self._verdicts
-        block = self._blocks.add(elapsed, flows)
+        block = self._blocks.add(elapsed, flows, witness or NOTHING)
         if block is None:
             return self._verdicts
-        seconds, merged = block
+        seconds, merged, seen = block
         self._is_gap = False
         verdicts: dict[BudgetKey, Verdict] = {}
-        self._disks.step(at, seconds, merged, witness or NOTHING, verdicts)
-        self._mounts.step(at, seconds, merged, witness or NOTHING, verdicts)
-        self._groups.step(at, seconds, merged, witness or NOTHING, verdicts)
+        self._disks.step(at, seconds, merged, seen, verdicts)
+        self._mounts.step(at, seconds, merged, seen, verdicts)
+        self._groups.step(at, seconds, merged, seen, verdicts)
         self._verdicts = verdicts
         return verdicts
 

@@ -77,9 +77,17 @@ class Plateau:
 
     def rest(self, dt: float) -> None:
         """A block that says nothing for a limit."""
+        self._standing.rest()
+        self._weaken(dt)
+
+    def pass_silence(self, drawn: Drawn, dt: float) -> None:
+        """A block in which none of those outstanding was answered."""
+        self._standing.add_silence(drawn, dt)
+        self._weaken(dt)
+
+    def _weaken(self, dt: float) -> None:
         self._visits.rest()
         self._waits.end()
-        self._standing.rest()
         self.belief.weigh(-1.0, dt)
 
     def step(
@@ -110,7 +118,11 @@ class Plateau:
             ):
                 self.free.learn(drawn, dt)
                 self.belief.drop()  # nothing is outstanding any more
-            self.rest(dt)
+            if drawn.operations or not drawn.stays:
+                self._standing.rest()
+            elif drawn.came < 1.0:
+                self._standing.add_silence(drawn, dt)
+            self._weaken(dt)
             return
         self.free.end(drawn)
         if not self.on:

@@ -114,6 +114,7 @@ SHARE_WAITING = 0.5
 # - share by which more may be outstanding at the looks than between them, before it comes in step with them;
 # - share of a client's calls that may be another mount's, and its calls on the wire still be this one's;
 # - share of the longer of two waits by which the shorter may be less and both still be one queue's;
+# - seconds' worth of a level that must be missing in a dip before they count against it (standing.Standing);
 # - seconds of evidence lost in a second off the limit, while everything still waits long (STEEP), the rate does
 #   not stand still more than a STEP below, and no more was done in sum than the limit and its bucket allow:
 #   buffered writes come in gusts. Where a disk's queue was counted at both ticks it is half of one, as a

@@ -104,6 +104,8 @@ class Pool(Levels):
         self.median_delay = 0.0
         self._clear()
 
+    stays = 0  # only of a mount it tells what its looks do not
+
     @property
     def is_counted(self) -> bool:
         """Whether what is outstanding is counted at each tick."""

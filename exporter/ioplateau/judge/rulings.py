@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ioplateau.judge import parameters as number
 from ioplateau.judge import words
 from ioplateau.judge.blame import Culprit
-from ioplateau.judge.case import Case
+from ioplateau.judge.case import Case, Interrupted
 from ioplateau.judge.known import Claim
 from ioplateau.judge.memory import SavedHold
 from ioplateau.judge.pool import Pool
@@ -30,6 +30,7 @@ from ioplateau.measure.mappings import NO_ENTRIES
 # Asked of each verdict: see signals.STRONG.
 THROTTLED, SATURATED, APP_LIMITED = Word.THROTTLED, Word.SATURATED, Word.APP_LIMITED
 STALLED, HEALTHY, IDLE, NETWORK = Word.STALLED, Word.HEALTHY, Word.IDLE, Kind.VM_NETWORK
+UNKNOWN = Word.UNKNOWN
 UNHURRIED = frozenset({Word.HEALTHY, Word.APP_LIMITED, Word.LATENCY_BOUND})
 HELD_BACK = frozenset({Word.THROTTLED, Word.AFFECTED})
 # Only of these it is told whether they are bound by latency, by the application, saturated or stalled. Of
@@ -148,9 +149,13 @@ def rule(case: Case, at: float, ruling: Ruling, sufferers: tuple[FlowKey, ...] =
     case.is_told = False
     changed = word is not case.word
     if changed:
+        if word is UNKNOWN and case.hold is not None:
+            case.interrupted = Interrupted(case.since, case.hold, at)
         case.word = word
         case.since = at
     hold = _hold(case.hold, ruling, at) if word is THROTTLED else None
+    if case.interrupted is not None and word is not UNKNOWN:
+        hold = _gone_on(case, case.interrupted, hold, at)
     changed = changed or hold != case.hold
     case.hold = hold
     verdict = _verdict(
@@ -189,6 +194,23 @@ def _hold(before: SavedHold | None, ruling: Ruling, at: float) -> SavedHold:
     is_learned = ruling.origin is Origin.LEARNED
     hold = SavedHold(ruling.dimension, ruling.direction, is_learned, at)
     return before if before is not None and before[:-1] == hold[:-1] else hold
+
+
+def _gone_on(
+    case: Case, interrupted: Interrupted, hold: SavedHold | None, at: float
+) -> SavedHold | None:
+    """The limit that holds now, since before reading failed for a while if it held then: nothing else was seen but
+    requests that wait.
+    """
+    since, before, failed_at = interrupted
+    is_short = at - failed_at <= 2 * number.SETTLED_SECONDS
+    if hold is None and is_short and case.drawn.queue >= STRONG:
+        return None  # it may take a block more to be sure
+    case.interrupted = None
+    if hold is None or not is_short or hold[:-1] != before[:-1]:
+        return hold
+    case.since = since
+    return before
 
 
 def _verdict(case: Case, ruling: Ruling, sufferers: tuple[FlowKey, ...], sentence: str) -> Verdict:
@@ -415,7 +437,7 @@ def _rests(case: Case, before: Verdict) -> bool:
 def _quiet_word(case: Case, dt: float) -> Word:
     drawn = case.drawn
     if not drawn.known:
-        return Word.UNKNOWN
+        return UNKNOWN
     is_late = isinstance(drawn, WatchedFlow) and drawn.is_late
     if is_late and case.word in (STALLED, IDLE):
         return case.word

@@ -69,6 +69,8 @@ class Side(Levels):
         self.is_counted = False
         self.is_apart = False  # requests of the other direction do not wait with these
 
+    stays = 0  # which of those outstanding are of this direction nobody counts
+
     @property
     def busy_most(self) -> float:
         """Of one flow as much as of all its requests."""

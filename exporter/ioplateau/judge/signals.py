@@ -166,6 +166,7 @@ class WatchedFlow(Levels):
         "stalled_seconds",
         "standing_seconds",
         "stands",
+        "stays",
         "still",
         "told_bytes",
         "told_operations",
@@ -196,6 +197,9 @@ class WatchedFlow(Levels):
         self.in_flight = 0
         self.is_counted = False  # what is outstanding, at each look
         self._ended = 0  # requests outstanding as the last block ended
+        self.stays = (
+            0  # of those as it began and ended the fewer; of a mount 0 where they are not known
+        )
         self._looks = 0  # blocks in a row at both of whose ends something was outstanding
         self._seen = self._between = 0.0  # requests then, on average: at the ends, and between them
         self.left = 0.0
@@ -288,7 +292,7 @@ class WatchedFlow(Levels):
             read_queue, write_queue, later,
         ) = tick  # fmt: skip
         self.was_looked_at = True
-        before, began, cleared = self.in_flight, self._ended, self.clears
+        before, cleared = self.in_flight, self.clears
         operations = reads + writes
         self._take_clears(tick, discards, flushes)
         self._count_outstanding(in_flight or 0, operations, dt, on_wire)
@@ -319,7 +323,7 @@ class WatchedFlow(Levels):
             self.left = beyond if beyond > 0 else 0.0
         # What takes longer than a block is outstanding at a look whenever it came, and counted late: as it is
         # known by the times, or because more were outstanding than were answered.
-        least = began if began < self._ended else self._ended
+        least = self.stays
         if self.latency >= dt or least > operations * dt:
             least = 0
         if least or self._looks:
@@ -379,7 +383,9 @@ class WatchedFlow(Levels):
     ) -> None:
         """What is outstanding as the block ends, and whether nothing was answered since it began."""
         before, self.in_flight = self.in_flight, in_flight
-        self._ended = in_flight or on_wire or 0
+        began = self._ended
+        self._ended = ended = in_flight or on_wire or 0
+        self.stays = began if began < ended else ended
         if before and in_flight and operations == 0 and not self.clears:
             # Times are added when a request ends: in a stall only in_flight tells.
             self.stalled_seconds += dt

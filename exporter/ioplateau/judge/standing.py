@@ -121,11 +121,20 @@ class Standing:
     def add(self, drawn: Drawn, dt: float) -> None:
         """A block in which requests waited."""
         self._waited += dt
-        self._runs.append(Run(drawn.operations * dt, drawn.bytes * dt, dt, self._waited))
+        held = drawn.outstanding * dt
+        run = Run(drawn.operations * dt, drawn.bytes * dt, dt, self._waited, held)
+        self._runs.append(run)
         del self._runs[: -number.SUM_BLOCKS]
+        self._stand(drawn, run)
+
+    def add_silence(self, drawn: Drawn, dt: float) -> None:
+        """A block in which none of those outstanding was answered, of which it is not known otherwise that they wait."""
+        self._stand(drawn, Run(0.0, 0.0, dt, self._waited, 0.0))
+
+    def _stand(self, drawn: Drawn, run: Run) -> None:
         if _many_wait(drawn):
-            self._stood.append(self._runs[-1])
-            del self._stood[: -max(number.LEVEL_LEAST, ceil(number.SUM_BLOCKS / dt))]
+            self._stood.append(run)
+            del self._stood[: -max(number.LEVEL_LEAST, ceil(number.SUM_BLOCKS / run.seconds))]
         else:
             self._stood.clear()
 
@@ -144,7 +153,7 @@ class Standing:
 
     def book(self, drawn: Drawn, dt: float, dimensions: Sequence[Dimension]) -> None:
         """Book where it stands in these, while requests wait: gusts do not stand anywhere."""
-        if drawn.operations and drawn.bytes:
+        if drawn.operations and drawn.bytes and drawn.outstanding:
             for dimension in dimensions:
                 self._book_losses(dimension)
         is_whole = min(drawn.came, drawn.left) >= 1.0
@@ -167,13 +176,14 @@ class Standing:
     def _book_losses(self, dimension: Dimension) -> None:
         """Book what is missing since as much was done as now, while many waited: a limit lets all pass that it gives,
         and a bucket repays what the device could not do. Nothing is missing of what may have waited for a limit of
-        the other dimension. All of it is where more than half passed on top of this level.
+        the other dimension, nor while fewer were outstanding than then and now (Little's law). All of it is where
+        more than half passed on top of this level.
         """
         if not self._stood:
             return
         *before, now = self._stood
         this = DIMENSIONS.index(dimension)
-        lost, above, seconds = 0.0, 0.0, now.seconds
+        lost, above, seconds, held = 0.0, 0.0, now.seconds, now.held
         for run in reversed(before):
             share, other = [
                 run[each] / run.seconds * now.seconds / now[each] for each in (this, 1 - this)
@@ -181,10 +191,14 @@ class Standing:
             if abs(share - 1) <= number.SAME_LEVEL:
                 if above > seconds:
                     lost = seconds
-                if abs(lost) > number.BURST_SECONDS:
+                elif lost > 0 and run.held:
+                    fewest = min(now.held / now.seconds, run.held / run.seconds)
+                    lost = max(0.0, lost - max(0.0, seconds - held / fewest))
+                if abs(lost) > number.LEAST_PART:
                     self._stands[dimension].lose(now[this] / now.seconds, lost)
                 return
             seconds += run.seconds
+            held += run.held
             lost += run.seconds * (1 - max(share, min(1.0, other)))
             above += run.seconds * (share - 1)
 
@@ -257,12 +271,12 @@ class Standing:
 
 
 def _many_wait(drawn: Drawn) -> bool:
-    """Whether many requests waited from beginning to end: as counted at both ticks, or on average on a disk that was
-    busy all the time.
+    """Whether many requests waited from beginning to end: as counted at both ticks, of a mount on the wire, or on
+    average on a disk that was busy all the time.
     """
     many = number.OVERWHELMING_WAITING
     if not drawn.is_counted:
-        return False
+        return drawn.stays - number.IN_SERVICE * (drawn.outstanding - drawn.waiting) >= many
     waits = drawn.queue >= STRONG and drawn.busy >= 1 - number.LITTLE and drawn.waiting >= many
     return waits or min(drawn.came, drawn.left) >= many
 

@@ -27,6 +27,7 @@ class Drawn(Protocol):
     waiting: float
     came: float
     left: float
+    stays: int
     queue: Queue
     queued: int
     own: bool
@@ -65,12 +66,15 @@ def drawn_rates(drawn: Drawn) -> tuple[tuple[Dimension, float], tuple[Dimension,
 
 
 class Run(NamedTuple):
-    """What was done in one block in which requests waited. waited: seconds for which they had, by its end."""
+    """What was done in one block in which requests waited. waited: seconds for which they had, by its end; held:
+    seconds that those which were answered took, in all.
+    """
 
     operations: float
     bytes: float
     seconds: float
     waited: float
+    held: float
 
 
 class Wait:

@@ -13,6 +13,7 @@ from math import ceil, dist, log, sqrt
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.flows import FlowTick
+from ioplateau.judge.witness import Witness
 from ioplateau.limits.budgets import Dimension, FlowKey
 
 Ticks = Mapping[FlowKey, FlowTick | None]
@@ -23,21 +24,24 @@ IOPS, THROUGHPUT = DIMENSIONS = Dimension.IOPS, Dimension.THROUGHPUT
 class Blocks:
     """Puts short ticks together until they make a block."""
 
-    __slots__ = ("_flows", "_seconds")
+    __slots__ = ("_answers", "_flows", "_seconds")
 
     def __init__(self) -> None:
         self._flows: dict[FlowKey, FlowTick | None] = {}
+        self._answers: dict[str, float] = {}  # by NFS client, since the block began
         self._seconds = 0.0
 
     def clear(self) -> None:
         """Forget what was begun: a gap has no part in any block."""
-        self._flows = {}
+        self._flows, self._answers = {}, {}
         self._seconds = 0.0
 
-    def add(self, elapsed: float, flows: Ticks) -> tuple[float, Ticks] | None:
-        """The finished block and its length, or None while it is too short."""
+    def add(
+        self, elapsed: float, flows: Ticks, witness: Witness
+    ) -> tuple[float, Ticks, Witness] | None:
+        """The finished block, its length and what was seen beside it, or None while it is too short."""
         if not self._seconds and elapsed >= number.BLOCK_SECONDS:
-            return elapsed, flows
+            return elapsed, flows, witness
         begun = self._flows
         for key, tick in flows.items():
             if self._seconds and key in begun:
@@ -48,11 +52,26 @@ class Blocks:
         for key in begun.keys() - flows.keys():
             del begun[key]
         self._seconds += elapsed
+        for name, client in witness.clients.items():
+            answers = (client.receives_per_second or 0.0) * elapsed
+            self._answers[name] = self._answers.get(name, 0.0) + answers
         if self._seconds < number.BLOCK_SECONDS:
             return None
-        block = self._seconds, begun
+        block = self._seconds, begun, self._with_answers(witness)
         self.clear()
         return block
+
+    def _with_answers(self, witness: Witness) -> Witness:
+        """What was seen at the last tick, but the answers of the whole block: a server that is silent in that tick
+        need not be so in the block.
+        """
+        clients = {
+            name: client
+            if client.receives_per_second is None
+            else client._replace(receives_per_second=self._answers[name] / self._seconds)
+            for name, client in witness.clients.items()
+        }
+        return witness._replace(clients=clients) if clients else witness
 
 
 def joined(first: FlowTick, second: FlowTick) -> FlowTick:
