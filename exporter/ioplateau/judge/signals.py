@@ -197,9 +197,8 @@ class WatchedFlow(Levels):
         self.in_flight = 0
         self.is_counted = False  # what is outstanding, at each look
         self._ended = 0  # requests outstanding as the last block ended
-        self.stays = (
-            0  # of those as it began and ended the fewer; of a mount 0 where they are not known
-        )
+        # Of those as it began and ended the fewer; of a mount 0 where they are not known.
+        self.stays = 0
         self._looks = 0  # blocks in a row at both of whose ends something was outstanding
         self._seen = self._between = 0.0  # requests then, on average: at the ends, and between them
         self.left = 0.0
