@@ -106,6 +106,30 @@ def test_a_volume_that_counts_itself_throttled_is_throttled_without_any_known_li
     assert (verdict.dimension, verdict.origin) == (Dimension.IOPS, Origin.REPORTED)
 
 
+def test_an_instance_store_volume_that_counts_itself_says_nothing_of_the_instances_ebs_limit():
+    engine = Engine()
+    static = Static(
+        block={
+            "nvme1n1": {
+                "size": "2048",
+                "dev": "259:0",
+                "device/model": "Amazon EC2 NVMe Instance Storage",
+            }
+        }
+    )
+    for second in range(20):
+        counters = volume(volume_throughput_exceeded_microseconds=second * 900_000)
+        of_store = {name: count for name, count in counters.items() if "instance" not in name}
+        read = snapshot(second, {"ebs": {"nvme1n1": of_store}})
+        state = engine.observe(read._replace(static=static))
+    verdict = state.budgets[BudgetKey(Kind.DISK, "nvme1n1")].verdict
+    text = prometheus.render(state).decode()
+
+    assert (verdict.word, verdict.dimension) == (Word.THROTTLED, Dimension.THROUGHPUT)
+    assert verdict.origin is Origin.REPORTED
+    assert text.count("\nioplateau_disk_limit_exceeded_seconds_total{") == 2
+
+
 def counted(rates):
     """The limit that is told each second at these rates, while the volume counts that more is asked for, and the
     sentence at the end: base 500, and a burst of 3,000.

@@ -131,6 +131,13 @@ def test_disks_wait_for_the_instances_limit_if_their_volumes_count_it_and_only_t
     assert (verdicts[UNCACHED].word is Word.THROTTLED) is (word is Word.AFFECTED)
 
 
+def test_an_instance_store_volume_that_counts_its_own_limit_leaves_the_instances_to_inference():
+    store = Witness(ebs={"nvme1n1": EbsWitness(0.0, 0.0)})
+    verdicts = judged({UNCACHED: ((SDA, SDB), told(1000.0))}, witness=store)
+
+    assert verdicts[UNCACHED].word is Word.THROTTLED
+
+
 @pytest.mark.parametrize("limits", [(), told(1000.0)])
 @pytest.mark.parametrize(
     ("members", "moving"),

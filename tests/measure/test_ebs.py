@@ -1,4 +1,4 @@
-"""NVMe log page 0xD0 by its documented offsets, and the ioctl against what is no EBS volume."""
+"""NVMe log page 0xD0 by its documented offsets, and the ioctl against what is no volume of EC2."""
 
 import json
 import struct
@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from ioplateau.measure import ebs
 from ioplateau.measure.parsing import FormatError
 
+MAGICS = (0x3C23B510, 0xEC2C0D7E)
 
-def page(**counters):
+
+def page(magic=MAGICS[0], **counters):
     """A page made from the table of offsets, not from the parser's layout."""
     offsets = {
         "read_operations": 8,
@@ -27,7 +29,7 @@ def page(**counters):
         "queue_length": 88,
     }
     made = bytearray(4096)
-    struct.pack_into("<I", made, 0, 0x3C23B510)
+    struct.pack_into("<I", made, 0, magic)
     for name, value in counters.items():
         struct.pack_into("<Q", made, offsets[name], value)
     return bytes(made)
@@ -54,7 +56,30 @@ def test_whatever_comes_in_is_counters_or_a_format_error(text):
     except FormatError:
         found = None
 
-    assert found is None or text.startswith(b"\x10\xb5\x23\x3c")
+    assert found is None or struct.unpack_from("<I", text)[0] in MAGICS
+
+
+def test_of_an_instance_store_volume_its_own_limit_stands_where_ebs_has_the_instances():
+    # plugins/amzn/amzn-nvme.c of nvme-cli prints them as "EC2 Instance Local Storage Performance Exceeded".
+    found = ebs.parse(
+        page(
+            MAGICS[1],
+            read_operations=7,
+            instance_iops_exceeded_microseconds=500_000,
+            instance_throughput_exceeded_microseconds=250_000,
+        )
+    )
+    kept = ebs.from_blob(json.loads(json.dumps(ebs.to_blob(found))))
+
+    assert found.is_instance_store
+    assert kept == found
+    assert ebs.rates(ebs.parse(page(MAGICS[1])), found, 1.0) == ebs.EbsRates(0.5, 0.25, None, None)
+
+
+def test_an_ebs_volume_in_the_place_of_another_is_another_volume():
+    store, volume = ebs.parse(page(MAGICS[1])), ebs.parse(page())
+
+    assert ebs.rates(store, volume, 1.0) == ebs.EbsRates(0.0, 0.0, None, None)
 
 
 def test_the_share_of_an_interval_above_each_limit_is_told_apart():
@@ -155,6 +180,17 @@ def test_each_volume_is_asked_at_its_controller_and_a_refusal_is_kept_in_words()
     assert found.refused["nvme1n1"] == "Operation not permitted"
     assert "log page 0xD0" in found.refused["nvme2n1"]
     assert found.rejects == ()
+
+
+def test_an_instance_store_volume_that_does_not_count_is_left_out():
+    def page_of(path):
+        if path == "/dev/nvme1":
+            raise OSError(5, "NVMe status 0x4002")
+        return page(MAGICS[1]) if path == "/dev/nvme0" else bytes(4096)
+
+    stores = ("nvme0n1", "nvme1n1", "nvme2n1")
+
+    assert ebs.read_all(stores, page_of=page_of, store=stores).keys() == {"nvme0n1"}
 
 
 @pytest.mark.parametrize("blob", [None, [], {"nvme0n1": 5}, {"nvme0n1": {"read_operations": -1}}])

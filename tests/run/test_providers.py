@@ -1,17 +1,18 @@
-"""Which EBS volumes are asked for what they count, and when they are asked again."""
+"""Which volumes of EC2 are asked for what they count, and when they are asked again."""
 
 import pytest
 
 import states
 from hand_clock import HandClock
-from ioplateau.limits.clouds.aws import EBS_MODEL
+from ioplateau.limits.clouds.aws import EBS_MODEL, STORE_MODEL
 from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import Snapshot, Static
+from ioplateau.run import providers
 from ioplateau.run.providers import REFUSED_SECONDS, ProviderCounters
 
 
 class Attached:
-    """A machine of which EBS volumes come and go, none of which has a device to ask."""
+    """A machine of which volumes come and go, none of which has a device to ask."""
 
     def __init__(self, directory):
         self.clock = HandClock()
@@ -21,14 +22,13 @@ class Attached:
     def add(self, source):
         self.sources.setdefault(source.name, source)
 
-    def attach(self, *names):
+    def attach(self, *names, stores=()):
+        models = dict.fromkeys(names, EBS_MODEL) | dict.fromkeys(stores, STORE_MODEL)
         disks = {
-            name: states.disk(name)._replace(
-                device=states.block_device(name)._replace(model=EBS_MODEL)
-            )
-            for name in names
+            name: states.disk(name)._replace(device=states.block_device(name)._replace(model=model))
+            for name, model in models.items()
         }
-        static = Static(block={name: {} for name in names})
+        static = Static(block={name: {} for name in models})
         self.counters(states.state(disks=disks), Snapshot(0.0, 0.0, 0.0, static))
 
     def read(self):
@@ -58,3 +58,23 @@ def test_volumes_that_all_refuse_are_asked_again_after_a_while(tmp_path):
 
     assert soon is first
     assert machine.read() is not first
+
+
+def test_an_instance_store_that_does_not_count_is_asked_once_and_said_nothing_of(
+    tmp_path, monkeypatch
+):
+    asked = []
+
+    def read_all(devices, *_, store):
+        asked.append(tuple(devices))
+        return {name: {} for name in devices if name not in store}
+
+    monkeypatch.setattr(providers.ebs, "read_all", read_all)
+    machine = Attached(tmp_path)
+    machine.attach("nvme0n1", stores=("nvme1n1",))
+    first, second = machine.read(), machine.read()
+    machine.attach("nvme0n1", stores=("nvme1n1",))
+    machine.read()
+
+    assert first.keys() == second.keys() == {"nvme0n1"}
+    assert asked == [("nvme0n1", "nvme1n1"), ("nvme0n1",), ("nvme0n1", "nvme1n1")]

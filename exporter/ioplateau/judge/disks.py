@@ -27,7 +27,7 @@ from ioplateau.judge.flows import FlowTick
 from ioplateau.judge.hypotheses import Hypotheses, any_of, conclude
 from ioplateau.judge.known import Claim
 from ioplateau.judge.pool import Member, Pool
-from ioplateau.judge.providers import instance_exceeded, volume_exceeded
+from ioplateau.judge.providers import instance_exceeded, of_instance, volume_exceeded
 from ioplateau.judge.restart import Restartable
 from ioplateau.judge.rulings import Ruling
 from ioplateau.judge.signals import STRONG, WatchedFlow
@@ -197,8 +197,9 @@ class DiskJudge(Restartable):
         for key in above.held:  # a limit that nobody told is of both directions
             held[key] = Direction.TOTAL
             lanes.pop(key, None)
-        exceeded = instance_exceeded(witness.ebs.values())
-        if witness.ebs:
+        volumes = of_instance(witness.ebs.values())
+        exceeded = instance_exceeded(volumes)
+        if volumes:
             # What of this lane was inferred is not said either.
             held = {key: of for key, of in held.items() if key.kind is not Kind.VM_UNCACHED}
             if exceeded is not None:
@@ -225,7 +226,7 @@ class DiskJudge(Restartable):
             members = case.budget.members if says.known is not None else itself
             verdicts[key] = conclude(case, at, dt, says, members)
         for key, case in self._lanes.items():
-            if witness.ebs and key.kind is Kind.VM_UNCACHED:
+            if volumes and key.kind is Kind.VM_UNCACHED:
                 says, members = self._counted(case, exceeded), case.budget.members
             else:
                 of = held.get(key, Direction.TOTAL)

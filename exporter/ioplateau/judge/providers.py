@@ -1,12 +1,12 @@
 """What a provider counts itself decides alone.
 
-An EBS volume counts the time in which demand exceeded what was provisioned (NVMe log page
+A volume of EC2 counts the time in which demand exceeded what was provisioned (NVMe log page
 0xD0), an ENA interface the packets it shaped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ioplateau.judge import parameters as number
 from ioplateau.judge.witness import EbsWitness
@@ -26,14 +26,18 @@ def volume_exceeded(ebs: EbsWitness | None) -> Dimension | None:
     return None if ebs is None else _larger(ebs.volume_iops, ebs.volume_throughput)
 
 
-def instance_exceeded(volumes: Iterable[EbsWitness]) -> Dimension | None:
+def of_instance(volumes: Iterable[EbsWitness]) -> list[EbsWitness]:
+    """The EBS volumes, which count the instance's limit for all of them too. Instance store volumes do not."""
+    return [each for each in volumes if each.instance_iops is not None]
+
+
+def instance_exceeded(volumes: Sequence[EbsWitness]) -> Dimension | None:
     """The dimension in which the instance's own EBS limit was exceeded, on any volume."""
-    every = list(volumes)
-    if not every:
+    if not volumes:
         return None
     return _larger(
-        max(e.instance_iops or 0.0 for e in every),
-        max(e.instance_throughput or 0.0 for e in every),
+        max(e.instance_iops or 0.0 for e in volumes),
+        max(e.instance_throughput or 0.0 for e in volumes),
     )
 
 

@@ -35,8 +35,9 @@ class ClientWitness(NamedTuple):
 
 
 class EbsWitness(NamedTuple):
-    """Shares of the tick (0 to 1) in which an EBS volume's demand exceeded what is provisioned,
-    as the device counts it itself (NVMe log page 0xD0).
+    """Shares of the tick (0 to 1) in which demand on a volume of EC2 exceeded what is provisioned, as the device
+    counts it itself (NVMe log page 0xD0). instance_*: of the limit for all EBS volumes; an instance store volume
+    has no part in it.
     """
 
     volume_iops: float | None = None

@@ -1,7 +1,11 @@
-"""EBS volumes on Nitro count the time in which they were throttled: NVMe log page 0xD0.
+"""EC2's NVMe volumes count the time in which they were throttled: log page 0xD0.
 
-Layout: amazon-ec2-utils, ebsnvme. Time over the volume's limit and time over the instance's
-are counted apart, in microseconds, so nothing need be inferred. Needs CAP_SYS_ADMIN.
+Of an EBS volume time over its own limit and time over the instance's are counted apart, in microseconds,
+so nothing need be inferred. An instance store volume has a limit of its own alone, and does not count on
+every instance. Layout: amazon-ec2-utils, ebsnvme; nvme-cli, plugins/amzn. Needs CAP_SYS_ADMIN.
+
+https://docs.aws.amazon.com/ebs/latest/userguide/nvme-detailed-performance-stats.html
+https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/nvme-detailed-performance-stats.html
 """
 
 from __future__ import annotations
@@ -10,13 +14,13 @@ import errno
 import os
 import re
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from ioplateau.measure.parsing import FormatError, is_count
 
 PAGE_BYTES = 4096
-MAGIC = 0x3C23B510
+EBS_MAGIC, STORE_MAGIC = 0x3C23B510, 0xEC2C0D7E
 NVME_IOCTL_ADMIN_CMD = 0xC0484E41
 GET_LOG_PAGE = 0x02
 LOG_PAGE = 0xD0
@@ -26,13 +30,18 @@ DOUBLE_WORDS = 1024
 # struct nvme_passthru_cmd in include/uapi/linux/nvme_ioctl.h
 # https://github.com/torvalds/linux/blob/v6.1/include/uapi/linux/nvme_ioctl.h
 _COMMAND = struct.Struct("=BBHIIIQQIIIIIIIIII")
-# Up to the volume queue length; two latency histograms follow.
+# Up to the volume queue length; latency histograms follow.
 _COUNTERS = struct.Struct("<I4x11Q")
+_OF_THE_INSTANCE = (
+    "instance_iops_exceeded_microseconds",
+    "instance_throughput_exceeded_microseconds",
+)
 
 
 class EbsCounters(NamedTuple):
     """One volume, cumulative since it was attached. `*_exceeded_microseconds`: time in which
-    more was asked for than the limit of the volume, or of the instance, allows.
+    more was asked for than the limit of the volume, or of the instance for all its EBS volumes, allows;
+    None: an instance store volume, which has no part in that.
     """
 
     read_operations: int
@@ -43,55 +52,78 @@ class EbsCounters(NamedTuple):
     write_microseconds: int
     volume_iops_exceeded_microseconds: int
     volume_throughput_exceeded_microseconds: int
-    instance_iops_exceeded_microseconds: int
-    instance_throughput_exceeded_microseconds: int
+    instance_iops_exceeded_microseconds: int | None
+    instance_throughput_exceeded_microseconds: int | None
     queue_length: int  # gauge
+
+    @property
+    def is_instance_store(self) -> bool:
+        """Whether it is a disk of the host and no EBS volume."""
+        return self.instance_iops_exceeded_microseconds is None
 
 
 class EbsRates(NamedTuple):
-    """One volume over one interval: the share of it spent above each limit, 0 to 1."""
+    """One volume over one interval: the share of it spent above each limit, 0 to 1. None: it has none."""
 
     volume_iops_exceeded_ratio: float
     volume_throughput_exceeded_ratio: float
-    instance_iops_exceeded_ratio: float
-    instance_throughput_exceeded_ratio: float
+    instance_iops_exceeded_ratio: float | None
+    instance_throughput_exceeded_ratio: float | None
 
 
 def parse(page: bytes) -> EbsCounters:
-    """The counters of a log page. Raises FormatError if it is not that of an EBS volume."""
+    """The counters of a log page. Raises FormatError if it is none of EC2's."""
     if len(page) < _COUNTERS.size:
         raise FormatError(
             f"log page 0xD0: {len(page)} bytes, want {_COUNTERS.size} of {PAGE_BYTES}"
         )
     magic, *counters = _COUNTERS.unpack_from(page)
-    if magic != MAGIC:
-        raise FormatError(f"log page 0xD0: magic {magic:#010x}, want {MAGIC:#010x}: not EBS")
-    return EbsCounters(*counters)
+    if magic not in {EBS_MAGIC, STORE_MAGIC}:
+        raise FormatError(
+            f"log page 0xD0: magic {magic:#010x}, want {EBS_MAGIC:#010x} (EBS) or {STORE_MAGIC:#010x} (instance store)"
+        )
+    found = EbsCounters(*counters)
+    if magic == EBS_MAGIC:
+        return found
+    # Its own limit stands where an EBS volume has the instance's.
+    return found._replace(
+        volume_iops_exceeded_microseconds=counters[8],
+        volume_throughput_exceeded_microseconds=counters[9],
+        instance_iops_exceeded_microseconds=None,
+        instance_throughput_exceeded_microseconds=None,
+    )
 
 
 def rates(before: EbsCounters, after: EbsCounters, elapsed_seconds: float) -> EbsRates | None:
     """Shares between two readings; None if a counter went back: another volume, or no time."""
-    spent = [getattr(after, name) - getattr(before, name) for name in _CUMULATIVE]
-    if elapsed_seconds <= 0 or min(spent) < 0:
+    spent = [
+        None if was is None or now is None else now - was
+        for was, now in zip(before[:-1], after[:-1], strict=True)
+    ]
+    if elapsed_seconds <= 0 or any(each is not None and each < 0 for each in spent):
         return None
     # The page and our clock are not read at one moment: a little more than all is all.
-    return EbsRates(*(min(each / 1e6 / elapsed_seconds, 1.0) for each in spent[6:]))
+    volume_iops, volume_throughput, *instance = (
+        None if each is None else min(each / 1e6 / elapsed_seconds, 1.0) for each in spent[6:]
+    )
+    return EbsRates(volume_iops or 0.0, volume_throughput or 0.0, *instance)
 
 
 def to_blob(counters: EbsCounters) -> dict[str, int]:
     """As kept in a recording."""
-    return counters._asdict()
+    return {name: count for name, count in counters._asdict().items() if count is not None}
 
 
 def from_blob(blob: object) -> EbsCounters:
     """From a recording. Raises FormatError."""
-    names = EbsCounters._fields
     if not isinstance(blob, Mapping):
         raise FormatError(f"ebs: {blob!r:.60}, want an object")
+    is_store = blob.keys().isdisjoint(_OF_THE_INSTANCE)
+    names = [name for name in EbsCounters._fields if not (is_store and name in _OF_THE_INSTANCE)]
     wrong = [name for name in names if not is_count(blob.get(name))]
     if wrong:
         raise FormatError(f"ebs: no count of {', '.join(wrong)}")
-    return EbsCounters(*(blob[name] for name in names))
+    return EbsCounters(*(blob.get(name) for name in EbsCounters._fields))  # type: ignore[arg-type]
 
 
 def controller_path(device: str) -> str:
@@ -129,18 +161,21 @@ def read_all(
     devices: Iterable[str],
     place: Callable[[str], str] = str,
     page_of: Callable[[str], bytes] = read,
+    *,
+    store: Collection[str] = (),
 ) -> dict[str, dict[str, int] | str]:
-    """Every volume's counters as kept in a recording, or why there are none. Raises nothing."""
+    """Every volume's counters as kept in a recording, or why there are none. Raises nothing. store: those of the
+    instance's own volumes that need not count, and are left out if they do not.
+    """
     found: dict[str, dict[str, int] | str] = {}
     for device in devices:
         path = controller_path(device)
         try:
             if path:
                 found[device] = to_blob(parse(page_of(place(path))))
-        except OSError as error:
-            found[device] = error.strerror or str(error)
-        except FormatError as error:
-            found[device] = str(error)
+        except (OSError, FormatError) as error:
+            if device not in store:
+                found[device] = getattr(error, "strerror", None) or str(error)
     return found
 
 
@@ -193,6 +228,3 @@ def command(address: int) -> bytearray:
         0,
     )
     return bytearray(packed)
-
-
-_CUMULATIVE = tuple(name for name in EbsCounters._fields if name != "queue_length")

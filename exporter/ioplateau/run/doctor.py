@@ -294,13 +294,15 @@ def _cloud(snapshot: Snapshot, unasked: Sequence[str]) -> Iterable[Finding]:
 
 
 def _volumes(snapshot: Snapshot) -> Iterable[Finding]:
-    """EBS volumes count the time over their limits, for those who may ask."""
+    """EC2's volumes count the time over their limits, for those who may ask."""
     if "ebs" not in snapshot.blobs:
         return
     counters, refused, _ = ebs.parse_all(snapshot.blobs["ebs"])
-    if counters:
-        names = ", ".join(counters)
-        yield _good("EBS volumes", f"{names} tell their exceeded time")
+    for what, is_store in ("EBS volumes", False), ("instance store", True):
+        names = [name for name, each in counters.items() if each.is_instance_store is is_store]
+        if names:
+            tell = "tell their" if names[1:] else "tells its"
+            yield _good(what, f"{', '.join(names)} {tell} exceeded time")
     for why in dict.fromkeys(refused.values()):
         alike = [device for device, reason in refused.items() if reason == why]
         do = "do" if alike[1:] else "does"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ioplateau.limits.clouds.aws import is_ebs
+from ioplateau.limits.clouds.aws import is_ebs, is_instance_store
 from ioplateau.measure import allowances, ebs, interfaces
 from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import Snapshot, Static
@@ -20,7 +20,7 @@ REFUSED_SECONDS = 300.0
 
 
 class ProviderCounters:
-    """Watches for EBS volumes and ENA interfaces; called after each tick."""
+    """Watches for EBS and instance store volumes and ENA interfaces; called after each tick."""
 
     def __init__(self, sampler: Sampler, host: Host, clock: Clock) -> None:
         self._sampler = sampler
@@ -28,6 +28,7 @@ class ProviderCounters:
         self._clock = clock
         self._static: Static | None = None
         self._volumes: tuple[str, ...] = ()
+        self._stores: tuple[str, ...] = ()  # those that may count
         self._interfaces: tuple[str, ...] = ()
         self._allowances = allowances.Allowances()
         self._refusal: dict[str, Any] = {}
@@ -38,27 +39,27 @@ class ProviderCounters:
         if snapshot.static is self._static:
             return
         self._static = snapshot.static
-        self._volumes = tuple(
-            name
-            for name, disk in state.disks.items()
-            if disk.device is not None and is_ebs(disk.device)
-        )
+        devices = {name: disk.device for name, disk in state.disks.items() if disk.device}
+        self._volumes = tuple(name for name, device in devices.items() if is_ebs(device))
+        self._stores = tuple(name for name, device in devices.items() if is_instance_store(device))
         files = snapshot.static.files
         self._interfaces = tuple(
             name for name in state.interfaces if interfaces.driver(name, files) == allowances.DRIVER
         )
-        if self._volumes:
+        if self._volumes or self._stores:
             self._sampler.add(Source("ebs", self._read_volumes, EVERY_SECONDS))
         if self._interfaces:
             self._sampler.add(Source("allowances", self._read_interfaces, EVERY_SECONDS))
 
     def _read_volumes(self) -> dict[str, Any]:
-        now, volumes = self._clock.mono(), self._volumes
-        if now < self._refused_until and volumes == self._refused:
+        now, volumes, stores = self._clock.mono(), self._volumes, self._stores
+        if now < self._refused_until and volumes + stores == self._refused:
             return self._refusal
-        found = ebs.read_all(volumes, self._host.place)
+        found = ebs.read_all(volumes + stores, self._host.place, store=stores)
+        # One that does not count is asked again when the devices have been looked at anew.
+        self._stores = stores = tuple(name for name in stores if name in found)
         if all(isinstance(answer, str) for answer in found.values()):
-            self._refusal, self._refused = found, volumes
+            self._refusal, self._refused = found, volumes + stores
             self._refused_until = now + REFUSED_SECONDS
         return found
 

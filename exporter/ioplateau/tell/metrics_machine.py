@@ -47,8 +47,10 @@ def exceeded(scene: Scene) -> Iterator[EbsLimit]:
         iops, data = Dimension.IOPS, Dimension.THROUGHPUT
         yield (device, volume, iops), now.volume_iops_exceeded_microseconds
         yield (device, volume, data), now.volume_throughput_exceeded_microseconds
-        yield (device, instance, iops), now.instance_iops_exceeded_microseconds
-        yield (device, instance, data), now.instance_throughput_exceeded_microseconds
+        if now.instance_iops_exceeded_microseconds is not None:
+            yield (device, instance, iops), now.instance_iops_exceeded_microseconds
+        if now.instance_throughput_exceeded_microseconds is not None:
+            yield (device, instance, data), now.instance_throughput_exceeded_microseconds
 
 
 def _alone(machine: MachineState) -> Iterable[tuple[Labels, MachineState]]:
@@ -168,15 +170,15 @@ ALLOWANCES: MetricTable[Allowance, int] = MetricTable(
 )
 
 EXCEEDED: MetricTable[EbsLimit, int] = MetricTable(
-    "Provider's own counters: EBS volumes on Nitro",
+    "Provider's own counters: volumes of an EC2 instance",
     ("device", "kind", "dimension"),
     exceeded,
     lambda limit: (limit,),
     (
         counter(
             "disk_limit_exceeded_seconds_total",
-            "Time in which more was asked for than the volume's limit (kind disk) or the "
-            "instance's (kind vm_uncached) allows, as the device counts it (EBS).",
+            "Time in which more was asked for than the volume's limit (kind disk) or the instance's for all EBS "
+            "volumes (kind vm_uncached) allows, as the device counts it (EBS, instance store).",
             from_micro,
         ),
     ),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ioplateau.limits.volumes.ceiling import SoldVolume, VolumeSpec
     from ioplateau.measure.metadata import Document
 
-EBS_MODEL = "Amazon Elastic Block Store"
+EBS_MODEL, STORE_MODEL = "Amazon Elastic Block Store", "Amazon EC2 NVMe Instance Storage"
 VOLUME_TYPES = frozenset(
     {"gp2", "gp3", "io1", "io2", "io2_block_express", "st1", "sc1", "standard"}
 )
@@ -27,6 +27,11 @@ VOLUME_TYPES = frozenset(
 def is_ebs(device: BlockDevice) -> bool:
     """Whether it is a Nitro volume, which counts exceeded time itself (measure.ebs)."""
     return device.model.startswith(EBS_MODEL)
+
+
+def is_instance_store(device: BlockDevice) -> bool:
+    """Whether it is a disk of the host by NVMe, which counts its exceeded time on some instances."""
+    return device.model.startswith(STORE_MODEL)
 
 
 class Aws(Cloud):

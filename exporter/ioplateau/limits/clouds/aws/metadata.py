@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Mapping
 
-from ioplateau.limits.clouds.aws import is_ebs, volumes
+from ioplateau.limits.clouds.aws import is_ebs, is_instance_store, volumes
 from ioplateau.limits.clouds.identity import DATA, LOCAL, OS, DiskIdentity, Identity
 from ioplateau.limits.units import GIB, MIB
 from ioplateau.measure.mappings import NO_ENTRIES
@@ -23,7 +23,6 @@ INSTANCE = "aws/instance-id"
 REGION = "aws/placement/region"
 MAPPING = "aws/block-device-mapping"
 
-LOCAL_MODEL = "Amazon EC2 NVMe Instance Storage"
 TOKEN = Token(
     "/latest/api/token",
     (("X-aws-ec2-metadata-token-ttl-seconds", "21600"),),
@@ -181,7 +180,7 @@ def _xen(device: str) -> str:
 
 def _disk(name: str, device: BlockDevice, root: str, local: Container[str]) -> DiskIdentity | None:
     size = None if device.size_bytes is None else device.size_bytes / GIB
-    if device.model.startswith(LOCAL_MODEL) or name in local:
+    if is_instance_store(device) or name in local:
         return DiskIdentity(device=name, role=LOCAL, size_gib=size)
     if is_ebs(device):
         return DiskIdentity(device=name, role=DATA, name=volume_id(device.serial), size_gib=size)
