@@ -27,6 +27,7 @@ from ioplateau.tell import (
     formatting,
     lifting,
     limits,
+    othercalls,
     summary,
     verdicts,
     view,
@@ -49,7 +50,9 @@ def state(found: State, about: Mapping[str, Any]) -> dict[str, Any]:
         "budgets": [_budget(found, budget) for budget in summary.worst_first(found)],
         "disks": [_disk(disk) for _, disk in sorted(found.disks.items())],
         "mounts": [_mount(mount) for _, mount in sorted(found.mounts.items())],
-        "notices": [formatting.valid(notice) for notice in found.notices],
+        "notices": [
+            formatting.valid(notice) for notice in (*found.notices, *othercalls.notices(found))
+        ],
     }
 
 

@@ -14,7 +14,7 @@ from ioplateau.limits.budgets import Dimension, Direction, Kind, Limit, Word
 from ioplateau.measure import diskstats, mountstats
 from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.state import BudgetState, DiskState, LimitState, NfsMountState, State
-from ioplateau.tell import consumers, failedsources, formatting, lifting, summary
+from ioplateau.tell import consumers, failedsources, formatting, lifting, othercalls, summary
 from ioplateau.tell.summary import Severity
 
 Lifts: TypeAlias = Callable[[State, BudgetState], tuple[str, ...]]
@@ -233,6 +233,7 @@ def of(state: State | None, before: State | None = None, lifts: Lifts = lifting.
         notes=(
             *(each.sentence for each in failedsources.failed(state)),
             *state.notices,
+            *othercalls.notices(state),
         ),
         is_storage_unreadable=failedsources.is_storage_unreadable(state),
     )
