@@ -138,7 +138,11 @@ class Case:
         done than some told limit allows: then the disk has another tier, and all that was told of it is wrong.
         """
         claims = self.claims
-        return () if claims and any(claim.is_outgrown for claim in claims) else claims
+        return (
+            ()
+            if claims and any(claim.is_outgrown or claim.is_disproved for claim in claims)
+            else claims
+        )
 
     @property
     def known_limits(self) -> Sequence[Limit]:
@@ -259,7 +263,7 @@ class Case:
             if is_far and not waits:
                 claim.pass_by(rate, dt)
                 continue
-            claim.step(rate, dt, self._signs(queue, limit, elsewhere=elsewhere))
+            claim.step(rate, dt, self._signs(queue, claim, elsewhere=elsewhere))
             if claim.on or rate > (1 - number.STEP) * value:
                 close = True
             if claim.on and (binding is None or claim.outweighs(binding)):
@@ -267,8 +271,8 @@ class Case:
         drawn.near = close
         return binding
 
-    def _signs(self, queue: Queue, limit: Limit, *, elsewhere: bool) -> Signs:
-        drawn = self.drawn
+    def _signs(self, queue: Queue, claim: Claim, *, elsewhere: bool) -> Signs:
+        drawn, limit = self.drawn, claim.limit
         level = latency = None
         is_single = queue < STRONG and drawn.near and drawn.is_single
         # How flat a part of a sum is says nothing of the sum.
@@ -277,7 +281,7 @@ class Case:
         ):
             if elsewhere or queue is WEAK or is_single:
                 level, latency = drawn.level_of(limit.dimension), drawn.flat_latency()
-            elif drawn.excess >= number.OVERWHELMING_EXCESS:
+            elif drawn.excess >= number.OVERWHELMING_EXCESS or claim.is_disproved:
                 level = drawn.level_of(limit.dimension)
         hidden, doubtful = self._unsure(limit)
         is_volume = self.budget.key.kind is Kind.VOLUME

@@ -81,6 +81,7 @@ class Claim:
         "_bound_seconds",
         "_missed",
         "_misses",
+        "_passed",
         "_runs",
         "_stood",
         "belief",
@@ -102,6 +103,7 @@ class Claim:
         # Of those at both of whose ends many requests stood.
         self._stood: list[tuple[float, float]] = []
         self._bound_seconds = 0.0  # for so long it has bound, in all
+        self._passed = 0.0  # seconds' worth of it that were done beyond what it lets pass; inf: it is disproved
         self._misses = 0.0  # share of what is hidden that would make up the limit
         self._missed = 0  # blocks in which that share stayed the same
 
@@ -167,7 +169,13 @@ class Claim:
         else:
             self._stood.clear()
         self._follow(rate, dt)
+        self._hold_against_most(rate, dt, signs)
         value = self._nearest(counted, signs)
+        if self.is_disproved and signs.level is not None and value is not None:
+            if _is_flat(signs.level):
+                self._passed = 0.0
+            else:
+                value = None
         self.direct = value is not None or (self.direct and signs.hidden == 0)
         if value is None and signs.hidden > 0 and signs.queue >= STRONG and not signs.elsewhere:
             value = self._with_misses(rate - signs.doubtful, signs.hidden)
@@ -188,6 +196,24 @@ class Claim:
 
     def _follow(self, rate: float, dt: float) -> None:
         self.smooth += (0.5 * dt if dt < 2.0 else 1.0) * (rate - self.smooth)
+
+    @property
+    def is_disproved(self) -> bool:
+        """Whether more was done than it and its bursts let pass, and no rate has stood still at it since: till then a
+        rate near it is one that comes by, as a slow device's.
+        """
+        return self._passed == inf
+
+    def _hold_against_most(self, rate: float, dt: float, signs: Signs) -> None:
+        """Add up what was done for certain beyond what it lets pass."""
+        most = (1 + number.OFF_LEVEL + self.limit.tolerance) * max(self.values)
+        self._passed += ((rate - signs.doubtful) / most - 1) * dt
+        # What is served while nothing is answered counts once it is.
+        is_late = rate <= 0 and max(signs.came, signs.left) >= 1.0
+        if self._passed < 0 and not is_late:
+            self._passed = 0.0
+        elif self._passed > number.LEVEL_LEAST:
+            self._passed = inf
 
     def _gain(self, rate: float, weight: float, signs: Signs, dt: float, *, is_near: bool) -> float:
         """Seconds of evidence in a second of this block:

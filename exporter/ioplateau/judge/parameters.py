@@ -187,7 +187,7 @@ STEP = 0.12
 # - spread of what is no limiter: the likelihood of a limit is measured against it, and a sum that ripples
 #   more does not show what a limit counts (flushes.py);
 # - a block so far off is a dip, or another demand;
-# - a rate so far above a limit has outgrown it;
+# - a rate so far above a limit has outgrown it, and what is beyond it counts against the limit;
 # - up to it a rate still stands. Fitted.
 OFF_LEVEL = 0.05
 
@@ -248,6 +248,7 @@ TRY_WEIGHT = 1.5
 #   compared. Of long blocks two that last as many seconds are a level that was held; for a floor each second
 #   counts as one;
 # - seconds of a queue that nothing explains, before the verdict is "saturated";
+# - seconds' worth of a limit that were done beyond it, before it is no limit until a rate stands still at it;
 # - changes from one limit to another within STANDS_HALF_SECONDS, or other limits beside one, that nobody
 #   would buy: then they are a device's.
 # Twice as many where more certainty is needed, as that of a spread. Physics: a median needs three.
