@@ -15,6 +15,7 @@ from ioplateau.judge.pool import Pool
 from ioplateau.judge.sides import Sides, is_one_sided
 from ioplateau.judge.signals import NONE, STRONG, WEAK, Queue, WatchedFlow, excess_of
 from ioplateau.judge.usage import rate_of
+from ioplateau.judge.window import Recent, level, regime
 from ioplateau.limits.budgets import (
     Budget,
     BudgetKey,
@@ -41,6 +42,8 @@ class Case:
 
     __slots__ = (
         "_counted_empty_writes",
+        "_recent_calls",
+        "all_calls",
         "at_rest",
         "belief",
         "budget",
@@ -49,6 +52,7 @@ class Case:
         "hold",
         "interrupted",
         "is_told",
+        "other_calls",
         "others",
         "plateau",
         "said_operations",
@@ -68,6 +72,10 @@ class Case:
         self.claims = [
             Claim(limit) for limit in budget.limits if limit.dimension is not Dimension.SLOTS
         ]
+        # Of a volume its limit of operations once more, as one of all calls; how many a second neither read nor write.
+        self.all_calls = self._of_all_calls(None)
+        self.other_calls = 0.0
+        self._recent_calls = Recent()
         self._tell_least()
         self.plateau = Plateau()
         self._counted_empty_writes: bool | None = None  # by what was learned; None: nothing was yet
@@ -117,7 +125,21 @@ class Case:
             for limit in limits
             if limit.dimension is not Dimension.SLOTS
         ]
+        self.all_calls = self._of_all_calls(self.all_calls)
         self._tell_least()
+
+    def _of_all_calls(self, before: Claim | None) -> Claim | None:
+        if self.budget.key.kind is not Kind.VOLUME:
+            return None
+        for claim in self.claims:
+            limit = claim.limit
+            if limit.dimension is Dimension.IOPS and limit.direction is Direction.TOTAL:
+                return (
+                    before
+                    if before is not None and before.limit == limit
+                    else Claim(limit, must_stand=True)
+                )
+        return None
 
     def _tell_least(self) -> None:
         """Tell the flow the lowest limits on its bytes and operations. Only a disk's or volume's own: the budget
@@ -138,11 +160,8 @@ class Case:
         done than some told limit allows: then the disk has another tier, and all that was told of it is wrong.
         """
         claims = self.claims
-        return (
-            ()
-            if claims and any(claim.is_outgrown or claim.is_disproved for claim in claims)
-            else claims
-        )
+        is_more = any(claim.is_outgrown or claim.is_disproved for claim in claims)
+        return () if is_more else claims
 
     @property
     def known_limits(self) -> Sequence[Limit]:
@@ -243,9 +262,8 @@ class Case:
         if not (drawn.operations or drawn.bytes or drawn.hidden_operations):
             if self.at_rest:
                 return None
-            self.at_rest = not any(
-                claim.belief.seconds or claim.smooth > 1.0 for claim in self.claims
-            )
+            claims = self.claims if self.all_calls is None else (*self.claims, self.all_calls)
+            self.at_rest = not any(claim.belief.seconds or claim.smooth > 1.0 for claim in claims)
         else:
             self.at_rest = False
         if not self.claims:
@@ -268,21 +286,39 @@ class Case:
                 close = True
             if claim.on and (binding is None or claim.outweighs(binding)):
                 binding = claim
+        whole = self.all_calls
+        if whole is not None and (self.other_calls or whole.belief.seconds):
+            self._weigh_all_calls(whole, dt, queue, elsewhere=elsewhere)
+            if whole.on and binding is None:
+                binding, close = whole, True
+        elif whole is not None:
+            self._recent_calls.forget()
         drawn.near = close
         return binding
 
+    def _weigh_all_calls(self, claim: Claim, dt: float, queue: Queue, *, elsewhere: bool) -> None:
+        """Hold the calls that neither read nor write against a volume's limit of operations, too: file services count
+        them, other servers may not. Only reads and writes tell whether calls wait.
+        """
+        rate = self.rate_of(Dimension.IOPS, Direction.TOTAL) + self.other_calls
+        self._recent_calls.add(rate)
+        signs = self._signs(queue, claim, elsewhere=elsewhere)
+        # How flat reads and writes are, or were while nobody waited, says nothing of the sum.
+        flat = level(regime(self._recent_calls.values))
+        claim.step(rate, dt, signs._replace(level=flat, latency=None, was_free=False))
+
     def _signs(self, queue: Queue, claim: Claim, *, elsewhere: bool) -> Signs:
         drawn, limit = self.drawn, claim.limit
-        level = latency = None
+        flat = latency = None
         is_single = queue < STRONG and drawn.near and drawn.is_single
         # How flat a part of a sum is says nothing of the sum.
         if not self.is_shared_now and (
             limit.direction is Direction.TOTAL or self._is_all(limit.dimension, limit.direction)
         ):
             if elsewhere or queue is WEAK or is_single:
-                level, latency = drawn.level_of(limit.dimension), drawn.flat_latency()
+                flat, latency = drawn.level_of(limit.dimension), drawn.flat_latency()
             elif drawn.excess >= number.OVERWHELMING_EXCESS or claim.is_disproved:
-                level = drawn.level_of(limit.dimension)
+                flat = drawn.level_of(limit.dimension)
         hidden, doubtful = self._unsure(limit)
         is_volume = self.budget.key.kind is Kind.VOLUME
         of_server = is_volume and drawn.excess >= number.STEEP
@@ -291,7 +327,7 @@ class Case:
             queue, waits = _of_direction(drawn, queue, limit.direction)
         stands = min(waits[2:]) >= number.QUEUE_WAITING
         return Signs(
-            queue, level, latency, *waits, elsewhere,
+            queue, flat, latency, *waits, elsewhere,
             hidden, doubtful, number.STEP if of_server else 0.0, drawn.busy, drawn.busy_most,
             queue > NONE and self.plateau.free.is_usual(drawn), is_single, drawn.was_alone, stands,
             # Of NFS calls that wait it is only known how many there are on average: buffered writes come in gusts.

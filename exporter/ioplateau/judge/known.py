@@ -87,13 +87,16 @@ class Claim:
         "belief",
         "direct",
         "limit",
+        "must_stand",
         "reached",
         "smooth",
         "value"
     )  # fmt: skip
 
-    def __init__(self, limit: Limit) -> None:
+    def __init__(self, limit: Limit, *, must_stand: bool = False) -> None:
+        """must_stand: it binds only while the rate stands still at it, as nobody tells what it counts."""
         self.limit = limit
+        self.must_stand = must_stand
         self.belief = Belief()
         self.smooth = 0.0
         self.value = limit.value  # nominal value now nearest: base or burst
@@ -171,11 +174,12 @@ class Claim:
         self._follow(rate, dt)
         self._hold_against_most(rate, dt, signs)
         value = self._nearest(counted, signs)
-        if self.is_disproved and signs.level is not None and value is not None:
-            if _is_flat(signs.level):
-                self._passed = 0.0
-            else:
+        level = signs.level
+        if value is not None and level is not None and (self.must_stand or self.is_disproved):
+            if not (_is_flat(level) and abs(counted / level.mean - 1) <= number.SAME_LEVEL):
                 value = None
+            elif self.is_disproved:
+                self._passed = 0.0
         self.direct = value is not None or (self.direct and signs.hidden == 0)
         if value is None and signs.hidden > 0 and signs.queue >= STRONG and not signs.elsewhere:
             value = self._with_misses(rate - signs.doubtful, signs.hidden)

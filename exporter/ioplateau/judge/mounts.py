@@ -459,6 +459,7 @@ class MountJudge(Restartable):
                     break
             if held is not None:
                 watched.unsettle()  # where it stands, the network makes it stand
+            case.other_calls = self._other_calls(case, name, witness)
             claim = case.weigh_claims(dt, elsewhere=held is not None)
             case.look_for_limit(
                 dt,
@@ -485,6 +486,17 @@ class MountJudge(Restartable):
             says = any_of(claim, met, elsewhere)
             verdicts[key] = conclude(case, at, dt, says, (flow,))
         self._judge_connections(at, dt, verdicts, tight)
+
+    def _other_calls(self, case: Case, name: str, witness: Witness) -> float:
+        """Calls per second of a volume that neither read nor write, where a limit may count them and all calls of its
+        client are this one mount's; else 0.
+        """
+        client = witness.clients.get(name)
+        if case.all_calls is None or client is None or client.receives_per_second is None:
+            return 0.0
+        if len(self._slots[BudgetKey(Kind.NFS_SLOTS, name)].budget.members) > 1:
+            return 0.0
+        return max(0.0, client.receives_per_second - case.watched.operations)
 
     def _judge_connections(
         self,

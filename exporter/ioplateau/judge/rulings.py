@@ -56,8 +56,10 @@ class Ruling(NamedTuple):
     def known(case: Case, claim: Claim) -> Ruling:
         limit = claim.limit
         phase = "burst" if claim.value != limit.value else "base"
-        evidence = NO_ENTRIES
-        if limit.direction is Direction.TOTAL:  # reads and writes are remembered together only
+        evidence: Mapping[str, float | str] = NO_ENTRIES
+        if claim is case.all_calls:
+            evidence = {"other_calls_per_second": case.other_calls}
+        elif limit.direction is Direction.TOTAL:  # reads and writes are remembered together only
             evidence = case.plateau.against(limit.dimension, claim.value)
         if isinstance(case.drawn, Pool) and case.drawn.may_miss and not claim.direct:
             counted = case.rate_of(limit.dimension, limit.direction)
@@ -299,14 +301,17 @@ def _throttled_evidence(
     if empty:
         evidence["flushes_per_second"] = empty
         rate -= case.drawn.doubtful_operations  # those known not to count are left out already
-    misses = ruling.evidence.get("cache_miss_level")
-    if isinstance(misses, float):
-        rate += misses
+    beside = [
+        more
+        for name in ("cache_miss_level", "other_calls_per_second")
+        if isinstance(more := ruling.evidence.get(name), float)
+    ]
+    rate += sum(beside)
     evidence["level"] = rate
     others = [name for name, other in case.others if other.active]
     if others:
         evidence["together_with"] = ", ".join(others)
-    elif misses is None and (watched := _levels_of(case, direction)) is not None:
+    elif not beside and (watched := _levels_of(case, direction)) is not None:
         level = watched.level_of(dimension)
         newest = watched.values_of(dimension)[-1:] or [level.mean]
         is_flat = level.spread < number.OFF_LEVEL

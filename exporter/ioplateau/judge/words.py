@@ -110,6 +110,8 @@ def _throttled(verdict: Verdict, at: float, lane: str) -> str:
         held += f", {flushes:,.0f} empty writes of flushes apart,"
     if misses := _number(verdict, "cache_miss_level"):
         held += f", {rate(misses, verdict.dimension)} of it reads that miss the host's cache,"
+    if calls := _number(verdict, "other_calls_per_second"):
+        held += f", {calls:,.0f} of them calls that neither read nor write,"
     if others := verdict.evidence.get("together_with"):
         held += f" together with {others}"
     text = f"{held}{_contradicted(verdict, standing)} by {_by(verdict, lane)}"
