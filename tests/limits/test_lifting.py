@@ -95,8 +95,9 @@ def test_no_step_gives_more_than_the_limit_of_the_vm_that_is_configured():
 
     found = lifted(machine("azure", "Standard_D8s_v5", [P10], said=said), Kind.DISK, "sdb")
 
+    # P20 would give no more than P15.
     held = (600, Kind.VM_UNCACHED)
-    assert told(found) == {"a": held, "P15": held, "P20": held, "less": held}
+    assert told(found) == {"a": held, "P15": held, "less": held}
 
 
 def test_nothing_lifts_a_disk_where_the_vm_is_said_to_do_no_more():
@@ -191,6 +192,99 @@ def test_a_ds4_at_256_megabytes_is_lifted_by_the_first_size_that_has_more():
     assert [each.action for each in found] == ["Standard_DS14 in place of Standard_DS4"]
     assert found[0].gives == pytest.approx(400 * MB)  # two P30 of 200 MB/s
     assert found[0].next.kind is Kind.DISK
+
+
+def actions(situation, kind=Kind.DISK, name="sdb", dimension=Dimension.IOPS):
+    return [each.action for each in lifted(situation, kind, name, dimension)]
+
+
+def test_a_tier_that_has_no_more_than_a_cheaper_one_is_not_offered():
+    # P50 has the 7,500 IOPS and 250 MB/s of P40.
+    assert not [
+        each for each in actions(machine("azure", "Standard_D8s_v5", [P30])) if "P50" in each
+    ]
+
+
+@pytest.mark.parametrize(("gib", "tier"), [(128, "P50"), (1024, "")])
+def test_nobody_is_told_to_enlarge_a_disk_many_times_over(gib, tier):
+    disk = P30._replace(size_gib=gib, tier=tier)
+
+    found = actions(machine("azure", "Standard_D16s_v5", [disk]))
+
+    assert not [each for each in found if "P60" in each]
+
+
+def test_a_cached_disk_that_would_be_too_large_for_a_cache_is_offered_with_that_word():
+    p40 = DiskIdentity(sku="Premium_LRS", size_gib=2048, caching="ReadOnly")
+
+    found = lifted(machine("azure", "Standard_D16s_v5", [p40]), Kind.DISK, "sdb")
+
+    assert (
+        step(found, "P60").action
+        == "P60 (8,192 GiB, which has no host cache) in place of P40 for sdb"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sku", "gib", "action", "gives"),
+    [
+        ("Standard_LRS", 1024, "Premium SSD P30 in place of S30", 5000),
+        ("StandardSSD_ZRS", 2048, "Premium SSD P40 in place of E40", 7500),
+        # P10 has no more than the 500 IOPS and 100 MB/s of E10.
+        ("StandardSSD_LRS", 128, "Premium SSD P10 with performance tier P15 in place of E10", 1100),
+    ],
+)
+def test_a_standard_disk_is_lifted_by_a_premium_ssd_of_its_size(sku, gib, action, gives):
+    disk = DiskIdentity(sku=sku, size_gib=gib)
+
+    found = lifted(machine("azure", "Standard_D8s_v5", [disk]), Kind.DISK, "sdb")
+
+    premium = step(found, "Premium SSD")
+    assert (premium.action, premium.gives) == (f"{action} for sdb (the VM deallocated)", gives)
+
+
+def test_no_premium_ssd_is_offered_to_a_vm_that_takes_none():
+    disk = DiskIdentity(sku="Standard_LRS", size_gib=1024)
+
+    assert not [
+        each for each in actions(machine("azure", "Standard_D8_v3", [disk])) if "Premium" in each
+    ]
+
+
+P70 = DiskIdentity(sku="Premium_LRS", size_gib=16384)
+
+
+def test_a_vm_that_has_more_with_the_nvme_controller_is_offered_that():
+    situation = machine("azure", "Standard_E64bds_v5", [P70] * 6, request_bytes=MIB)
+    scsi = situation._replace(
+        sold=discover.sold(situation.sold.identity._replace(controller="SCSI"), CATALOGUE)
+    )
+
+    found = lifted(scsi, Kind.VM_UNCACHED, "vm", Dimension.THROUGHPUT)
+
+    # ebdsv5-ebsv5-series.md: 4,000 MB/s with SCSI, 6,000 with NVMe; E96bds_v5 has 4,000 with SCSI.
+    assert [each.action.split(" (")[0] for each in found] == [
+        "the NVMe disk controller in place of SCSI for Standard_E64bds_v5"
+    ]
+    assert found[0].gives == 4500 * MB  # six P70 of 750 MB/s
+
+
+def test_in_place_of_a_size_with_constrained_vcpus_another_such_is_offered():
+    situation = machine("azure", "Standard_E32-8s_v5", [P70] * 4)
+
+    assert actions(situation, Kind.VM_UNCACHED, "vm") == [
+        "less load for a while, so that burst credit fills again",
+        "Standard_E64-16s_v5 in place of Standard_E32-8s_v5",
+    ]
+
+
+def test_a_size_that_gives_no_more_than_a_smaller_one_is_not_offered():
+    situation = machine("azure", "Standard_D8s_v5", [P30] * 4)
+
+    # The disks do 20,000 IOPS, a D16s_v5 25,600.
+    assert "Standard_D32s_v5 in place of Standard_D8s_v5" not in actions(
+        situation, Kind.VM_UNCACHED, "vm"
+    )
 
 
 def test_four_disks_in_a_stripe_on_a_d8s_v5_are_held_by_the_vm_and_then_by_themselves():

@@ -68,6 +68,7 @@ def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
     choices = [*cloud.choices(situation.sold.identity, disks, key.kind, situation.catalogue)]
     if key.kind is Kind.DISK and _has_room(situation.sold, disks[0]):
         choices.append(_striped(situation.sold, disks[0]))
+    reached: dict[str, float] = {}
     for choice in choices:
         if choice.is_cached and load.write_ratio == 1.0:
             continue  # it helps reads alone
@@ -81,7 +82,10 @@ def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
         if given is None:
             continue
         gives = load.in_units_of(limit.dimension, given[0])
-        if gives >= max(present, limit.value) * LEAST_GAIN:
+        least = max(present, limit.value, reached.get(choice.ladder, 0.0))
+        if gives >= least * LEAST_GAIN:
+            if choice.ladder:
+                reached[choice.ladder] = gives
             action = f"{choice.action}, while burst credit lasts" if burst else choice.action
             yield Step(action, gives, limit.dimension, given[1])
 

@@ -63,6 +63,9 @@ class Choice(NamedTuple):
     action: str
     identity: Identity
     is_cached: bool = False  # it helps reads that the host's cache answers
+    # Of choices on one ladder, which come smallest first, one that gives no more than the one before is
+    # no step. Empty: on none.
+    ladder: str = ""
 
 
 MEGA: Mapping[str, int] = {"MB/s": MB, "MiB/s": MIB}

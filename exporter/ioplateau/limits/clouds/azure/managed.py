@@ -143,7 +143,7 @@ def _contradictions(
     """What Azure does not let be; it is taken as it is said nevertheless."""
     if disk.tier and disk.tier.lower() != tier.tier.lower():
         yield f"{what}: {disk.tier!r} is no tier of the table: taken as {tier.tier}"
-    if own is not None and not _can_be_raised(own.tier, tier.tier):
+    if own is not None and not can_be_raised(own.tier, tier.tier):
         yield f"{what}: its size makes it {own.tier}, which cannot be set to {tier.tier}"
     if disk.on_demand_burst and disk.is_shared:
         yield f"{what}: a shared disk does not burst: on-demand bursting is without effect"
@@ -165,7 +165,8 @@ def may_burst_on_demand(disk: DiskIdentity, tier: DiskTier) -> bool:
     return bool(tier.on_demand) and not is_small and not disk.is_shared
 
 
-def _can_be_raised(own: str, to: str) -> bool:
+def can_be_raised(own: str, to: str) -> bool:
+    """Whether a disk whose size makes it `own` may have the performance tier `to`."""
     if own == to:
         return True
     return any(
