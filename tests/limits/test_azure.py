@@ -681,6 +681,15 @@ def test_operations_of_a_volume_leave_its_level_and_quota_their_throughput():
     assert "'Gold' has no rate" in without_level[1][0]
 
 
+def test_a_flexible_volume_is_asked_for_what_it_was_assigned():
+    fact = VolumeFact(service_level="Flexible", quota_gib=4096, source="c")
+
+    assert volumes.volume_limits(fact, CATALOGUE) == (
+        (),
+        ("c: a Flexible volume has the throughput that it was assigned: say bytes_per_second",),
+    )
+
+
 def test_a_volume_may_be_given_operations_alone():
     limits, reasons = volumes.volume_limits(VolumeFact(iops=5000, source="c"), CATALOGUE)
 

@@ -42,7 +42,7 @@ def million(text):
         ("azure_vm_sizes_nvme_controller", "azure_vm_sizes_nvme_controller.csv", 18),
         ("azure_disks", "azure_disks.csv", 104),
         ("aws_instances", "aws_instance_ebs.csv", 1425),
-        ("file_services", "file_services.csv", 317),
+        ("file_services", "file_services.csv", 318),
         ("aws_volumes", "aws_ebs_volumes.csv", 10),
         ("gcp_disks", "gcp_disks.csv", 11),
         ("gcp_machine_types", "gcp_machine_types.csv", 339),

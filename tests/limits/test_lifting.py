@@ -634,15 +634,56 @@ TIB = 1024
         # A regular volume does not become a large one.
         (VolumeFact(service_level="Standard", quota_gib=60 * TIB), ["102,400"]),
         (VolumeFact(service_level="Standard", quota_gib=100 * TIB), []),
-        (VolumeFact(service_level="Standard", quota_gib=100 * TIB, large=True), ["204,800"]),
+        # large-volumes-requirements-considerations.md: to no more than 130 % of its lowest size.
+        (VolumeFact(service_level="Standard", quota_gib=100 * TIB, large=True), ["133,120"]),
         (VolumeFact(service="azure_files", quota_gib=80 * TIB), ["102,400"]),
-        (VolumeFact(service="azure_files", service_level="v2", quota_gib=80_000), ["160,000"]),
+        # Provisioned by itself: more quota is more of nothing else.
+        (VolumeFact(service="azure_files", service_level="v2", quota_gib=80_000), []),
     ],
 )
 def test_no_more_quota_is_offered_than_a_volume_of_its_kind_can_have(fact, quota):
     found = [action for action in offered(fact) if "quota" in action]
 
     assert found == [f"a quota of {gib} GiB" for gib in quota]
+
+
+@pytest.mark.parametrize(
+    ("fact", "dimension", "action", "gives"),
+    [
+        (
+            VolumeFact(service_level="Premium", quota_gib=4096, bytes_per_second=500.0 * MIB),
+            Dimension.THROUGHPUT,
+            "1,000 MiB/s assigned in place of 500, as far as its pool has them",
+            1000 * MIB,
+        ),
+        # No regular volume is assigned more than 4,500 MiB/s.
+        (
+            VolumeFact(service_level="Flexible", quota_gib=4096, bytes_per_second=3000.0 * MIB),
+            Dimension.THROUGHPUT,
+            "4,500 MiB/s assigned in place of 3,000, as far as its pool has them",
+            4500 * MIB,
+        ),
+        (
+            VolumeFact(service="azure_files", iops=5000.0, bytes_per_second=200.0 * MIB),
+            Dimension.IOPS,
+            "10,000 IOPS provisioned in place of 5,000",
+            10_000,
+        ),
+        (
+            VolumeFact(service="azure_files", service_level="v2", quota_gib=2750),
+            Dimension.THROUGHPUT,
+            "800 MiB/s provisioned in place of 400",
+            800 * MIB,
+        ),
+    ],
+)
+def test_a_volume_whose_throughput_was_assigned_by_itself_is_lifted_by_more_of_it(
+    fact, dimension, action, gives
+):
+    found = offered(fact, dimension=dimension)
+
+    assert found.pop(action) == gives
+    assert [*found] in ([], ["less load for a while, so that burst credit fills again"])
 
 
 @pytest.mark.parametrize(

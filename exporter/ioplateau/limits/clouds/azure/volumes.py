@@ -55,6 +55,9 @@ def _netapp(volume: VolumeFact, catalogue: Catalogue) -> tuple[tuple[Limit, ...]
     level = (volume.service_level or "").capitalize()
     figures = Figures(catalogue, "azure_netapp_files", level)
     rate = figures.value("volume/throughput_mibps_per_tib")
+    if level == "Flexible":
+        words = "a Flexible volume has the throughput that it was assigned: say bytes_per_second"
+        return stated, (f"{volume.source}: {words}",)
     if rate is None:
         words = (
             f"{volume.source}: service level {volume.service_level!r} has no rate, "
@@ -69,14 +72,43 @@ def _netapp(volume: VolumeFact, catalogue: Catalogue) -> tuple[tuple[Limit, ...]
 
 
 def larger_volume(volume: VolumeFact, catalogue: Catalogue) -> Iterable[tuple[str, VolumeFact]]:
-    """More quota, up to what a volume of this kind can have."""
+    """More quota, up to what a volume of this kind can have; where throughput does not follow from it,
+    twice as much of that.
+    """
     if volume.service == "azure_files":
-        v2 = Figures(catalogue, "azure_files", "v2").value("share/size_max_gib")
-        return larger(volume, v2 if _is_v2(volume) else FILES_V1_GIB)
-    figures = Figures(catalogue, "azure_netapp_files")
+        return _more_provisioned(volume) if _is_v2(volume) else larger(volume, FILES_V1_GIB)
     large = is_large(volume.quota_gib, said=volume.large)
+    if volume.bytes_per_second is not None:
+        most = LARGE_VOLUME_MIBPS if large else REGULAR_VOLUME_MIBPS
+        return _more_assigned(volume, volume.bytes_per_second, most * MIB)
+    figures = Figures(catalogue, "azure_netapp_files")
     tib = figures.value(f"{'large volume' if large else 'volume'}/volume_size_max_tib")
-    return larger(volume, None if tib is None else tib * GIB_PER_TIB)
+    gib = None if tib is None else tib * GIB_PER_TIB
+    growth = figures.value("large volume/volume_growth_max_ratio") if large else None
+    if growth is not None and volume.quota_gib is not None:
+        gib = min(gib or math.inf, growth * volume.quota_gib)
+    return larger(volume, gib)
+
+
+def _more_assigned(volume: VolumeFact, now: float, most: float) -> Iterable[tuple[str, VolumeFact]]:
+    """Of a NetApp volume with manual QoS. What others of its pool were assigned nobody tells."""
+    if now < most:
+        data = min(2 * now, most)
+        words = f"{data / MIB:,.0f} MiB/s assigned in place of {now / MIB:,.0f}"
+        yield f"{words}, as far as its pool has them", volume._replace(bytes_per_second=data)
+
+
+def _more_provisioned(volume: VolumeFact) -> Iterable[tuple[str, VolumeFact]]:
+    """Of a share with provisioned performance: each figure by itself, without more quota."""
+    now = files_v2(volume.quota_gib, volume.iops, volume.bytes_per_second)
+    if now.iops is not None and now.iops < FILES_IOPS:
+        iops = min(2 * now.iops, FILES_IOPS)
+        words = f"{iops:,.0f} IOPS provisioned in place of {now.iops:,.0f}"
+        yield words, volume._replace(iops=iops, bytes_per_second=now.bytes_per_second)
+    if now.bytes_per_second is not None and now.bytes_per_second < FILES_V2_MIBPS * MIB:
+        data = min(2 * now.bytes_per_second, FILES_V2_MIBPS * MIB)
+        words = f"{data / MIB:,.0f} MiB/s provisioned in place of {now.bytes_per_second / MIB:,.0f}"
+        yield words, volume._replace(iops=now.iops, bytes_per_second=data)
 
 
 def is_large(quota_gib: float | None, *, said: bool) -> bool:
