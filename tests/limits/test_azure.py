@@ -587,10 +587,10 @@ def test_more_than_a_disk_can_be_set_to_is_believed_but_doubted():
 @pytest.mark.parametrize(
     ("sku", "gib", "words"),
     [
-        ("Mystery_LRS", 128, "Mystery_LRS of 128 GiB is in no table"),
-        ("", 128, "nobody tells its SKU"),
-        ("", None, "nobody tells its SKU"),
-        ("Premium_LRS", None, "Premium_LRS without a size"),
+        ("Mystery_LRS", 128, "Mystery_LRS of 128 GiB is in no table: limits unknown"),
+        ("", 128, "nobody tells its SKU: limits unknown: say [[disk]] sku"),
+        ("", None, "nobody tells its SKU: limits unknown: say [[disk]] sku"),
+        ("Premium_LRS", None, "Premium_LRS without a size: limits unknown"),
     ],
 )
 def test_an_unknown_sku_stays_unknown_with_a_reason(sku, gib, words):
@@ -598,7 +598,7 @@ def test_an_unknown_sku_stays_unknown_with_a_reason(sku, gib, words):
     sold, reasons = azure_limits.sold_disk(disk, None, CATALOGUE)
 
     assert sold.limits == ()
-    assert reasons == (f"sdc: {words}: limits unknown",)
+    assert reasons == (f"sdc: {words}",)
 
 
 def test_a_local_disk_has_its_share_of_the_documented_sum_by_direction():
@@ -894,7 +894,10 @@ def test_an_unknown_vm_size_is_named_and_leaves_the_disks_their_limits():
 
     assert sold.lanes == {}
     assert figures(sold.disks["sdc"].limits)[IOPS] == 5000
-    assert "VM size 'Standard_X1' is in no table" in sold.reasons[0]
+    assert sold.reasons[0] == (
+        "VM size 'Standard_X1' is in no table: the VM's limits are unknown, "
+        'but for what a [[limit]] says (vm = "uncached")'
+    )
 
 
 def test_a_throttle_of_nothing_is_none_that_was_provisioned():

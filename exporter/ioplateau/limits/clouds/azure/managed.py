@@ -88,7 +88,7 @@ def managed(
         if said and not disk.sku and not disk.tier:
             return said, (), ()
         unknown = "" if said else ": limits unknown"
-        return said, (), (f"{what}: {_in_no_table(disk)}{unknown}{_meant(disk.sku)}",)
+        return said, (), (f"{what}: {_in_no_table(disk)}{unknown}{_wanted(disk)}",)
     own = tier if not disk.tier else of_size(disk, catalogue)
     limits = as_said(disk, "azure/instance: provisioned", _of_tier(disk, tier, size))
     notes = unprovisionable(what, disk, tier.tier)
@@ -116,6 +116,10 @@ def _in_no_table(disk: DiskIdentity) -> str:
     if sku.lower() in map(str.lower, SKUS):
         return f"{sku} without a size"
     return f"{sku!r} is no tier and no SKU of the table, as P30 and Premium_LRS are"
+
+
+def _wanted(disk: DiskIdentity) -> str:
+    return _meant(disk.sku) if disk.sku or disk.tier else ": say [[disk]] sku"
 
 
 def _meant(sku: str) -> str:

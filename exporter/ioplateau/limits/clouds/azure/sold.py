@@ -37,6 +37,8 @@ from ioplateau.limits.tables import Catalogue
 WRITE_ACCELERATOR = (
     "https://learn.microsoft.com/azure/virtual-machines/how-to-enable-write-accelerator"
 )
+# A notice stays where it was said, and is true then, too.
+OTHER_THAN_SAID = ', but for what a [[limit]] says (vm = "uncached")'
 
 
 def sold(identity: Identity, catalogue: Catalogue) -> Sold:
@@ -45,12 +47,15 @@ def sold(identity: Identity, catalogue: Catalogue) -> Sold:
     size = vm_size(catalogue, identity.vm_size, identity.controller) if identity.vm_size else None
     is_known = size is not None or not identity.vm_size
     if not is_known:
-        reasons.append(f"VM size {identity.vm_size!r} is in no table: the VM's limits are unknown")
+        words = f"VM size {identity.vm_size!r} is in no table: the VM's limits are unknown"
+        reasons.append(f"{words}{OTHER_THAN_SAID}")
     lanes: dict[Kind, tuple[Limit, ...]] = {}
     if size is not None:
         lanes = lane_limits(size)
         reasons.extend(filter(None, [too_many(size, identity.disks.values())]))
-        reasons.extend(undocumented(size, identity.disks.values()))
+        reasons.extend(
+            f"{words}{OTHER_THAN_SAID}" for words in undocumented(size, identity.disks.values())
+        )
     reasons.extend(filter(None, [_accelerated(identity.disks.values())]))
     disks = {}
     for name, disk in identity.disks.items():
