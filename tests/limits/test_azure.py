@@ -261,6 +261,18 @@ def test_a_shared_disk_has_no_burst_and_no_host_cache_and_is_said_to_be_shared(s
     assert [words for words in found.reasons if words.startswith("sdc: shared with other VMs")]
 
 
+@pytest.mark.parametrize(("configured", "said"), [("", True), ("c disk[0]", False)])
+def test_of_a_shared_ultra_disk_it_is_said_that_readers_have_a_limit_of_their_own(configured, said):
+    disk = DiskIdentity(
+        "sdc", "data", sku="UltraSSD_LRS", size_gib=1024, iops=5000.0, bytes_per_second=2e8
+    )
+    shared = disk._replace(is_shared=True, configured=configured)
+    _, reasons = azure_limits.sold_disk(shared, None, CATALOGUE)
+
+    assert any("what was set for readers is its limit" in each for each in reasons) is said
+    assert azure_limits.sold_disk(disk, None, CATALOGUE)[1] == ()
+
+
 def test_the_limit_that_disks_with_write_accelerator_share_is_said_once():
     answer = azure_answer(
         data_disk("0", "a", writeAcceleratorEnabled="true"),

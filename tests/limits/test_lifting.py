@@ -278,6 +278,34 @@ def test_in_place_of_a_size_with_constrained_vcpus_another_such_is_offered():
     ]
 
 
+@pytest.mark.parametrize(
+    ("own", "lost"),
+    [
+        ([DiskIdentity(role="local")], "sdf is"),
+        (
+            [DiskIdentity(role="temporary"), DiskIdentity(role="local")],
+            "2 disks of the VM, as sdf, is",
+        ),
+        ([DiskIdentity(role="os", is_ephemeral=True)], "sdf is"),
+    ],
+)
+def test_of_another_size_it_is_said_which_disks_stay_behind(own, lost):
+    situation = machine("azure", "Standard_L8s_v3", [P30] * 4 + own)
+
+    assert f"Standard_L16s_v3 in place of Standard_L8s_v3 (what is on {lost} lost)" in actions(
+        situation, Kind.VM_UNCACHED, "vm"
+    )
+
+
+def test_a_vm_with_an_ephemeral_os_disk_is_not_told_to_be_deallocated():
+    ephemeral = DiskIdentity(role="os", is_ephemeral=True)
+    disk = DiskIdentity(sku="Standard_LRS", size_gib=1024)
+
+    found = actions(machine("azure", "Standard_D8s_v5", [disk, ephemeral]))
+
+    assert not [each for each in found if "deallocated" in each]
+
+
 def test_a_size_that_gives_no_more_than_a_smaller_one_is_not_offered():
     situation = machine("azure", "Standard_D8s_v5", [P30] * 4)
 

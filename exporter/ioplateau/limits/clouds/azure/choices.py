@@ -29,7 +29,7 @@ from ioplateau.limits.clouds.azure.tables import (
     vm_size,
     vm_sizes,
 )
-from ioplateau.limits.clouds.identity import DiskIdentity, Identity
+from ioplateau.limits.clouds.identity import LOCAL, TEMPORARY, DiskIdentity, Identity
 from ioplateau.limits.lifting.step import Choice, provisioned, with_disk
 from ioplateau.limits.tables import Catalogue
 
@@ -91,7 +91,7 @@ def _premium(
     that gives more, on a VM that takes one.
     """
     disk, size = identity.disks[name], vm_size(catalogue, identity.vm_size)
-    is_taken = size is not None and size.premium_storage is True
+    is_taken = size is not None and size.premium_storage is True and _may_stop(identity)
     if not is_taken or not tier.sku.startswith("Standard") or disk.size_gib is None:
         return
     sku = "Premium_ZRS" if tier.sku.endswith("ZRS") else "Premium_LRS"
@@ -173,9 +173,10 @@ def _larger(identity: Identity, kind: Kind, catalogue: Catalogue) -> Iterable[Ch
         if _active(present) <= active < number
     }
     offered = constrained if present[3] and constrained else whole
+    lost = _lost(identity)
     for _, size in sorted(offered.items(), key=lambda each: each[0])[:MOST_SIZES]:
         larger = identity._replace(vm_size=size.name)
-        yield Choice(f"{size.name} in place of {now.name}", larger, ladder="size")
+        yield Choice(f"{size.name} in place of {now.name}{lost}", larger, ladder="size")
 
 
 def _other_controller(
@@ -185,12 +186,39 @@ def _other_controller(
     size = vm_size(catalogue, identity.vm_size, "NVMe")
     if identity.controller != "SCSI" or size is None or not size.controller:
         return
+    if not _may_stop(identity):
+        return
     if gives_more(_lane(size, kind), _lane(now, kind)):
         words = f"the NVMe disk controller in place of SCSI for {now.name}"
         needs = (
             "the VM deallocated; needs Generation 2, an image that supports it, no Trusted Launch"
         )
         yield Choice(f"{words} ({needs})", identity._replace(controller="NVMe"))
+
+
+def _may_stop(identity: Identity) -> bool:
+    """A VM with an ephemeral OS disk cannot be stopped and deallocated (ephemeral-os-disks.md).
+
+    https://learn.microsoft.com/azure/virtual-machines/ephemeral-os-disks
+    """
+    return not any(disk.is_ephemeral for disk in identity.disks.values())
+
+
+def _lost(identity: Identity) -> str:
+    """A word of what another size leaves behind: the disks that the VM itself has, for they are those of
+    a host (ephemeral-os-disks.md, enable-nvme-temp-faqs.yml).
+
+    https://learn.microsoft.com/azure/virtual-machines/enable-nvme-temp-faqs
+    """
+    own = [
+        name
+        for name, disk in identity.disks.items()
+        if disk.role in (LOCAL, TEMPORARY) or disk.is_ephemeral
+    ]
+    if not own:
+        return ""
+    names = own[0] if len(own) == 1 else f"{len(own)} disks of the VM, as {own[0]},"
+    return f" (what is on {names} is lost)"
 
 
 def _family(size: re.Match[str]) -> tuple[str, str, str]:

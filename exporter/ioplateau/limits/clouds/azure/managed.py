@@ -81,7 +81,7 @@ def managed(
     said = as_said(disk, "azure/instance: provisioned")
     if is_uncacheable(disk.sku):
         if said:
-            return said, _excess(disk, tier), _missing(what, disk)
+            return said, _excess(disk, tier), (*_missing(what, disk), *_of_readers(what, disk))
         words = f"{disk.sku} is provisioned, and nobody tells with what"
         return (), (), (f"{what}: {words}: say [[disk]] iops and bytes_per_second",)
     if tier is None:
@@ -103,6 +103,18 @@ def _missing(what: str, disk: DiskIdentity) -> tuple[str, ...]:
         for key, figure in figures
         if figure is None
     )
+
+
+def _of_readers(what: str, disk: DiskIdentity) -> tuple[str, ...]:
+    """A word of the other two figures of a shared Ultra or Premium SSD v2 disk: DiskIOPSReadOnly and
+    DiskMBpsReadOnly, of all VMs together that cannot write (disks-shared.md, 2025-12).
+
+    https://learn.microsoft.com/azure/virtual-machines/disks-shared
+    """
+    if not disk.is_shared or disk.configured:
+        return ()
+    words = "where this VM only reads, what was set for readers is its limit, and nobody tells that"
+    return (f"{what}: {words}: say [[disk]] iops and bytes_per_second",)
 
 
 def _in_no_table(disk: DiskIdentity) -> str:
