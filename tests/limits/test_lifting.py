@@ -278,6 +278,15 @@ def test_in_place_of_a_size_with_constrained_vcpus_another_such_is_offered():
     ]
 
 
+def test_no_size_is_offered_that_the_vm_cannot_be_resized_to():
+    # M64ms_v2 has no temporary disk, M416ms_v2 has one; GS4-4 has four of the 16 vCPUs of GS4.
+    disks = [P70] * 8
+
+    for size, larger in (("M64ms_v2", "M416ms_v2"), ("GS3", "GS4-4")):
+        found = actions(machine("azure", f"Standard_{size}", disks), Kind.VM_UNCACHED, "vm")
+        assert not [each for each in found if larger in each]
+
+
 @pytest.mark.parametrize(
     ("own", "lost"),
     [

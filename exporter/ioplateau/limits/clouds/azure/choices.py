@@ -157,26 +157,39 @@ def _larger(identity: Identity, kind: Kind, catalogue: Catalogue) -> Iterable[Ch
         return
     yield from _other_controller(identity, now, kind, catalogue)
     of, vcpus = _family(present), int(present[2])
-    found: dict[tuple[int, int], VmSize] = {}
+    whole: dict[int, VmSize] = {}
+    constrained: dict[int, VmSize] = {}
     for name in vm_sizes(catalogue, f"standard_{of[0]}"):
         other = _SIZE.fullmatch(name)
         if other is None or _family(other) != of or int(other[2]) <= vcpus:
             continue
         size = vm_size(catalogue, name, identity.controller)
-        if size is not None and gives_more(_lane(size, kind), _lane(now, kind)):
-            found[int(other[2]), _active(other)] = size
-    whole = {number: size for (number, active), size in found.items() if number == active}
-    # Of those that differ in their active vCPUs alone that with the fewest.
-    constrained = {
-        number: size
-        for (number, active), size in sorted(found.items(), reverse=True, key=lambda each: each[0])
-        if _active(present) <= active < number
-    }
+        if size is None or not gives_more(_lane(size, kind), _lane(now, kind)):
+            continue
+        if not _can_become(now, size):
+            continue
+        number = int(other[2])
+        if not other[3]:
+            whole[number] = size
+        elif _active(present) <= _active(other):
+            # Of those that differ in their active vCPUs alone that with the fewest.
+            alike = constrained.get(number, size)
+            constrained[number] = min(alike, size, key=_active_of)
     offered = constrained if present[3] and constrained else whole
     lost = _lost(identity)
     for _, size in sorted(offered.items(), key=lambda each: each[0])[:MOST_SIZES]:
         larger = identity._replace(vm_size=size.name)
         yield Choice(f"{size.name} in place of {now.name}{lost}", larger, ladder="size")
+
+
+def _can_become(now: VmSize, size: VmSize) -> bool:
+    """Whether Azure resizes a VM so: no VM gets a temporary disk or loses it by that, and none loses
+    premium storage (azure-vms-no-temp-disk.yml).
+
+    https://learn.microsoft.com/azure/virtual-machines/azure-vms-no-temp-disk
+    """
+    is_premium = size.premium_storage is True or now.premium_storage is not True
+    return is_premium and now.has_temporary == size.has_temporary
 
 
 def _other_controller(
@@ -230,6 +243,11 @@ def _family(size: re.Match[str]) -> tuple[str, str, str]:
 def _active(size: re.Match[str]) -> int:
     """The vCPUs that are active: 8 of Standard_E32-8s_v5."""
     return int(size[3][1:] if size[3] else size[2])
+
+
+def _active_of(size: VmSize) -> int:
+    found = _SIZE.fullmatch(size.name)
+    return 0 if found is None else _active(found)
 
 
 def _lane(size: VmSize, kind: Kind) -> Ceiling:

@@ -30,7 +30,8 @@ class VmSize(NamedTuple):
     uncached: Ceiling
     ultra: Ceiling  # the lane of Ultra and Premium SSD v2 disks; empty: the size has none
     cached: Ceiling  # shared with the temporary disk
-    temporary: Ceiling  # reads; SCSI temporary ("resource") disk
+    has_temporary: bool  # a SCSI temporary ("resource") disk
+    temporary: Ceiling  # reads
     temporary_write_bytes_per_second: float | None
     local_disks: int | None
     local_disk_gib: float | None
@@ -105,6 +106,7 @@ def _vm_size(row: Mapping[str, Any]) -> VmSize:
         uncached=_lane(row, "uncached", exact=row.get("uncached_bps")),
         ultra=_lane(row, "uncached_ultra"),
         cached=_lane(row, "cached"),
+        has_temporary=row.get("temp_disk_gib") is not None,
         temporary=Ceiling(row.get("temp_iops"), megabytes(row.get("temp_read_mbps"))),
         temporary_write_bytes_per_second=megabytes(row.get("temp_write_mbps")),
         local_disks=row.get("local_nvme_disks"),
