@@ -40,6 +40,7 @@ def million(text):
     [
         ("azure_vm_sizes", "azure_vm_sizes.csv", 1670),
         ("azure_vm_sizes_nvme_controller", "azure_vm_sizes_nvme_controller.csv", 18),
+        ("azure_write_accelerator", "azure_write_accelerator.csv", 46),
         ("azure_disks", "azure_disks.csv", 104),
         ("aws_instances", "aws_instance_ebs.csv", 1425),
         ("file_services", "file_services.csv", 318),

@@ -90,6 +90,14 @@ FORMS = (
         date="doc_date",
     ),
     Form(
+        "azure_write_accelerator.csv",
+        "azure_write_accelerator",
+        ("name",),
+        columns="name disks_max iops source doc_date",
+        dropped=frozenset({"disks_max"}),
+        date="doc_date",
+    ),
+    Form(
         "azure_disks.csv",
         "azure_disks",
         ("generation", "sku", "tier"),

@@ -20,7 +20,7 @@ from ioplateau.limits.clouds.azure.managed import (
     is_uncacheable,
     managed,
 )
-from ioplateau.limits.clouds.azure.tables import DiskTier, VmSize, vm_size
+from ioplateau.limits.clouds.azure.tables import DiskTier, VmSize, accelerated_iops, vm_size
 from ioplateau.limits.clouds.identity import (
     DATA,
     LOCAL,
@@ -56,7 +56,7 @@ def sold(identity: Identity, catalogue: Catalogue) -> Sold:
         reasons.extend(
             f"{words}{OTHER_THAN_SAID}" for words in undocumented(size, identity.disks.values())
         )
-    reasons.extend(filter(None, [_accelerated(identity.disks.values())]))
+    reasons.extend(filter(None, [_accelerated(size, identity.disks.values(), catalogue)]))
     disks = {}
     for name, disk in identity.disks.items():
         disks[name], more = sold_disk(disk, size, catalogue)
@@ -211,11 +211,19 @@ def too_many(size: VmSize, disks: Iterable[DiskIdentity]) -> str:
     return f"{size.name} takes {most}, not {count}"
 
 
-def _accelerated(disks: Iterable[DiskIdentity]) -> str:
-    """A word of the limit that all disks with Write Accelerator share, which no table of ours has."""
+def _accelerated(size: VmSize | None, disks: Iterable[DiskIdentity], catalogue: Catalogue) -> str:
+    """A word of the limit that all disks with Write Accelerator share: no budget, for it counts small
+    writes alone.
+    """
     names = ", ".join(disk.device for disk in disks if disk.is_write_accelerated)
-    words = "writes of up to 64 KiB share the VM's limit of Write Accelerator, which is in Microsoft's table"
-    return f"{names}: {words}: {WRITE_ACCELERATOR}" if names else ""
+    if not names:
+        return ""
+    words = f"{names}: writes of up to 64 KiB share"
+    known = None if size is None else accelerated_iops(catalogue, size.name)
+    if known is None:
+        limit = "the VM's limit of Write Accelerator, which is in Microsoft's table"
+        return f"{words} {limit}: {WRITE_ACCELERATOR}"
+    return f"{words} the {known[0]:,.0f} IOPS of the VM's Write Accelerator ({known[1]})"
 
 
 def undocumented(size: VmSize, disks: Iterable[DiskIdentity]) -> Iterator[str]:

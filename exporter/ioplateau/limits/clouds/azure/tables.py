@@ -81,6 +81,16 @@ def vm_size(catalogue: Catalogue, name: str, controller: str | None = None) -> V
     return _vm_size(row)
 
 
+def accelerated_iops(catalogue: Catalogue, name: str) -> tuple[float, str] | None:
+    """Of small writes to all disks with Write Accelerator of a VM size, and who says so."""
+    line = catalogue.line("azure_write_accelerator", name)
+    if line is None:
+        return None
+    row = json.loads(line)
+    source = f"{row.get('source', '')} {row.get('doc_date', '')}".strip()
+    return None if row.get("iops") is None else (row["iops"], source)
+
+
 def vm_sizes(catalogue: Catalogue, prefix: str) -> tuple[str, ...]:
     """Names of the sizes that begin so, in lower case."""
     lines = catalogue.lines("azure_vm_sizes", prefix)
