@@ -114,6 +114,23 @@ def test_host_caching_is_held_by_what_is_said_of_the_vms_cached_disks():
     assert told(found)["host"] == (6000, Kind.VM_CACHED)
 
 
+def test_of_a_mix_the_host_cache_answers_the_reads_and_the_disk_has_its_writes():
+    situation = machine("azure", "Standard_D8s_v3", [P30])._replace(write_ratio=0.4)
+
+    cached = step(lifted(situation, Kind.DISK, "sdb"), "host caching")
+
+    # 5,000 writes are two fifths of it; the cached lane has 16,000.
+    assert (cached.gives, cached.next) == (12_500, Next(Kind.DISK, Dimension.IOPS, 5000))
+
+
+@pytest.mark.parametrize("written", [0.0, 0.4])
+def test_no_host_cache_is_offered_where_nobody_knows_what_it_gives(written):
+    # dsv5-series.md has no figures of a cache.
+    situation = machine("azure", "Standard_D8s_v5", [P30])._replace(write_ratio=written)
+
+    assert not [each for each in actions(situation) if "host caching" in each]
+
+
 def test_what_is_configured_of_a_vm_is_not_said_of_a_larger_one():
     said = (ConfiguredLimit(vm="uncached", iops=6000),)
     situation = machine("azure", "Standard_D8s_v5", [P30] * 2, said=said)

@@ -239,20 +239,21 @@ def _rooms(
     # The VM's lanes first: where a lane and the disks fill together, the lane is what to tell.
     rooms: list[_Room] = []
     for key, title, limits in question.shared():
-        takers = {
-            disk.name: 1.0
+        shares = {
+            disk.name: share
             for disk in question.disks
-            if key.kind in _counts_on(disk, cache_outcome) and key.name in (VM, disk.sku)
+            if key.name in (VM, disk.sku)
+            and (share := _share_on(key.kind, disk, cache_outcome, written))
         }
-        if takers:
-            rooms += _of(key, title, limits, takers, size, written, burst, mebibytes)
+        if shares:
+            rooms += _of(key, title, limits, shares, 1.0, size, written, burst, mebibytes)
     for disk in question.disks:
-        if Kind.DISK in _counts_on(disk, cache_outcome):
+        if share := _share_on(Kind.DISK, disk, cache_outcome, written):
             unit = disk.operation_bytes
-            cost = float(counted(size, unit)) if unit else 1.0
-            key = BudgetKey(Kind.DISK, disk.name)
-            taker = {disk.name: cost}
-            rooms += _of(key, disk.title, disk.limits, taker, size, written, burst, mebibytes)
+            operations = float(counted(size, unit)) if unit else 1.0
+            key, shares = BudgetKey(Kind.DISK, disk.name), {disk.name: share}
+            limits, title = disk.limits, disk.title
+            rooms += _of(key, title, limits, shares, operations, size, written, burst, mebibytes)
     return rooms
 
 
@@ -263,20 +264,26 @@ LANE_TITLES = {
 }
 
 
-def _counts_on(disk: WhatIfDisk, cache_outcome: str) -> tuple[Kind, ...]:
-    return disk.hit if cache_outcome == HITS and disk.hit else disk.miss
+def _share_on(kind: Kind, disk: WhatIfDisk, cache_outcome: str, written: float) -> float:
+    """Of a disk's requests, how many count there: a host's cache answers reads, and writes go through it."""
+    through = float(kind in disk.miss)
+    if cache_outcome == HITS and disk.hit:
+        return (1.0 - written) * (kind in disk.hit) + written * through
+    return through
 
 
 def _of(
     key: BudgetKey,
     title: str,
     limits: Iterable[Limit],
-    operations: dict[str, float],
+    counting: dict[str, float],
+    operations: float,
     size: int,
     written: float,
     burst: bool,
     mebibytes: bool,
 ) -> list[_Room]:
+    """counting: of each disk's requests, how many count here; operations: as how many each does."""
     shares = {Direction.READ: 1.0 - written, Direction.WRITE: written, Direction.TOTAL: 1.0}
     rooms = []
     for limit in limits:
@@ -285,13 +292,12 @@ def _of(
             continue
         value = limit.burst.rate if burst and limit.burst is not None else limit.value
         binding = Binding(key, title, limit.dimension, value, sized=limit.sized)
-        if limit.dimension is Dimension.IOPS:
-            costs = {name: cost * share for name, cost in operations.items()}
-            rooms.append(_Room(binding, value, costs))
-        else:
-            # A tolerance of bytes says that the source's MB may have been MiB.
-            room = value * (1.048576 if mebibytes and limit.tolerance else 1.0)
-            rooms.append(_Room(binding, room, dict.fromkeys(operations, size * share)))
+        is_iops = limit.dimension is Dimension.IOPS
+        each = share * (operations if is_iops else size)
+        # A tolerance of bytes says that the source's MB may have been MiB.
+        is_wider = mebibytes and bool(limit.tolerance) and not is_iops
+        costs = {name: part * each for name, part in counting.items()}
+        rooms.append(_Room(binding, value * (1.048576 if is_wider else 1.0), costs))
     return rooms
 
 

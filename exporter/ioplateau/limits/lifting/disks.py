@@ -147,6 +147,8 @@ def _given(
     """Requests/s that these disks get together, and what holds them; None: no limit known."""
     question = _question(situation, sold, disks)
     has_cache = any(disk.hit for disk in question.disks)
+    if has_cache and load.is_cached and not question.lanes.get(Kind.VM_CACHED):
+        return None  # what the cache gives is not known, whatever holds the writes
     cache_outcome = (HITS if load.is_cached else MISSES) if has_cache else NONE
     case = whatif.case(
         question, load.request_bytes, cache_outcome, burst=burst, write_ratio=load.write_ratio
