@@ -71,7 +71,7 @@ def test_a_p30_at_5000_iops_is_lifted_by_the_next_tier_by_bursting_and_by_a_seco
     assert (bursting.gives, bursting.next.kind) == (12_800, Kind.VM_UNCACHED)
     assert step(found, "second disk").gives == 10_000
     assert (
-        "P40 (2,048 GiB, or as performance tier) in place of P30 for sdb: 7,500 IOPS"
+        "P40 (performance tier without downtime, or 2,048 GiB) in place of P30 for sdb: 7,500 IOPS"
         in sentence(larger)
     )
 

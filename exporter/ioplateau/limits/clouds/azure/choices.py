@@ -1,7 +1,7 @@
 """What Azure has on offer to lift a limit: larger tiers, bursting, host caching, Premium SSD in place of
 Standard, more provisioned for Premium SSD v2 and Ultra disks, larger VM sizes, the NVMe controller.
 
-Tiers and on-demand bursting: disks-change-performance.md, disk-bursting.md; what is provisioned:
+Tiers and on-demand bursting: disks-change-performance.md, disks-performance-tiers.md, disk-bursting.md; what is provisioned:
 disks-types.md; Premium in place of Standard: disks-convert-types.md (2025-04); the controller:
 enable-nvme-faqs.yml (2025-01).
 
@@ -66,7 +66,7 @@ def _of_disk(identity: Identity, name: str, catalogue: Catalogue) -> Iterable[Ch
         size = f"{larger.size_gib:,.0f} GiB" if larger.size_gib else "larger"
         changed = disk._replace(tier=larger.tier, iops=None, bytes_per_second=None)
         if _is_reachable(tier, larger):
-            size += ", or as performance tier"
+            size = f"performance tier without downtime, or {size}"
         else:
             changed = changed._replace(size_gib=larger.size_gib)
         if is_cached and managed.has_no_cache(changed, larger):
