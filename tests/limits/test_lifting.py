@@ -806,6 +806,25 @@ def test_one_connection_is_lifted_by_nconnect_up_to_the_volumes_limit():
     assert (four.gives, four.next.kind) == (256 * MIB, Kind.VOLUME)
 
 
+@pytest.mark.parametrize(
+    ("service", "counts"), [("azure_files", [4]), ("azure_netapp_files", [4, 8, 16])]
+)
+def test_no_more_connections_are_offered_than_are_of_use_to_a_service(service, counts):
+    # nfs-performance.md: no gain beyond four to Azure Files.
+    fact = VolumeFact(mount="/data", service=service, bytes_per_second=4000.0 * MIB, source="c")
+    flow = NfsFlow("/data", "10.0.0.4:/vol", "/data")
+    rules = Rules(volumes=(fact,))
+    built = topology.build({}, (flow,), (), rules, CATALOGUE)
+    situation = Situation(
+        built.budgets, rules=rules, catalogue=CATALOGUE, nfs=NfsUse(connections=1)
+    )
+    learned = Limit(Dimension.THROUGHPUT, Direction.TOTAL, 100 * MB, Origin.LEARNED)
+
+    found = steps(situation, BudgetKey(Kind.NFS_CONNECTION, "/data"), learned)
+
+    assert [each.action.split(" ")[0] for each in found] == [f"nconnect={n}" for n in counts]
+
+
 def test_two_slots_are_lifted_by_more_of_them_as_littles_law_has_it():
     situation = volume(nfs=NfsUse(latency_seconds=0.004))
 

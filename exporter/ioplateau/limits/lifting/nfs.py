@@ -15,11 +15,12 @@ from ioplateau.limits.budgets import (
     Origin,
 )
 from ioplateau.limits.claims import Target, VolumeFact
-from ioplateau.limits.clouds import discover
+from ioplateau.limits.clouds import discover, registry
 from ioplateau.limits.lifting.disks import LEAST_GAIN
 from ioplateau.limits.lifting.step import Next, Situation, Step
 from ioplateau.limits.tables import Catalogue
 from ioplateau.limits.topology import NFS4_MOST_SLOTS, volume_facts
+from ioplateau.limits.volumes.ceiling import Figures
 
 # 16 is the kernel's most, NFS_MAX_CONNECTIONS:
 # https://github.com/torvalds/linux/blob/v6.1/fs/nfs/fs_context.c
@@ -72,14 +73,29 @@ def _connections(situation: Situation, budget: Budget, limit: Limit) -> Iterable
     now = situation.nfs.connections
     if not now:
         return
+    most = _most_connections(situation, budget)
     for count in NCONNECT:
-        if count > now:
+        if now < count <= most:
             more = limit._replace(value=limit.value / now * count)
             words = f"nconnect={count} in place of {now} (a new mount)"
             step = _held(situation, words, more, Kind.NFS_CONNECTION, budget)
             yield step
             if step.gives < more.value:
                 return  # more of them would give no more
+
+
+def _most_connections(situation: Situation, budget: Budget) -> float:
+    """More of them are of no use, as the documents of a client's volumes have it."""
+    most = float(max(NCONNECT))
+    for flow in budget.members:
+        volume = situation.budgets.get(BudgetKey(Kind.VOLUME, flow.name))
+        info = {} if volume is None else volume.info
+        target = Target(mounts=(flow.name,), volume=info.get("volume", ""))
+        for fact in volume_facts(situation.rules, target, info.get("server", ""))[-1:]:
+            service = fact.service or registry.DEFAULT_SERVICE
+            figure = Figures(situation.catalogue, service).value("connection/most")
+            most = most if figure is None else min(most, figure)
+    return most
 
 
 def _slots(situation: Situation, budget: Budget, limit: Limit) -> Iterable[Step]:
