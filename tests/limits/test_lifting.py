@@ -25,6 +25,8 @@ from ioplateau.limits.clouds.identity import DiskIdentity, Identity
 from ioplateau.limits.lifting import steps
 from ioplateau.limits.lifting.step import Next, NfsUse, Situation, sentence
 from ioplateau.limits.topology import NfsFlow, Rules
+from ioplateau.measure import sysblock
+from ioplateau.measure.snapshot import Static
 from ioplateau.run.cataloguefiles import CatalogueFiles
 
 CATALOGUE = CatalogueFiles()
@@ -60,6 +62,7 @@ def step(found, word):
 
 P10 = DiskIdentity(sku="Premium_LRS", tier="P10", size_gib=128, caching="None")
 P30 = DiskIdentity(sku="Premium_LRS", tier="P30", size_gib=1024, caching="None")
+P40 = DiskIdentity(sku="Premium_LRS", tier="P40", size_gib=2048, caching="None")
 
 
 def test_a_p30_at_5000_iops_is_lifted_by_the_next_tier_by_bursting_and_by_a_second_one():
@@ -182,6 +185,37 @@ def test_what_is_configured_of_a_stripe_is_lifted_by_no_vm_size():
 
     assert steps(situation, md0, said) == ()
     assert steps(situation, md0, said._replace(origin=Origin.LEARNED)) != ()
+
+
+@pytest.mark.parametrize(
+    ("others", "words"),
+    [
+        ([P30] * 3, ", and alike for 3 more disks of dm-0 where it is a stripe"),
+        ([P30, P40], ", and alike for one more disk of dm-0 where it is a stripe"),
+        # The slowest of a stripe holds it by itself.
+        ([P40, P40], ""),
+    ],
+)
+def test_of_a_member_of_a_stripe_it_is_said_which_others_need_the_same(others, words):
+    stripe = [P30, *others]
+    names = [f"sd{letter}" for letter in "bcde"[: len(stripe)]]
+    block = {name: {"size": str(1 << 31), "dev": "8:0"} for name in names}
+    block["dm-0"] = {"size": str(1 << 33), "dev": "253:0"}
+    identities = {
+        name: disk._replace(device=name, role="data")
+        for name, disk in zip(names, stripe, strict=True)
+    }
+    sold = discover.sold(Identity("azure", "Standard_D32s_v5", disks=identities), CATALOGUE)
+    devices = sysblock.parse(Static(block=block, slaves={"dm-0": tuple(names)}))
+    built = topology.build(devices, (), (), Rules(), CATALOGUE, sold)
+    situation = Situation(built.budgets, sold, Rules(), CATALOGUE, 4096.0)
+
+    found = actions(situation)
+
+    assert found
+    assert all(each.endswith(words) for each in found)
+    assert any("alike" in each for each in found) is bool(words)
+    assert not [each for each in found if "second disk" in each]
 
 
 def test_on_demand_bursting_is_offered_by_the_size_of_a_disk_and_not_by_its_tier():

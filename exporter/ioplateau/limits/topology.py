@@ -144,6 +144,13 @@ class _Builder:
             if device is None or not device.partition_of
         }
         self._members = {name: stack_members(disks, name) for name in self._whole}
+        # The device over the most disks, where several lie on one.
+        self._stacks = {
+            member: (name, members)
+            for name, members in sorted(self._members.items(), key=lambda each: len(each[1]))
+            for member in members
+            if len(members) > 1
+        }
 
     def disks(self) -> Iterable[Budget]:
         for name, device in self._whole.items():
@@ -179,9 +186,13 @@ class _Builder:
                 *(BudgetKey(Kind.VM_UNCACHED, sku) for sku in self._sku_of(name)),
             ),
             info=(
-                _device_info(device)
+                {**_device_info(device), **self._stack_info(name)}
                 if sold is None
-                else {**_device_info(device, sold.identity), **sold.info}
+                else {
+                    **_device_info(device, sold.identity),
+                    **sold.info,
+                    **self._stack_info(name),
+                }
             ),
             skips_reads=frozenset(
                 {flow} if Kind.DISK not in (counts.read_hit or counts.read) else ()
@@ -190,6 +201,12 @@ class _Builder:
             operation_bytes=sold.operation_bytes if sold is not None else None,
             lane=self._lane_words,
         )
+
+    def _stack_info(self, name: str) -> dict[str, str]:
+        if name not in self._stacks:
+            return {}
+        stack, members = self._stacks[name]
+        return {"stack": stack, "stack_disks": " ".join(members)}
 
     def _draws(self, name: str) -> Draws:
         sold = self._sold.disks.get(name)

@@ -66,7 +66,9 @@ def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
         then = _given(situation, situation.sold, disks, load, burst=True)
         in_burst = then is not None and now is not None and then[0] >= now[0] * LEAST_GAIN
     choices = [*cloud.choices(situation.sold.identity, disks, key.kind, situation.catalogue)]
-    if key.kind is Kind.DISK and _has_room(situation.sold, disks[0]):
+    fellows = _fellows(situation.sold, budget)
+    is_alone = "stack" not in budget.info
+    if key.kind is Kind.DISK and is_alone and _has_room(situation.sold, disks[0]):
         choices.append(_striped(situation.sold, disks[0]))
     reached: dict[str, float] = {}
     for choice in choices:
@@ -86,7 +88,7 @@ def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
         if gives >= least * LEAST_GAIN:
             if choice.ladder:
                 reached[choice.ladder] = gives
-            action = f"{choice.action}, while burst credit lasts" if burst else choice.action
+            action = f"{choice.action}{fellows}{', while burst credit lasts' if burst else ''}"
             yield Step(action, gives, limit.dimension, given[1])
 
 
@@ -133,6 +135,20 @@ def _has_room(sold: Sold, name: str) -> bool:
     count = sum(1 for disk in present if disk.role == DATA)
     most = sold.most_data_disks
     return identity.disks[name].role == DATA and (most is None or count < most)
+
+
+def _fellows(sold: Sold, budget: Budget) -> str:
+    """A word of the disks that lie with this one below one device and have no more than it: a stripe is as
+    fast as its slowest. Empty: none.
+    """
+    names = budget.info.get("stack_disks", "").split()
+    alike = [name for name in names if name in sold.disks and name != budget.key.name]
+    own = sold.disks[budget.key.name].limits if budget.key.name in sold.disks else ()
+    count = sum(1 for name in alike if sold.disks[name].limits == own)
+    if not count:
+        return ""
+    others = f"{count} more disks" if count > 1 else "one more disk"
+    return f", and alike for {others} of {budget.info['stack']} where it is a stripe"
 
 
 def _striped(sold: Sold, name: str) -> Choice:
