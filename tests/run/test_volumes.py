@@ -523,6 +523,61 @@ def test_the_question_is_signed_for_the_region_with_the_roles_session():
     )
 
 
+def test_the_sessions_token_is_shown_to_nobody_whom_the_api_names():
+    heard = []
+
+    class Elsewhere(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            heard.append(self.headers["Host"])
+            if self.headers["Host"].startswith("127.0.0.1:"):
+                self.send_response(302)
+                self.send_header("Location", f"http://127.0.0.2:{self.server.server_port}/")
+            else:
+                self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.HTTPServer(("0.0.0.0", 0), Elsewhere) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        endpoint = f"http://127.0.0.1:{server.server_port}"
+        looker = VolumeTypes(
+            VolumeQuestions(describe=True, endpoint=endpoint), HandClock(1000.0), ask=imds
+        )
+        found = looker.look("aws", KNOWN, STATIC)
+        server.shutdown()
+
+    assert heard == [endpoint.removeprefix("http://")]
+    assert found == {}
+    assert looker.reasons == {volumes.VOLUMES: f"{endpoint}: status 302"}
+
+
+@pytest.mark.parametrize(
+    ("domain", "host"),
+    [
+        ("amazonaws.com.cn", "ec2.eu-west-1.amazonaws.com.cn"),
+        ("a@evil.example/", "ec2.eu-west-1.amazonaws.com"),
+        ("x\nevil.example", "ec2.eu-west-1.amazonaws.com"),
+    ],
+)
+def test_of_the_metadata_service_a_domain_is_taken_and_no_other_place(domain, host):
+    asked = []
+
+    def told(request):
+        is_domain = request.path.endswith("/services/domain")
+        return linklocal.ServiceAnswer(200, domain) if is_domain else imds(request)
+
+    def call(url, _region, _credentials):
+        asked.append(urlsplit(url).netloc)
+        return Reply(200, XML)
+
+    looker = VolumeTypes(VolumeQuestions(describe=True), HandClock(1000.0), ask=told, call=call)
+    looker.look("aws", KNOWN, STATIC)
+
+    assert asked == [host]
+
+
 def test_without_the_extra_it_says_what_to_install_and_what_to_do_with_a_package():
     script = (
         "import sys; sys.modules['requests'] = None; from ioplateau.run import volumes; "

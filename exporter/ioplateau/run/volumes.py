@@ -6,6 +6,7 @@ sampling loop; one question for all volumes, and its answer is good for hours.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from ioplateau.limits.clouds import lenientjson
 from ioplateau.limits.clouds.aws import volumes
 from ioplateau.limits.clouds.aws.metadata import INSTANCE, REGION, TOKEN, identify
 from ioplateau.measure import linklocal, sysblock
-from ioplateau.measure.metadata import Document, Fetcher
+from ioplateau.measure.metadata import Document, Fetcher, only
 from ioplateau.measure.snapshot import Static
 from ioplateau.regular import read_regular
 from ioplateau.run.clock import Clock
@@ -26,9 +27,11 @@ CONNECT_SECONDS, ANSWER_SECONDS = 3.0, 10.0
 
 ROLE, DOMAIN = "role", "domain"
 HERE = "/latest/meta-data"
+# It becomes a part of the URL that is asked.
+_DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 PRIVATE = (
     Document(ROLE, f"{HERE}/iam/security-credentials/", token=TOKEN, is_listing=True),
-    Document(DOMAIN, f"{HERE}/services/domain", token=TOKEN),
+    Document(DOMAIN, f"{HERE}/services/domain", token=TOKEN, keep=only(_DOMAIN, "a domain")),
 )
 
 
@@ -190,7 +193,12 @@ def call_api(url: str, region: str, credentials: Credentials) -> Reply:
     )
     try:
         with requests.get(
-            url, auth=auth, timeout=(CONNECT_SECONDS, ANSWER_SECONDS), stream=True
+            url,
+            auth=auth,
+            timeout=(CONNECT_SECONDS, ANSWER_SECONDS),
+            stream=True,
+            # Whoever it is sent on to would be shown the session's token.
+            allow_redirects=False,
         ) as answer:
             body = b""
             for part in answer.iter_content(1 << 16):
