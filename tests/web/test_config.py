@@ -9,6 +9,10 @@ from ioplateau.web.keys import ProblemsError
 
 HASH = "$2y$10$" + "a" * 53
 PAIR = "cert_file: a.crt, key_file: a.key"
+# Nine of the one before in each line: 9 ** 8 keys.
+MERGES = "a0: &a0 {k: v}\n" + "\n".join(
+    f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}" for n in range(1, 9)
+)
 
 
 def problems(text: str) -> list[str]:
@@ -136,6 +140,8 @@ def test_a_key_written_in_the_wrong_place_is_shown_the_right_one():
         ("[]", "found a list, want keys and values"),
         ("tls_server_config: yes", "want keys and values"),
         (f"basic_auth_users:\n  bob: {HASH}\n  bob: {HASH}\n", '"bob" is there twice'),
+        ("a: &a {<<: {b: c}}", 'line 1: no YAML: "<<" is not taken here'),
+        (MERGES, '"<<" is not taken here'),
         ("a: [", "no YAML"),
         ("a: !!python/object/apply:os.system [true]", "no YAML"),
         ('rate_limit: {burst: !!int ""}', "line 1: no YAML: a value is no int"),

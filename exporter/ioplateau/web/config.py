@@ -99,9 +99,15 @@ def _load(text: bytes) -> Any:
         raise ProblemsError([webkeys.missing("PyYAML")]) from error
 
     class Loader(yaml.SafeLoader):
-        """Refuses a key that is there twice: which of two passwords was meant?"""
+        """Refuses a key that is there twice: which of two passwords was meant? And merges, of which a
+        few lines make more keys than any memory holds.
+        """
 
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+            if any(key.tag == "tag:yaml.org,2002:merge" for key, _ in node.value):
+                raise yaml.constructor.ConstructorError(
+                    None, None, '"<<" is not taken here, want the keys themselves', node.start_mark
+                )
             keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
             twice = next((key for key in keys if keys.count(key) > 1), None)
             if twice is not None:
