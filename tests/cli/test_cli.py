@@ -504,12 +504,16 @@ def test_report_asks_where_it_is_told_and_says_what_else_there_is(monkeypatch):
 
 @pytest.mark.parametrize(
     "url",
-    ["http://[::1", "http://a b:1", "http://localhost:abc", "http://localhost:99999", "ftp://a"],
+    [
+        *("http://[::1", "http://a b:1", "http://a:abc", "http://localhost:99999", "ftp://a"),
+        *("me:S3CRET@a", "http://me:S3CRET@a:99999", "https://me:S3/@CRET@[::1"),
+    ],
 )
-def test_what_is_no_url_of_a_daemon_is_a_sentence(url):
+def test_what_is_no_url_of_a_daemon_is_a_sentence_without_its_password(url):
     done = run("top", "-b", "-n1", "--url", url)
 
     assert done.returncode == 2
+    assert "CRET" not in done.stderr
     assert "want a URL like http://db-01:10049" in done.stderr
     assert "Traceback" not in done.stderr
 

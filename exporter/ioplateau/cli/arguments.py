@@ -47,7 +47,10 @@ def url(text: str) -> str:
     except ValueError:
         is_web = False
     if not is_web or not parts.hostname or re.search(r"\s", parts.netloc):
-        raise argparse.ArgumentTypeError(f"{text!r}, want a URL like http://db-01:10049")
+        secret, _, rest = text.rpartition("@")
+        # What is printed may be kept, as cron does.
+        shown = f"...@{rest}" if secret else rest
+        raise argparse.ArgumentTypeError(f"{shown!r}, want a URL like http://db-01:10049")
     return text
 
 
