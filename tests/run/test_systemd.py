@@ -64,6 +64,13 @@ def test_a_status_is_sent_in_one_line_and_only_when_it_changes(manager):
     assert heard(receiver) == ["STATUS=all healthy", "STATUS=sdc throttled"]
 
 
+def test_a_name_in_a_status_speaks_to_no_terminal(manager):
+    address, receiver = manager
+    Systemd(address).alive("/a\x1b]0;owned\x07\u202e\udcff is throttled")
+
+    assert heard(receiver) == [r"STATUS=/a\x1b]0;owned\x07\u202e\xff is throttled"]
+
+
 def test_the_watchdog_hears_every_sign_of_life(manager):
     address, receiver = manager
     systemd = Systemd(address, watchdog_seconds=30)

@@ -16,6 +16,8 @@ import time
 from collections.abc import Mapping
 from typing import Self
 
+from ioplateau.tell import formatting
+
 
 class Systemd:
     """Sends notifications to `address`, a path or "@abstract"; None: to nobody.
@@ -101,4 +103,5 @@ def _socket_name(address: str | None) -> bytes | None:
 
 
 def _one_line(status: str) -> str:
-    return " ".join(status.split())
+    # `systemctl status` shows it as it is, and the names in it may be anybody's.
+    return formatting.printable(" ".join(status.split()))
