@@ -1,5 +1,6 @@
 """A process that was started without standard streams."""
 
+import gzip
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,28 @@ def test_output_that_cannot_be_written_is_no_second_error_at_the_end():
 )
 def test_what_standard_error_does_not_take_changes_no_exit_code(command, code):
     assert shell(f"{IOPLATEAU} {command} 2>/dev/full >/dev/null").returncode == code
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("replay", "{file}"),
+        ("report", "{file}", "-o", "/nowhere/{name}"),
+        ("replay", "{file}", "{file}"),
+        ("serve", "--check", "--config.file", "{file}"),
+    ],
+)
+def test_a_files_name_speaks_to_no_terminal(tmp_path, words):
+    name = "a\x1b]0;owned\x07\u202e.gz"
+    file = tmp_path / name
+    file.write_bytes(gzip.compress(b'{"header": 1}\n{"mono": 1.0}\n{"mono'))
+    told = [word.format(file=file, name=name) for word in words]
+    done = subprocess.run(
+        [IOPLATEAU, *told], capture_output=True, text=True, timeout=120, check=False
+    )
+
+    assert r"a\x1b]0;owned\x07\u202e.gz" in done.stderr
+    assert not {letter for letter in done.stderr if not letter.isprintable()} - {"\n"}
 
 
 def test_a_reader_of_errors_that_has_seen_enough_changes_no_exit_code(tmp_path):

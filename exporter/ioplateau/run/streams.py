@@ -22,7 +22,8 @@ def secure() -> None:
 
     Standard output becomes unwritable: a command whose output is lost must not end well. What its
     character set has not is written in ASCII. What standard error does not take (a full disk, a
-    closed pipe) is lost and no error: the exit code is for what a command came to.
+    closed pipe) is lost and no error: the exit code is for what a command came to. Its lines speak to no
+    terminal, whatever the files are called that they name.
     """
     for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
@@ -40,7 +41,7 @@ def secure() -> None:
 
 def _unfailing(stream: TextIO | None) -> TextIO:
     """A stream to standard error, of the character set of `stream`."""
-    return io.TextIOWrapper(
+    return _Printable(
         io.BufferedWriter(_Unfailing(2, "w", closefd=False)),
         encoding=None if stream is None else stream.encoding,
         errors="backslashreplace",
@@ -57,6 +58,19 @@ class _Unfailing(io.FileIO):
             return super().write(content) or size  # None: a pipe that is full, and does not wait
         except OSError:
             return size
+
+
+class _Printable(io.TextIOWrapper):
+    """Shows letters that a terminal would obey by their numbers."""
+
+    def write(self, text: str) -> int:
+        lines = text.split("\n")
+        if not all(map(str.isprintable, lines)):
+            from ioplateau.tell import formatting  # which most words do without
+
+            lines = [formatting.printable(line) for line in lines]
+        super().write("\n".join(lines))
+        return len(text)
 
 
 def _likeness(error: UnicodeError) -> tuple[str, int]:
