@@ -7,6 +7,7 @@ package cloud-init.
 import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -132,12 +133,33 @@ def test_the_pod_sees_the_node_and_cannot_touch_it():
     mounts = {each["name"]: each for each in container["volumeMounts"]}
     from_the_node = {each["name"] for each in pod["volumes"] if "hostPath" in each} - {"state"}
 
-    assert pod["hostPID"]
+    assert not {"hostPID", "hostIPC"} & pod.keys()
     assert pod["hostNetwork"]
     assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     assert container["securityContext"]["privileged"] is False
     assert from_the_node == {"proc", "sys", "udev"}
     assert all(mounts[name]["readOnly"] for name in from_the_node)
+
+
+@pytest.mark.live
+def test_root_without_capabilities_among_its_own_processes_sees_the_nodes_mounts(tmp_path):
+    proc, own, file = tmp_path / "proc", tmp_path / "own", tmp_path / "a.jsonl"
+    for place in (proc, own):
+        place.mkdir()
+    record = (
+        f"{sys.executable} -m ioplateau record {file} --seconds 1 --no-cloud --path.procfs={proc}"
+    )
+    inside = (
+        f"mount -t tmpfs own {own}; mount --bind /proc {proc}; mount -o remount,bind,ro {proc};"
+        " exec unshare --pid --fork --mount-proc"
+        f" setpriv --bounding-set=-all --inh-caps=-all --no-new-privs {record}"
+    )
+    done = run("unshare", "--mount", "--propagation", "private", "sh", "-c", inside)
+
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(file.read_text().splitlines()[1])["f"]["/proc/self/mountstats"]
+    assert "device own mounted" not in seen
+    assert seen == Path("/proc/1/mountstats").read_text()
 
 
 def test_every_directory_of_the_pods_flags_is_mounted_from_where_it_should_be():
