@@ -49,6 +49,13 @@ def test_every_file_that_the_service_reads_restarts_it(name):
     assert {task.get("notify") for task in writes} == {"Restart ioplateau"}
 
 
+def test_a_run_that_shows_differences_shows_no_key():
+    _, copied = read("tasks/web.yml")
+
+    assert copied["ansible.builtin.copy"]["mode"] == "0640"
+    assert copied["diff"] is False
+
+
 def test_it_ends_once_the_service_runs():
     *_, before, last = tasks().values()
 
