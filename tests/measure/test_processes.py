@@ -351,6 +351,22 @@ def test_a_mount_table_that_its_owner_made_too_long_is_not_looked_at(machine, li
     assert looks.look(102.0).busiest[0].devices == devices
 
 
+def test_of_thousands_of_open_files_no_more_names_are_taken_than_are_looked_at(machine):
+    place = machine.process(7)
+    looks = Processes(machine.host)
+    looks.look(100.0)
+    machine.process(7, read=9000, files=[(36, "socket:[7]")])
+    for number in range(1, 6000):
+        (place / "fdinfo" / str(number)).touch()
+    tracemalloc.start()
+    look = looks.look(102.0)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert look.busiest[0].pid == 7
+    assert peak_bytes < 6000 * 50  # a name takes 53
+
+
 def test_of_a_long_mount_table_only_what_a_process_has_open_is_kept():
     table = "".join(f"{number} 1 8:{number} / / rw - ext4 x rw\n" for number in range(30_000))
     tracemalloc.start()

@@ -10,6 +10,7 @@ import errno
 import os
 import select
 import stat
+from itertools import islice
 from pathlib import Path
 
 CHUNK = 1 << 16
@@ -89,6 +90,11 @@ class Host:
     def list(self, path: str) -> tuple[str, ...]:
         """Names in a directory, sorted."""
         return tuple(sorted(os.listdir(self.place(path))))
+
+    def first(self, path: str, most: int) -> tuple[str, ...]:
+        """The first names in a directory, `most` of them, in its own order: it may have any number."""
+        with os.scandir(self.place(path)) as entries:
+            return tuple([entry.name for entry in islice(entries, most)])
 
     def folders(self, path: str) -> tuple[str, ...]:
         """Names of the directories in a directory, sorted; links are none."""

@@ -210,7 +210,7 @@ class Processes:
         """What each of its threads did; None: they cannot be listed, or are too many."""
         host = self._host
         try:
-            numbers = host.list(f"/proc/{pid}/task")
+            numbers = host.first(f"/proc/{pid}/task", MOST_THREADS + 1)
         except OSError:  # it ended
             return None
         if len(numbers) > MOST_THREADS:
@@ -249,7 +249,7 @@ class Processes:
         line for each descriptor. Raises OSError if they cannot be listed.
         """
         found = list[tuple[str, str]]()
-        for number in self._host.list(f"/proc/{pid}/fdinfo")[:MOST_FILES]:
+        for number in self._host.first(f"/proc/{pid}/fdinfo", MOST_FILES):
             try:
                 path = self._host.link(f"/proc/{pid}/fd/{number}")
                 if path.startswith("/"):
