@@ -36,7 +36,8 @@ same_times() { find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +; }
 
 wheel() { # platform as in a wheel's name, or "any"
     IOPLATEAU_WHEEL=$1 IOPLATEAU_CC="$PWD/deploy/packages/zig.sh cc -target ${1#manylinux_2_17_}-linux-gnu.2.17" \
-        uv build --quiet --wheel --build-constraints deploy/packages/build-constraints.txt --out-dir "$work"
+        uv build --quiet --wheel --require-hashes --build-constraints deploy/packages/build-constraints.txt \
+        --out-dir "$work"
     wheel=$(ls "$work"/ioplateau-*-"$1".whl)
     cp "$wheel" "$dist/"
 }

@@ -27,6 +27,25 @@ def test_a_tool_is_one_version_with_hashes(path):
     assert len(lines) > 1
 
 
+def test_what_builds_the_wheel_is_of_one_version_each_with_hashes():
+    text = (PROJECT / "deploy/packages/build-constraints.txt").read_text()
+    whole = text.replace("\\\n", "").splitlines()
+    pinned = [line for line in whole if not line.startswith("#")]
+    builds = [
+        line
+        for path in SCRIPTS
+        for line in path.read_text().replace("\\\n", "").splitlines()
+        if re.search(r"\buv build\b", line)
+    ]
+
+    assert pinned
+    assert all(
+        re.fullmatch(r"[a-z-]+==[0-9.]+( +--hash=sha256:[0-9a-f]{64})+ *", x) for x in pinned
+    )
+    assert builds
+    assert all({"--require-hashes", "--build-constraints"} <= set(line.split()) for line in builds)
+
+
 def test_no_script_installs_without_hashes():
     assert len(SCRIPTS) > 4
     for path in SCRIPTS:
