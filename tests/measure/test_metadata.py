@@ -353,6 +353,28 @@ def test_rubbish_with_status_200_takes_nothing_back(cloud, speak, answers, rubbi
     assert fetcher.reasons() == {}
 
 
+@pytest.mark.parametrize(
+    ("cloud", "speak", "answers", "name", "long"),
+    [
+        (azure, azure_imds, {"azure": AZURE}, "azure", json.dumps({"compute": {"vmSize": "D" * 90_000, "storageProfile": {}}})),
+        (aws, ec2_imds, EC2, "/latest/meta-data/instance-type", f"m5.{'l' * 90_000}"),
+        (gcp, gcp_imds, GCE, "/computeMetadata/v1/instance/machine-type", f"projects/1/machineTypes/{'n' * 90_000}"),
+    ],
+    ids=["azure", "aws", "gcp"],
+)  # fmt: skip
+def test_a_name_that_is_longer_than_any_is_none(cloud, speak, answers, name, long):
+    with serving(speak, answers=dict(answers)) as service:
+        fetcher = Fetcher(cloud.wanted(), base=service.base)
+        fetch(fetcher, 0.0)
+        before = dict(fetcher.known())
+        assert name in service.answers
+        service.answers[name] = long
+        fetch(fetcher, 300.0)
+
+    assert dict(fetcher.known()) == before
+    assert len(fetcher.reasons()) == 1
+
+
 def test_an_azure_vm_without_its_disks_keeps_those_that_were_told():
     with serving(azure_imds, answers={"azure": AZURE}) as service:
         fetcher = Fetcher(azure.wanted(), base=service.base)

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+# Of a name that goes into every scrape; a session's token, the longest of all, fits into a header field.
+MOST_LETTERS = 8192
 MOST_NUMBER = 2.0**64  # so far from where arithmetic ends that no figure becomes infinite
 
 
@@ -35,8 +37,8 @@ def items(value: Any) -> list[Any]:
 
 
 def text(value: Any) -> str:
-    """A string without space around it, or an empty one."""
-    return value.strip() if isinstance(value, str) else ""
+    """A string without space around it, or an empty one; also for one that is longer than any name."""
+    return value.strip() if isinstance(value, str) and len(value) <= MOST_LETTERS else ""
 
 
 def boolean(value: Any) -> bool | None:
