@@ -11,6 +11,7 @@ from html import unescape
 
 import pytest
 
+from ioplateau.engine import container
 from live_daemon import IOPLATEAU, running_daemon
 from machine_tree import MachineTree
 
@@ -137,3 +138,41 @@ def test_in_a_container_the_hosts_mounts_are_missed():
     assert "only this container's own mounts are seen" in done.stdout
     assert "--path.procfs" in done.stdout
     assert "ok       NFS:" not in done.stdout
+
+
+# Process 1 is the host's, as with hostPID: true or --pid=host, and the root is another.
+OTHER_ROOT = """
+mount -t tmpfs none /mnt && cd /mnt && mkdir old
+for each in /*; do
+    if [ -L $each ]; then cp -a $each .; elif [ -d $each ] && [ $each != /mnt ]; then
+        mkdir .$each && mount --rbind $each .$each
+    fi
+done
+pivot_root . old && exec "$@"
+"""
+HOSTS_PROC = """
+mount -t tmpfs none /mnt && mkdir /mnt/proc && mount --rbind /proc /mnt/proc && exec "$@"
+"""
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "made", "flags", "words"),
+    [
+        (["--mount"], OTHER_ROOT, (), container.MOUNTS),
+        (["--mount", "--net"], HOSTS_PROC, ("--path.procfs=/mnt/proc",), container.NETWORK),
+        (["--mount"], HOSTS_PROC, ("--path.procfs=/mnt/proc",), ""),
+    ],
+)
+def test_what_a_container_lacks_is_said_by_doctor(namespaces, made, flags, words):
+    done = subprocess.run(
+        ["unshare", *namespaces, "sh", "-ec", made, "sh", str(IOPLATEAU), "doctor", *flags],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    said = [line.partition(": ")[2] for line in done.stdout.splitlines() if "container" in line]
+
+    assert "ok       disks" in done.stdout, done.stderr
+    assert words in said if words else not said
+    assert ("ok       NFS:" in done.stdout) is (words != container.MOUNTS)

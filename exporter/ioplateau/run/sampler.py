@@ -9,13 +9,11 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
-from ioplateau.engine import container
 from ioplateau.engine.sources import FILES
-from ioplateau.measure import interfaces, sysblock
+from ioplateau.measure import interfaces, ownview, sysblock
 from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import DISKSTATS, MOUNTINFO, Snapshot, Static
 from ioplateau.run.clock import Clock
@@ -211,8 +209,6 @@ def _look(host: Host, last: Static) -> tuple[Static, str]:
 def read_static(host: Host, last: Static | None = None) -> Static:
     """The machine's shape: block devices, mounts, and a few small files. Raises nothing."""
     facts = {path: text.strip() for path in FACTS if (text := _said(host, path)) is not None}
-    with suppress(OSError):
-        facts[container.PROCESSES] = host.link(container.PROCESSES)
     lines = (_said(host, DISKSTATS) or "").splitlines()
     names = [words[2] for line in lines if len(words := line.split(None, 3)) > 2]
     tree = sysblock.read(host, names, last.block if last is not None else None)
@@ -227,7 +223,7 @@ def read_static(host: Host, last: Static | None = None) -> Static:
         holders=tree.holders,
         partitions=tree.partitions,
         mountinfo=mounts,
-        files=facts | interfaces.read_places(host),
+        files=facts | ownview.read(host) | interfaces.read_places(host),
     )
 
 

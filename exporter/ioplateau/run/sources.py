@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ioplateau.measure import cgroups, interfaces, mountinfo
+from ioplateau.measure import cgroups, interfaces, mountinfo, ownview
 from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import MOUNTSTATS, Snapshot
 from ioplateau.run.clock import Clock
@@ -27,7 +27,12 @@ GROUPS_SHARE = 1e-4
 def sampler_for(settings: ServeSettings, clock: Clock) -> Sampler:
     """A sampler of every source that costs little; the sockets join when an NFS mount exists."""
     host = settings.paths.host()
-    links = Source("interfaces", interfaces.links, every_seconds=60.0)
+    # Those of a namespace of our own may be called like the machine's.
+    links = Source(
+        "interfaces",
+        lambda: {} if ownview.is_other_network(host) else interfaces.links(),
+        every_seconds=60.0,
+    )
     # Whatever hangs, there must be time left in the tick for the rest of it; and on a machine
     # that is short of CPU a healthy source takes its 0.1 s.
     patience = min(max(0.4 * settings.engine.interval_seconds, 0.2), 0.4)
