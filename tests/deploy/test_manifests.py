@@ -171,7 +171,7 @@ def test_every_directory_of_the_pods_flags_is_mounted_from_where_it_should_be():
         or volumes[each["name"]]["configMap"]["name"]
         for each in container["volumeMounts"]
     }
-    flags = dict(each[2:].split("=", 1) for each in container["args"] if "=" in each)
+    flags = settings_of(container)
     (config_map,) = of_kind("ConfigMap")
 
     assert sources == {
@@ -284,16 +284,20 @@ def relabelled(labels: dict[str, str], steps: Any) -> dict[str, str]:
     return labels
 
 
-def test_the_pods_flags_are_flags_of_ours():
+def settings_of(container: Any) -> dict[str, str]:
+    """What its environment sets, by the name of the flag."""
     from ioplateau.config.flags import CONFIG_FILE, FLAGS
 
-    (container,) = daemon_set()["spec"]["template"]["spec"]["containers"]
-    command, *flags = container["args"]
+    names = {each.variable: each.name for each in (CONFIG_FILE, *FLAGS)}
+    ours = [each for each in container["env"] if each["name"].startswith("IOPLATEAU_")]
+    return {names[each["name"]]: each["value"] for each in ours}
 
-    assert command == "serve"
-    assert {flag.split("=")[0] for flag in flags} <= {
-        f"--{each.name}" for each in (CONFIG_FILE, *FLAGS)
-    }
+
+def test_a_command_in_the_pod_has_the_settings_of_its_daemon():
+    (container,) = daemon_set()["spec"]["template"]["spec"]["containers"]
+
+    assert container["args"] == ["serve"]
+    assert {"config.file", "path.procfs", "web.listen-address"} <= settings_of(container).keys()
 
 
 @pytest.mark.parametrize("address", ["10.0.0.7", "fd00::5"])
@@ -301,10 +305,12 @@ def test_the_pod_listens_where_it_is_in_ipv4_and_ipv6(address):
     from ioplateau.web.listen import split_address
 
     (container,) = daemon_set()["spec"]["template"]["spec"]["containers"]
-    (said,) = (flag for flag in container["args"] if flag.startswith("--web.listen-address="))
-    words = said.partition("=")[2].replace("$(POD_ADDRESS)", address)
+    words = settings_of(container)["web.listen-address"].replace("$(POD_ADDRESS)", address)
+    names = [each["name"] for each in container["env"]]
 
     assert split_address(words) == (address, 10049)
+    # A variable knows those before it alone.
+    assert names.index("POD_ADDRESS") < names.index("IOPLATEAU_WEB_LISTEN_ADDRESS")
 
 
 @pytest.mark.live
