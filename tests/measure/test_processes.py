@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ioplateau.measure import cgroups
 from ioplateau.measure.host import Host
 from ioplateau.measure.parsing import FormatError
 from ioplateau.measure.processes import (
@@ -25,7 +26,6 @@ from ioplateau.measure.processes import (
     as_json,
     from_json,
     parse_capabilities,
-    parse_cgroup,
     parse_io,
     parse_mount_devices,
     parse_stat,
@@ -232,7 +232,7 @@ def test_only_a_new_line_ends_a_line():
     group = "/a\x0b0::\x85b"
     mount = "36 35 8:17 / /da\x0bta\x85x rw - ext4 /dev/sdb1 rw\n"
 
-    assert parse_cgroup(f"0::{group}\n".encode()) == group
+    assert cgroups.path_of(f"0::{group}\n".encode()) == group
     assert parse_mount_devices(mount.encode()) == {"36": ("8:17", False)}
 
 
@@ -281,7 +281,7 @@ def test_a_name_may_hold_parentheses_and_blanks():
     ],
 )
 def test_the_hierarchy_that_counts_io_is_found(text, path):
-    assert parse_cgroup(text) == path
+    assert cgroups.path_of(text) == path
 
 
 def test_io_without_its_columns_is_none():
@@ -410,7 +410,7 @@ def test_who_truncates_anothers_pages_wrote_nothing(machine):
 @given(st.binary(max_size=200))
 def test_no_text_makes_a_parser_fail(text):
     assert isinstance(parse_io(text), ProcessIo | None)
-    assert isinstance(parse_cgroup(text), str)
+    assert isinstance(cgroups.path_of(text), str)
     assert 0 <= parse_capabilities(text) < 2**64
     assert all(isinstance(each, str) for each, _ in parse_mount_devices(text).values())
 

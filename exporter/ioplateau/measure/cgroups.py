@@ -307,6 +307,22 @@ class Walk:
             return []
 
 
+def path_of(text: bytes) -> str:
+    """/proc/<pid>/cgroup: the path in the hierarchy that counts I/O; "" if there is none.
+
+    v2: "0::/path"; v1: "7:blkio:/path", which is asked first where both are mounted.
+    """
+    unified = ""
+    for line in text.decode("utf-8", "replace").split("\n"):
+        number, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if "blkio" in controllers.split(","):
+            return path
+        if number == "0" and not controllers:
+            unified = path
+    return unified
+
+
 def said(host: Host, path: str) -> str:
     try:
         return host.read_once(path).decode("utf-8", "replace")

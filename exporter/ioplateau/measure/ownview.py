@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from posixpath import normpath
 
-if TYPE_CHECKING:
-    from ioplateau.measure.host import Host
+from ioplateau.measure import cgroups
+from ioplateau.measure.host import Host
 
 PROCESSES = "/proc/self/ns/pid"
 # There in every control group but the root (cgroup_base_files[] in kernel/cgroup/cgroup.c).
@@ -60,3 +60,27 @@ def is_other_network(host: Host) -> bool:
     except OSError:
         return False
     return ours != theirs and min(ours, theirs) >= PROC_DYNAMIC_FIRST
+
+
+def groups_begin(host: Host) -> str:
+    """The control group that is "/" in what we read of /proc/<pid>/cgroup; "": the machine's own root, or it is
+    not found. A container's runtime gives it a control group namespace, which Kubernetes cannot change.
+
+    https://man7.org/linux/man-pages/man7/cgroup_namespaces.7.html
+    """
+    if ":/.." not in cgroups.said(host, "/proc/1/cgroup"):
+        return ""
+    below = cgroups.path_of(Host().read_once("/proc/self/cgroup")).strip("/")
+    process = str(os.getpid())  # as cgroup.procs tells whoever reads it
+    for root in (cgroups.V1_ROOT, *cgroups.v2_roots(host)):
+        for place in cgroups.Walk(host, root):
+            if process in cgroups.said(host, f"{place}/cgroup.procs").split():
+                return place.removeprefix(root).removesuffix(f"/{below}" if below else "")
+    return ""
+
+
+def whole_group(begin: str, group: str) -> str:
+    """A group of /proc/<pid>/cgroup as the machine itself calls it. begin: where our groups begin."""
+    if not group or not (begin or group.startswith("/..")):
+        return group
+    return normpath(f"{begin}{group}")

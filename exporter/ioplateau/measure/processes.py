@@ -25,6 +25,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ioplateau.measure import cgroups, ownview
 from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.measure.parsing import counted, elapsed
 from ioplateau.measure.snapshot import MOUNTINFO
@@ -110,6 +111,7 @@ class Processes:
         self._before: Mapping[int, ProcessIo] = NO_ENTRIES
         self._before_at: float | None = None  # seconds since boot
         self._threads: Mapping[int, Mapping[str, ProcessIo]] = NO_ENTRIES  # of those that reaped
+        self._groups_begin: str | None = None  # None: not looked for yet
 
     def forget(self) -> None:
         """The next look is a first one."""
@@ -185,7 +187,7 @@ class Processes:
         """threads: what those of it did so far is put there, if it has reaped children."""
         try:
             name, started, has_reaped = parse_stat(self._read(f"/proc/{pid}/stat"))
-            group = parse_cgroup(self._read(f"/proc/{pid}/cgroup"))
+            group = self._group(pid)
         except (OSError, ValueError):  # it ended
             return None
         if started >= before_at:  # new, or another process under a number that was used before
@@ -205,6 +207,12 @@ class Processes:
             growth.written_bytes,
             self._devices(pid),
         )
+
+    def _group(self, pid: int) -> str:
+        if self._groups_begin is None:
+            self._groups_begin = ownview.groups_begin(self._host)
+        group = cgroups.path_of(self._read(f"/proc/{pid}/cgroup"))
+        return ownview.whole_group(self._groups_begin, group)
 
     def _by_thread(self, pid: int) -> Mapping[str, ProcessIo] | None:
         """What each of its threads did; None: they cannot be listed, or are too many."""
@@ -325,22 +333,6 @@ def parse_capabilities(text: bytes) -> int:
     """CapEff of /proc/<pid>/status, a bit for each; 0 if it is not told."""
     found = re.search(rb"^CapEff:\s*([0-9a-f]{1,16})$", text, re.MULTILINE)
     return int(found[1], 16) if found else 0
-
-
-def parse_cgroup(text: bytes) -> str:
-    """/proc/<pid>/cgroup: the path in the hierarchy that counts I/O; "" if there is none.
-
-    v2: "0::/path"; v1: "7:blkio:/path", which is asked first where both are mounted.
-    """
-    unified = ""
-    for line in text.decode("utf-8", "replace").split("\n"):
-        number, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        if "blkio" in controllers.split(","):
-            return path
-        if number == "0" and not controllers:
-            unified = path
-    return unified
 
 
 def parse_mount_id(text: bytes) -> str:
