@@ -390,11 +390,12 @@ def test_a_look_without_processes_names_nobody_and_says_so():
     )
 
 
-def test_a_persistent_volume_is_named_with_its_pod():
+@pytest.mark.parametrize("place", ["kubernetes.io~csi/pvc-7/mount", "kubernetes.io~nfs/pvc-7"])
+def test_a_persistent_volume_is_named_with_its_pod(place):
     line = (
-        b"99 1 8:16 / /var/lib/kubelet/pods/u-1/volumes/kubernetes.io~csi/pvc-7/mount rw - ext4 "
-        b"/dev/sdb rw\n98 1 8:16 / /other rw - ext4 /dev/sdb rw\n"
-    )
+        f"99 1 8:16 / /var/lib/kubelet/pods/u-1/volumes/{place} rw - ext4 "
+        "/dev/sdb rw\n98 1 8:16 / /other rw - ext4 /dev/sdb rw\n"
+    ).encode()
 
     assert found(look(), line)[DISK].volumes == (PodVolume("u-1", "pvc-7"),)
 

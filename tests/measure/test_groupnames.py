@@ -70,6 +70,13 @@ def test_a_name_that_reads_like_a_part_of_a_sentence_is_told_in_quotes(path, tol
     assert str(name(path)) == told
 
 
+def test_a_mount_of_kubelets_own_nfs_plugin_tells_pod_and_volume():
+    place = f"/var/lib/kubelet/pods/{POD}/volumes/kubernetes.io~nfs/pvc-12"
+
+    assert pod_volume(place) == PodVolume(POD, "pvc-12")
+    assert pod_volume(f"{place}/below") is None
+
+
 def test_a_csi_mount_tells_pod_and_volume():
     place = f"/var/lib/kubelet/pods/{POD}/volumes/kubernetes.io~csi/pvc-12/mount"
 

@@ -161,7 +161,7 @@ class _Drawn(Mapping[BudgetKey, BudgetConsumers]):
 
 
 def _pod_volumes(mount_table: bytes) -> Iterable[tuple[str, PodVolume]]:
-    lines = b"\n".join(line for line in mount_table.split(b"\n") if b"kubernetes.io~csi" in line)
+    lines = b"\n".join(line for line in mount_table.split(b"\n") if b"/kubernetes.io~" in line)
     for entry in mountinfo.parse(lines).entries:
         volume = groupnames.pod_volume(entry.mount_point)
         if volume is not None:

@@ -5,7 +5,8 @@ docker-<id>.scope and /docker/<id>, cri-containerd-<id>.scope, crio-<id>.scope, 
 lxc.payload.<name>. Pods: kubepods[-besteffort|-burstable]-pod<uid>.slice with "_" for "-" (systemd
 driver) and kubepods/[besteffort|burstable/]pod<uid> (cgroupfs driver), in
 pkg/kubelet/cm/cgroup_manager_linux.go of Kubernetes. CSI volumes are mounted at
-<kubelet>/pods/<uid>/volumes/kubernetes.io~csi/<volume>/mount (pkg/volume/csi/csi_mounter.go).
+<kubelet>/pods/<uid>/volumes/kubernetes.io~csi/<volume>/mount (pkg/volume/csi/csi_mounter.go), those of its own
+NFS plugin at <kubelet>/pods/<uid>/volumes/kubernetes.io~nfs/<volume> (pkg/volume/nfs/nfs.go).
 
 https://www.freedesktop.org/software/systemd/man/latest/systemd.slice.html
 https://www.freedesktop.org/software/systemd/man/latest/systemd.unit.html
@@ -26,7 +27,9 @@ _POD = re.compile(
 )
 _UNIT = re.compile(r"\.(?:service|scope|socket|mount|swap|slice)\Z")
 _WORD = re.compile(r"[\w./:@\\+-]+")
-_POD_VOLUME = re.compile(r"/pods/([^/]+)/volumes/kubernetes\.io~csi/([^/]+)/mount\Z")
+_POD_VOLUME = re.compile(
+    r"/pods/([^/]+)/volumes/kubernetes\.io~(?:csi/([^/]+)/mount|nfs/([^/]+))\Z"
+)
 
 
 class GroupName(NamedTuple):
@@ -68,13 +71,14 @@ class PodVolume(NamedTuple):
     """A persistent volume in a pod."""
 
     pod: str  # uid
-    volume: str  # name of the PersistentVolume, "pvc-..."
+    # Name of the PersistentVolume, "pvc-...", or of what the pod itself declares.
+    volume: str
 
 
 def pod_volume(mount_point: str) -> PodVolume | None:
-    """The pod and volume that a CSI mount point belongs to."""
+    """The pod and volume that a mount point of kubelet belongs to."""
     found = _POD_VOLUME.search(mount_point)
-    return PodVolume(found[1], found[2]) if found else None
+    return PodVolume(found[1], found[2] or found[3]) if found else None
 
 
 def _unescaped(unit: str) -> str:
