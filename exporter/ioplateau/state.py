@@ -66,7 +66,9 @@ class DiskState(NamedTuple):
 class NfsMountState(NamedTuple):
     """One NFS superblock, whatever the number of its mounts."""
 
-    mount: str  # its label: the mount point it was first seen at, whether it is mounted there now or not
+    # Its label: the mount point it was first seen at, whether it is mounted there now or not; of one that
+    # kubelet made, the volume's name.
+    mount: str
     now: Mount
     window: ReadingPair[Mount] | None = None
     entry: MountEntry | None = None  # mountinfo's line; None: mountinfo not known

@@ -212,6 +212,27 @@ def test_a_superblock_keeps_its_label_when_the_mount_it_was_first_seen_at_goes()
     assert per_second(state, "/a") == 5
 
 
+KUBELET = "/var/lib/kubelet/pods/{}/volumes/kubernetes.io~csi/pvc-7/mount"
+
+
+def test_a_persistent_volume_keeps_its_label_when_one_pod_takes_the_place_of_another():
+    machine, labels = Machine(), set()
+    for number in range(5):
+        at = KUBELET.format(f"uid-{number}")
+        labels |= {*machine.tick(mounted(at, age=1), table=entry(at, f"0:{number}")).mounts}
+        machine.tick(table=b"1 1 0:1 / / rw - ext4 /dev/sda rw\n")
+
+    assert labels == {"pvc-7"}
+
+
+def test_a_volume_of_the_name_of_another_is_called_by_its_mount_point():
+    one, other = KUBELET.format("uid-1"), KUBELET.format("uid-2")
+    table = entry(one, "0:40") + entry(other, "0:41", of="fs:/x")
+    state = Machine().tick(mounted(one), mounted(other, of="fs:/x"), table=table)
+
+    assert {*state.mounts} == {"pvc-7", other}
+
+
 def test_a_superblock_goes_on_at_the_mounts_of_other_directories_of_it():
     """As homes that are mounted when somebody logs in."""
     homes = {at: entry(at, "0:40", of=f"fs:/vol{at}") for at in ("/a", "/b", "/c")}

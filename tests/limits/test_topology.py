@@ -312,3 +312,11 @@ def test_a_rule_chooses_a_volume_by_where_it_is_mounted_now_and_not_by_its_label
     found = [budgets({}, limit(mount=at), mounts=[moved]) for at in ("/new", "/old")]
 
     assert [len(each[BudgetKey(Kind.VOLUME, "/old")].limits) for each in found] == [1, 0]
+
+
+def test_a_rule_chooses_a_volume_by_a_label_that_is_no_mount_point():
+    at = "/var/lib/kubelet/pods/uid-1/volumes/kubernetes.io~csi/pvc-7/mount"
+    volume = NfsFlow("pvc-7", "srv:/a", "pvc-7", mount_points=(at,))
+    found = [budgets({}, limit(mount=name), mounts=[volume]) for name in ("pvc-7", at, "pvc-8")]
+
+    assert [len(each[BudgetKey(Kind.VOLUME, "pvc-7")].limits) for each in found] == [1, 1, 0]

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ioplateau.limits.budgets import FlowKey
-from ioplateau.measure import mountstats
+from ioplateau.measure import groupnames, mountstats
 from ioplateau.measure.mappings import NO_ENTRIES
 from ioplateau.measure.mountinfo import MountEntry
 from ioplateau.measure.mountstats import Mount, NfsConnections
@@ -31,8 +31,9 @@ Place = tuple[str, int]  # mount point, and the how-manieth there
 
 
 class Superblock(NamedTuple):
-    """One superblock. label: the mount point it was first seen at, with a number where that is not
-    enough; and device: what was mounted there. Both stay as long as the superblock is mounted anywhere.
+    """One superblock. label: the mount point it was first seen at, of one that kubelet made the volume's
+    name, with a number where that is not enough; and device: what was mounted there. Both stay as long as
+    the superblock is mounted anywhere.
     """
 
     flow: FlowKey
@@ -109,7 +110,7 @@ def group(
         if _is_same(predecessor, mounted[identity], last, mounts[records[identity][0]])
     }
     labels = _labels(
-        {identity: [point for _, point in places] for identity, places in mounted.items()},
+        {identity: _names([point for _, point in places]) for identity, places in mounted.items()},
         {identity: predecessor.label for identity, predecessor in predecessors.items()},
     )
     superblocks = {}
@@ -266,6 +267,15 @@ def _is_same(
     if now.age_seconds < last[before.record].age_seconds:
         return False
     return before.history.tick is not None or any(place in before.mounted for place in places)
+
+
+def _names(points: Sequence[str]) -> list[str]:
+    """What a superblock may be called, the best first. Each pod has a mount point of its own; the volume
+    stays when one pod takes the place of another.
+    """
+    volumes = map(groupnames.pod_volume, points)
+    shown = [volume.volume if volume else at for at, volume in zip(points, volumes, strict=True)]
+    return [*dict.fromkeys([*shown, *points])]
 
 
 def _labels(

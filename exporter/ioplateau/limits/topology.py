@@ -371,7 +371,12 @@ def volume_facts(rules: Rules, target: Target, server: str) -> list[VolumeFact]:
 
 
 def _volume_target(flow: NfsFlow) -> Target:
-    return Target(mounts=flow.mount_points or (flow.mount,), volume=flow.volume)
+    return Target(mounts=mount_names(flow.mount, flow.mount_points), volume=flow.volume)
+
+
+def mount_names(label: str, points: tuple[str, ...]) -> tuple[str, ...]:
+    """What `mount` of a rule may call a file system: where it is mounted now, and a name that is no mount point."""
+    return points if points and label.startswith("/") else (*points, label)
 
 
 def _volume_of(flow: NfsFlow) -> str:

@@ -18,6 +18,7 @@ from ioplateau.limits.budgets import (
 )
 from ioplateau.limits.lifting import steps
 from ioplateau.limits.lifting.step import NfsUse, Situation, Step, sentence
+from ioplateau.limits.topology import mount_names
 from ioplateau.state import BudgetState, State
 
 MOST_STEPS = 4  # what a person reads; the smallest gains first
@@ -73,7 +74,7 @@ def _situation(state: State, budget: Budget) -> Situation:
         request_bytes=size / operations if operations and size else None,
         write_ratio=written / size if size else None,
         nfs=_nfs_use(state, budget, drawn) if is_nfs else NfsUse(),
-        mounts=mount.mount_points if mount is not None else (),
+        mounts=mount_names(mount.mount, mount.mount_points) if mount is not None else (),
     )
 
 
