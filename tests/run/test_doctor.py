@@ -185,8 +185,22 @@ def test_ebs_volumes_that_tell_nothing_are_fixed_by_the_drop_in_of_the_service()
 
     assert found.what == "nvme1 does not tell its exceeded time: permission denied"
     assert found.fix.startswith("it takes CAP_SYS_ADMIN, which the service gets by: ")
-    for command in found.fix.partition(": ")[2].split(" && "):
+    service, pod = found.fix.split("\n")
+    for command in service.partition(": ")[2].split(" && "):
         assert command in drop_in
+    assert "privileged: true" in pod
+
+
+def test_who_is_not_root_is_told_so_where_the_mounts_of_process_1_are_read():
+    snapshot = Snapshot(
+        *(0.0, 0.0, 0.0, Static()),
+        failed={MOUNTSTATS: "/host/proc/1/mountstats: Permission denied"},
+    )
+    state = Engine(EngineSettings()).observe(snapshot)
+    found = {each.subject: each for each in doctor.examine(snapshot, state)}["NFS mounts"]
+
+    assert found.is_vital
+    assert "runAsUser: 0" in found.fix
 
 
 def test_ebs_volumes_that_tell_nothing_for_one_reason_are_one_finding():

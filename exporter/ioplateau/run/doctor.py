@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections import deque
@@ -66,6 +67,7 @@ SOURCES = {each.key: each.name for each in FILES}
 PROCFS_IN_PART = "mount procfs with subset=pid off (systemd: ProcSubset=all)"
 NO_PSI = "boot with psi=1 (kernel 4.20 or newer); verdicts do not need it"
 OTHER_PROCFS = "read /proc of the host: --path.procfs"
+AS_ROOT = "of process 1 root alone may read it, without any capability (Kubernetes: runAsUser: 0)"
 NO_SYSFS = "mount sysfs, or point --path.sysfs to the host's"
 WANTED = (
     (DISKSTATS, "disks", PROCFS_IN_PART),
@@ -202,6 +204,8 @@ def _files(snapshot: Snapshot) -> Iterable[Finding]:
             # A procfs in part has no pressure either, whatever the kernel was booted with.
             is_in_part = fix == NO_PSI and STAT not in snapshot.texts
             fitting = PROCFS_IN_PART if is_in_part else fix
+            if why.endswith(os.strerror(errno.EACCES).lower()) and path == MOUNTSTATS:
+                fitting = AS_ROOT
             yield _lacking(subject, why, fitting, is_vital=source in failedsources.VITAL)
     if "interfaces" in snapshot.failed:
         why = failedsources.sentence("interfaces", snapshot.failed["interfaces"])
@@ -266,7 +270,7 @@ def _nfs(snapshot: Snapshot, state: State) -> Iterable[Finding]:
             yield _lacking(
                 "NFS sockets",
                 f"{found}, but none of its sockets is in this network namespace",
-                fix="run in the network namespace in which the mount was made",
+                fix="run in the network namespace in which the mount was made (Kubernetes: hostNetwork: true)",
             )
         else:
             yield _good("NFS sockets", f"{found}, {len(client.sockets)} sockets seen")
@@ -311,7 +315,7 @@ def _volumes(snapshot: Snapshot) -> Iterable[Finding]:
             f"{', '.join(alike)} {do} not tell {'their' if alike[1:] else 'its'} exceeded time: {why}",
             fix="it takes CAP_SYS_ADMIN, which the service gets by: install -D -m 644 /usr/share/ioplateau/ebs.conf "
             "/etc/systemd/system/ioplateau.service.d/ebs.conf && systemctl daemon-reload && "
-            "systemctl restart ioplateau",
+            "systemctl restart ioplateau\nin a pod: privileged: true, and the node's /dev at /dev",
         )
 
 
