@@ -209,6 +209,10 @@ def test_every_machine_gets_a_pod_whatever_it_is_tainted_with():
 
     assert pod["tolerations"] == [{"operator": "Exists"}]
     assert pod["priorityClassName"] == "system-node-critical"
+    (quota,) = of_kind("ResourceQuota")  # without it GKE creates none of them
+    (scope,) = quota["spec"]["scopeSelector"]["matchExpressions"]
+    assert scope["values"] == [pod["priorityClassName"]]
+    assert quota["metadata"]["namespace"] == daemon_set()["metadata"]["namespace"]
 
 
 @pytest.mark.parametrize("name", ["file.yml", "remote-write.yml"])
