@@ -5,6 +5,7 @@ path that was tried. The daemon and the commands are the real ones.
 import json
 import os
 import subprocess
+import sys
 import urllib.error
 import urllib.request
 from html import unescape
@@ -176,3 +177,26 @@ def test_what_a_container_lacks_is_said_by_doctor(namespaces, made, flags, words
     assert "ok       disks" in done.stdout, done.stderr
     assert words in said if words else not said
     assert ("ok       NFS:" in done.stdout) is (words != container.MOUNTS)
+
+
+LINKS = """
+from ioplateau.engine import EngineSettings
+from ioplateau.run.machine import machine
+from ioplateau.run.settings import PathSettings, ServeSettings
+
+seen = machine(ServeSettings(EngineSettings(), paths=PathSettings(procfs="/mnt/proc")))
+print(seen.tick()[1].blobs.get("interfaces"))
+"""
+
+
+def test_a_link_of_a_containers_own_network_is_not_taken_for_the_hosts_of_that_name():
+    inside = [sys.executable, "-c", LINKS]
+    done = subprocess.run(
+        ["unshare", "--mount", "--net", "sh", "-ec", HOSTS_PROC, "sh", *inside],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.stdout == "{}\n", done.stderr
