@@ -66,8 +66,8 @@ class DiskState(NamedTuple):
 class NfsMountState(NamedTuple):
     """One NFS superblock, whatever the number of its mounts."""
 
-    # Its label: the mount point it was first seen at, whether it is mounted there now or not; of one that
-    # kubelet made, the volume's name.
+    # Its label: the mount point it was first seen at, whether it is mounted there now or not; of a
+    # PersistentVolume its name.
     mount: str
     now: Mount
     window: ReadingPair[Mount] | None = None

@@ -233,6 +233,28 @@ def test_a_volume_of_the_name_of_another_is_called_by_its_mount_point():
     assert {*state.mounts} == {"pvc-7", other}
 
 
+STAGED = "/var/lib/kubelet/plugins/kubernetes.io/csi/file.csi.azure.com/0a1b/globalmount"
+
+
+def test_a_volume_that_is_staged_before_a_pod_has_it_is_called_by_its_name_from_then_on():
+    at, machine = KUBELET.format("uid-1"), Machine()
+    before = machine.tick(mounted(STAGED, age=1), table=entry(STAGED, "0:40"))
+    both = entry(STAGED, "0:40") + entry(at, "0:40")
+    since = machine.tick(mounted(STAGED, age=2), mounted(at, age=2), table=both)
+    after = machine.tick(mounted(STAGED, age=3), table=entry(STAGED, "0:40"))
+
+    assert [[*state.mounts] for state in (before, since, after)] == [[STAGED], ["pvc-7"], ["pvc-7"]]
+
+
+def test_volumes_of_pods_own_are_told_apart_by_their_mount_points():
+    own = "/var/lib/kubelet/pods/{}/volumes/kubernetes.io~nfs/data"
+    one, other = own.format("uid-1"), own.format("uid-2")
+    table = entry(one, "0:40") + entry(other, "0:41", of="fs:/x")
+    state = Machine().tick(mounted(one), mounted(other, of="fs:/x"), table=table)
+
+    assert {*state.mounts} == {one, other}
+
+
 def test_a_superblock_goes_on_at_the_mounts_of_other_directories_of_it():
     """As homes that are mounted when somebody logs in."""
     homes = {at: entry(at, "0:40", of=f"fs:/vol{at}") for at in ("/a", "/b", "/c")}

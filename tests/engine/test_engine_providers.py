@@ -224,7 +224,7 @@ def test_a_volume_that_cannot_be_asked_is_a_notice_and_no_failed_source():
 
     assert state.sources["ebs"].up
     assert state.sources["ebs"].rejects == 0
-    assert "EBS volumes nvme1n1" in state.notices[0]
+    assert "EC2 volumes nvme1n1" in state.notices[0]
     assert "CAP_SYS_ADMIN" in state.notices[0]
 
 

@@ -79,7 +79,7 @@ def test_of_an_instance_store_volume_its_own_limit_stands_where_ebs_has_the_inst
 def test_an_ebs_volume_in_the_place_of_another_is_another_volume():
     store, volume = ebs.parse(page(MAGICS[1])), ebs.parse(page())
 
-    assert ebs.rates(store, volume, 1.0) == ebs.EbsRates(0.0, 0.0, None, None)
+    assert ebs.rates(store, volume, 1.0) is None
 
 
 def test_the_share_of_an_interval_above_each_limit_is_told_apart():
@@ -191,6 +191,15 @@ def test_an_instance_store_volume_that_does_not_count_is_left_out():
     stores = ("nvme0n1", "nvme1n1", "nvme2n1")
 
     assert ebs.read_all(stores, page_of=page_of, store=stores).keys() == {"nvme0n1"}
+
+
+def test_an_instance_store_volume_that_may_not_be_asked_is_said_so():
+    def page_of(path):
+        raise PermissionError(13, "Permission denied")
+
+    assert ebs.read_all(["nvme1n1"], page_of=page_of, store=["nvme1n1"]) == {
+        "nvme1n1": "Permission denied"
+    }
 
 
 @pytest.mark.parametrize("blob", [None, [], {"nvme0n1": 5}, {"nvme0n1": {"read_operations": -1}}])

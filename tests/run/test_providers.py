@@ -5,18 +5,18 @@ import pytest
 import states
 from hand_clock import HandClock
 from ioplateau.limits.clouds.aws import EBS_MODEL, STORE_MODEL
+from ioplateau.measure import ebs
 from ioplateau.measure.host import Host
 from ioplateau.measure.snapshot import Snapshot, Static
-from ioplateau.run import providers
 from ioplateau.run.providers import REFUSED_SECONDS, ProviderCounters
 
 
 class Attached:
     """A machine of which volumes come and go, none of which has a device to ask."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, read_all=ebs.read_all):
         self.clock = HandClock()
-        self.counters = ProviderCounters(self, Host(directory), self.clock)
+        self.counters = ProviderCounters(self, Host(directory), self.clock, read_all)
         self.sources = {}
 
     def add(self, source):
@@ -60,21 +60,18 @@ def test_volumes_that_all_refuse_are_asked_again_after_a_while(tmp_path):
     assert machine.read() is not first
 
 
-def test_an_instance_store_that_does_not_count_is_asked_once_and_said_nothing_of(
-    tmp_path, monkeypatch
-):
+def test_an_instance_store_that_does_not_count_is_asked_once_and_said_nothing_of(tmp_path):
     asked = []
 
     def read_all(devices, *_, store):
         asked.append(tuple(devices))
         return {name: {} for name in devices if name not in store}
 
-    monkeypatch.setattr(providers.ebs, "read_all", read_all)
-    machine = Attached(tmp_path)
+    machine = Attached(tmp_path, read_all)
     machine.attach("nvme0n1", stores=("nvme1n1",))
-    first, second = machine.read(), machine.read()
-    machine.attach("nvme0n1", stores=("nvme1n1",))
+    found = [machine.read(), machine.read()]
+    machine.attach("nvme0n1", stores=("nvme1n1", "nvme2n1"))
     machine.read()
 
-    assert first.keys() == second.keys() == {"nvme0n1"}
-    assert asked == [("nvme0n1", "nvme1n1"), ("nvme0n1",), ("nvme0n1", "nvme1n1")]
+    assert all(each.keys() == {"nvme0n1"} for each in found)
+    assert asked == [("nvme0n1", "nvme1n1"), ("nvme0n1",), ("nvme0n1", "nvme2n1")]

@@ -273,17 +273,24 @@ def _names(points: Sequence[str]) -> list[str]:
     """What a superblock may be called, the best first. Each pod has a mount point of its own; the volume
     stays when one pod takes the place of another.
     """
-    volumes = map(groupnames.pod_volume, points)
-    shown = [volume.volume if volume else at for at, volume in zip(points, volumes, strict=True)]
-    return [*dict.fromkeys([*shown, *points])]
+    return [*dict.fromkeys([*filter(None, map(groupnames.lasting_volume, points)), *points])]
+
+
+def _is_staged(label: str) -> bool:
+    """Whether a driver of Kubernetes mounts a volume there before any pod has it: its name is not known yet."""
+    return label.startswith("/") and label.endswith("/globalmount")
 
 
 def _labels(
     points: Mapping[object, Sequence[str]], kept: Mapping[object, str]
 ) -> dict[object, str]:
     """The label of each: the one it had, else the first of its points that is no other's label."""
-    labels = dict(kept)
-    taken = set(kept.values())
+    labels = {
+        identity: label
+        for identity, label in kept.items()
+        if not _is_staged(label) or points[identity][0].startswith("/")
+    }
+    taken = set(labels.values())
     for identity, own in points.items():
         if identity not in labels:
             free = next((point for point in own if point not in taken), None)

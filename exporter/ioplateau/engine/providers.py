@@ -32,10 +32,10 @@ class Providers:
         names = ", ".join(self.refused)
         why = next(iter(self.refused.values()))
         words = (
-            f"EBS volumes {names} count the time over their limits, but cannot be asked "
+            f"EC2 volumes {names} count the time over their limits, but cannot be asked "
             f"({why}): verdicts rest on inference; CAP_SYS_ADMIN and /dev/nvme* let us ask"
         )
-        return (Notice(words, "EBS volumes that cannot be asked"),)
+        return (Notice(words, "EC2 volumes that cannot be asked"),)
 
     def take_volumes(self, at: float, blob: object, *, gap: bool) -> tuple[str, ...]:
         """A reading of the volumes' log pages; why some of it is left out."""

@@ -15,7 +15,6 @@ from ioplateau.judge.pool import Pool
 from ioplateau.judge.sides import Sides, is_one_sided
 from ioplateau.judge.signals import NONE, STRONG, WEAK, Queue, WatchedFlow, excess_of
 from ioplateau.judge.usage import rate_of
-from ioplateau.judge.window import Recent, level, regime
 from ioplateau.limits.budgets import (
     Budget,
     BudgetKey,
@@ -42,7 +41,6 @@ class Case:
 
     __slots__ = (
         "_counted_empty_writes",
-        "_recent_calls",
         "all_calls",
         "at_rest",
         "belief",
@@ -72,10 +70,10 @@ class Case:
         self.claims = [
             Claim(limit) for limit in budget.limits if limit.dimension is not Dimension.SLOTS
         ]
-        # Of a volume its limit of operations once more, as one of all calls; how many a second neither read nor write.
+        # Of a volume its limit of operations once more, as one of all calls: file services count them, other servers
+        # may not. How many a second neither read nor write.
         self.all_calls = self._of_all_calls(None)
         self.other_calls = 0.0
-        self._recent_calls = Recent()
         self._tell_least()
         self.plateau = Plateau()
         self._counted_empty_writes: bool | None = None  # by what was learned; None: nothing was yet
@@ -134,11 +132,8 @@ class Case:
         for claim in self.claims:
             limit = claim.limit
             if limit.dimension is Dimension.IOPS and limit.direction is Direction.TOTAL:
-                return (
-                    before
-                    if before is not None and before.limit == limit
-                    else Claim(limit, must_stand=True)
-                )
+                is_same = before is not None and before.limit == limit
+                return before if is_same else Claim(limit, must_stand=True)
         return None
 
     def _tell_least(self) -> None:
@@ -281,44 +276,38 @@ class Case:
             if is_far and not waits:
                 claim.pass_by(rate, dt)
                 continue
-            claim.step(rate, dt, self._signs(queue, claim, elsewhere=elsewhere))
+            claim.step(rate, dt, self._signs(queue, limit, elsewhere=elsewhere))
             if claim.on or rate > (1 - number.STEP) * value:
                 close = True
             if claim.on and (binding is None or claim.outweighs(binding)):
                 binding = claim
         whole = self.all_calls
         if whole is not None and (self.other_calls or whole.belief.seconds):
-            self._weigh_all_calls(whole, dt, queue, elsewhere=elsewhere)
+            rate = self.rate_of(Dimension.IOPS, Direction.TOTAL) + self.other_calls
+            is_far = rate < number.AFAR * whole.limit.value and whole.belief.seconds == 0.0
+            if is_far and not waits:
+                whole.pass_by(rate, dt)
+            else:
+                # How flat reads and writes are, or were while nobody waited, says nothing of the sum.
+                signs = self._signs(queue, whole.limit, elsewhere=elsewhere)
+                whole.step(rate, dt, signs._replace(level=None, latency=None, was_free=False))
             if whole.on and binding is None:
                 binding, close = whole, True
-        elif whole is not None:
-            self._recent_calls.forget()
         drawn.near = close
         return binding
 
-    def _weigh_all_calls(self, claim: Claim, dt: float, queue: Queue, *, elsewhere: bool) -> None:
-        """Hold the calls that neither read nor write against a volume's limit of operations, too: file services count
-        them, other servers may not. Only reads and writes tell whether calls wait.
-        """
-        rate = self.rate_of(Dimension.IOPS, Direction.TOTAL) + self.other_calls
-        self._recent_calls.add(rate)
-        signs = self._signs(queue, claim, elsewhere=elsewhere)
-        # How flat reads and writes are, or were while nobody waited, says nothing of the sum.
-        flat = level(regime(self._recent_calls.values))
-        claim.step(rate, dt, signs._replace(level=flat, latency=None, was_free=False))
-
-    def _signs(self, queue: Queue, claim: Claim, *, elsewhere: bool) -> Signs:
-        drawn, limit = self.drawn, claim.limit
-        flat = latency = None
+    def _signs(self, queue: Queue, limit: Limit, *, elsewhere: bool) -> Signs:
+        drawn = self.drawn
+        level = latency = None
         is_single = queue < STRONG and drawn.near and drawn.is_single
         # How flat a part of a sum is says nothing of the sum.
         if not self.is_shared_now and (
             limit.direction is Direction.TOTAL or self._is_all(limit.dimension, limit.direction)
         ):
             if elsewhere or queue is WEAK or is_single:
-                flat, latency = drawn.level_of(limit.dimension), drawn.flat_latency()
-            elif drawn.excess >= number.OVERWHELMING_EXCESS or claim.is_disproved:
-                flat = drawn.level_of(limit.dimension)
+                level, latency = drawn.level_of(limit.dimension), drawn.flat_latency()
+            elif drawn.excess >= number.OVERWHELMING_EXCESS:
+                level = drawn.level_of(limit.dimension)
         hidden, doubtful = self._unsure(limit)
         is_volume = self.budget.key.kind is Kind.VOLUME
         of_server = is_volume and drawn.excess >= number.STEEP
@@ -327,7 +316,7 @@ class Case:
             queue, waits = _of_direction(drawn, queue, limit.direction)
         stands = min(waits[2:]) >= number.QUEUE_WAITING
         return Signs(
-            queue, flat, latency, *waits, elsewhere,
+            queue, level, latency, *waits, elsewhere,
             hidden, doubtful, number.STEP if of_server else 0.0, drawn.busy, drawn.busy_most,
             queue > NONE and self.plateau.free.is_usual(drawn), is_single, drawn.was_alone, stands,
             # Of NFS calls that wait it is only known how many there are on average: buffered writes come in gusts.

@@ -17,7 +17,7 @@ from ioplateau.judge import parameters as number
 from ioplateau.judge.belief import Belief
 from ioplateau.judge.memory import SavedClaim
 from ioplateau.judge.signals import STRONG, WEAK, Queue
-from ioplateau.judge.window import Level, blocks_in
+from ioplateau.judge.window import Level, Recent, blocks_in, level, regime
 from ioplateau.limits.budgets import Dimension, Direction, Limit
 
 
@@ -82,6 +82,7 @@ class Claim:
         "_missed",
         "_misses",
         "_passed",
+        "_recent",
         "_runs",
         "_stood",
         "belief",
@@ -107,6 +108,9 @@ class Claim:
         self._stood: list[tuple[float, float]] = []
         self._bound_seconds = 0.0  # for so long it has bound, in all
         self._passed = 0.0  # seconds' worth of it that were done beyond what it lets pass; inf: it is disproved
+        self._recent = (
+            Recent()
+        )  # what was done in each block, while its rate must stand still to be it
         self._misses = 0.0  # share of what is hidden that would make up the limit
         self._missed = 0  # blocks in which that share stayed the same
 
@@ -174,12 +178,12 @@ class Claim:
         self._follow(rate, dt)
         self._hold_against_most(rate, dt, signs)
         value = self._nearest(counted, signs)
-        level = signs.level
-        if value is not None and level is not None and (self.must_stand or self.is_disproved):
-            if not (_is_flat(level) and abs(counted / level.mean - 1) <= number.SAME_LEVEL):
-                value = None
-            elif self.is_disproved:
-                self._passed = 0.0
+        if not (self.must_stand or self.is_disproved):
+            self._recent.forget()
+        elif not self._stands(counted):
+            value = None
+        elif value is not None:
+            self._passed = 0.0
         self.direct = value is not None or (self.direct and signs.hidden == 0)
         if value is None and signs.hidden > 0 and signs.queue >= STRONG and not signs.elsewhere:
             value = self._with_misses(rate - signs.doubtful, signs.hidden)
@@ -195,11 +199,18 @@ class Claim:
         """One block far below it, in which nothing waits: there is nothing to be weighed."""
         self._runs.clear()
         self._stood.clear()
+        self._recent.forget()
         self._follow(rate, dt)
         self.reached = rate / self.value
 
     def _follow(self, rate: float, dt: float) -> None:
         self.smooth += (0.5 * dt if dt < 2.0 else 1.0) * (rate - self.smooth)
+
+    def _stands(self, rate: float) -> bool:
+        """Whether this rate and those before it stand still."""
+        self._recent.add(rate)
+        recent = level(regime(self._recent.values))
+        return _is_flat(recent) and abs(rate / recent.mean - 1) <= number.SAME_LEVEL
 
     @property
     def is_disproved(self) -> bool:
@@ -212,8 +223,8 @@ class Claim:
         """Add up what was done for certain beyond what it lets pass."""
         most = (1 + number.OFF_LEVEL + self.limit.tolerance) * max(self.values)
         self._passed += ((rate - signs.doubtful) / most - 1) * dt
-        # What is served while nothing is answered counts once it is.
-        is_late = rate <= 0 and max(signs.came, signs.left) >= 1.0
+        # What is served while (almost) nothing is answered counts once it is.
+        is_late = rate < number.LITTLE * most and max(signs.came, signs.left) >= 1.0
         if self._passed < 0 and not is_late:
             self._passed = 0.0
         elif self._passed > number.LEVEL_LEAST:

@@ -96,6 +96,8 @@ def parse(page: bytes) -> EbsCounters:
 
 def rates(before: EbsCounters, after: EbsCounters, elapsed_seconds: float) -> EbsRates | None:
     """Shares between two readings; None if a counter went back: another volume, or no time."""
+    if before.is_instance_store is not after.is_instance_store:
+        return None
     spent = [
         None if was is None or now is None else now - was
         for was, now in zip(before[:-1], after[:-1], strict=True)
@@ -165,7 +167,7 @@ def read_all(
     store: Collection[str] = (),
 ) -> dict[str, dict[str, int] | str]:
     """Every volume's counters as kept in a recording, or why there are none. Raises nothing. store: those of the
-    instance's own volumes that need not count, and are left out if they do not.
+    instance's own volumes that need not count, and are left out if they say that they do not.
     """
     found: dict[str, dict[str, int] | str] = {}
     for device in devices:
@@ -173,9 +175,13 @@ def read_all(
         try:
             if path:
                 found[device] = to_blob(parse(page_of(place(path))))
-        except (OSError, FormatError) as error:
+        except OSError as error:
+            # What the device itself refuses it does not have.
+            if device not in store or error.errno != errno.EIO:
+                found[device] = error.strerror or str(error)
+        except FormatError as error:
             if device not in store:
-                found[device] = getattr(error, "strerror", None) or str(error)
+                found[device] = str(error)
     return found
 
 

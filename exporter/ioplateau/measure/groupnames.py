@@ -81,5 +81,15 @@ def pod_volume(mount_point: str) -> PodVolume | None:
     return PodVolume(found[1], found[2] or found[3]) if found else None
 
 
+def lasting_volume(mount_point: str) -> str:
+    """The name of the PersistentVolume that is mounted there; "": it is none, or has the name that a pod gives a
+    volume of its own, as other pods do.
+    """
+    found = _POD_VOLUME.search(mount_point)
+    if found is None:
+        return ""
+    return found[2] or (found[3] if found[3].startswith("pvc-") else "")
+
+
 def _unescaped(unit: str) -> str:
     return re.sub(r"\\x([0-9a-f]{2})", lambda found: chr(int(found[1], 16)), unit)

@@ -72,7 +72,7 @@ def groups_begin(host: Host) -> str:
     """
     if ":/.." not in cgroups.said(host, "/proc/1/cgroup"):
         return ""
-    below = cgroups.path_of(Host().read_once("/proc/self/cgroup")).strip("/")
+    below = cgroups.path_of(cgroups.said(Host(), "/proc/self/cgroup").encode()).strip("/")
     process = str(os.getpid())  # as cgroup.procs tells whoever reads it
     for root in (cgroups.V1_ROOT, *cgroups.v2_roots(host)):
         for place in cgroups.Walk(host, root):

@@ -315,7 +315,8 @@ def _volumes(snapshot: Snapshot) -> Iterable[Finding]:
             f"{', '.join(alike)} {do} not tell {'their' if alike[1:] else 'its'} exceeded time: {why}",
             fix="it takes CAP_SYS_ADMIN, which the service gets by: install -D -m 644 /usr/share/ioplateau/ebs.conf "
             "/etc/systemd/system/ioplateau.service.d/ebs.conf && systemctl daemon-reload && "
-            "systemctl restart ioplateau\nin a pod: privileged: true, and the node's /dev at /dev",
+            "systemctl restart ioplateau\nin a pod: privileged: true without allowPrivilegeEscalation and "
+            "capabilities, and the node's /dev at /dev",
         )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, TypeAlias
 
 from ioplateau.limits.clouds.aws import is_ebs, is_instance_store
 from ioplateau.measure import allowances, ebs, interfaces
@@ -17,18 +18,23 @@ from ioplateau.state import State
 EVERY_SECONDS = 1.0
 # Capabilities do not come by themselves, but a device may be slow to be ready.
 REFUSED_SECONDS = 300.0
+ReadAll: TypeAlias = Callable[..., dict[str, Any]]  # as ebs.read_all
 
 
 class ProviderCounters:
     """Watches for EBS and instance store volumes and ENA interfaces; called after each tick."""
 
-    def __init__(self, sampler: Sampler, host: Host, clock: Clock) -> None:
+    def __init__(
+        self, sampler: Sampler, host: Host, clock: Clock, read_all: ReadAll = ebs.read_all
+    ) -> None:
+        self._read_all = read_all
         self._sampler = sampler
         self._host = host
         self._clock = clock
         self._static: Static | None = None
         self._volumes: tuple[str, ...] = ()
-        self._stores: tuple[str, ...] = ()  # those that may count
+        self._stores: tuple[str, ...] = ()
+        self._silent: Collection[str] = ()  # of those the ones that do not count
         self._interfaces: tuple[str, ...] = ()
         self._allowances = allowances.Allowances()
         self._refusal: dict[str, Any] = {}
@@ -52,14 +58,14 @@ class ProviderCounters:
             self._sampler.add(Source("allowances", self._read_interfaces, EVERY_SECONDS))
 
     def _read_volumes(self) -> dict[str, Any]:
-        now, volumes, stores = self._clock.mono(), self._volumes, self._stores
-        if now < self._refused_until and volumes + stores == self._refused:
+        now, stores = self._clock.mono(), self._stores
+        asked = (*self._volumes, *(name for name in stores if name not in self._silent))
+        if now < self._refused_until and asked == self._refused:
             return self._refusal
-        found = ebs.read_all(volumes + stores, self._host.place, store=stores)
-        # One that does not count is asked again when the devices have been looked at anew.
-        self._stores = stores = tuple(name for name in stores if name in found)
+        found = self._read_all(asked, self._host.place, store=stores)
+        self._silent = [name for name in stores if name not in found]
         if all(isinstance(answer, str) for answer in found.values()):
-            self._refusal, self._refused = found, volumes + stores
+            self._refusal, self._refused = found, asked
             self._refused_until = now + REFUSED_SECONDS
         return found
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import codecs
 import io
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, TextIO
 
@@ -25,6 +26,9 @@ def secure() -> None:
     closed pipe) is lost and no error: the exit code is for what a command came to. Its lines speak to no
     terminal, whatever the files are called that they name.
     """
+    os.environ.setdefault(
+        "PYTHON_COLORS", "0"
+    )  # else tracebacks, whose colours would be shown as numbers
     for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
             os.fstat(number)
@@ -64,12 +68,12 @@ class _Printable(io.TextIOWrapper):
     """Shows letters that a terminal would obey by their numbers."""
 
     def write(self, text: str) -> int:
-        lines = text.split("\n")
-        if not all(map(str.isprintable, lines)):
+        parts = re.split(r"([\n\t])", text)
+        if not all(map(str.isprintable, parts[::2])):
             from ioplateau.tell import formatting  # which most words do without
 
-            lines = [formatting.printable(line) for line in lines]
-        super().write("\n".join(lines))
+            parts[::2] = map(formatting.printable, parts[::2])
+        super().write("".join(parts))
         return len(text)
 
 

@@ -21,7 +21,7 @@ SUBJECTS = {
     "meminfo": "the pages that wait to be written",
     "sockets": "the sockets of NFS",
     "interfaces": "the links of the interfaces",
-    "ebs": "what EBS volumes count themselves",
+    "ebs": "what EC2 volumes count themselves",
     "allowances": "what the network driver counts itself",
 }
 # Without these, budgets are unknown or missing; the others are evidence that can be done without.

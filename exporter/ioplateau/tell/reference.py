@@ -25,8 +25,8 @@ Throttled seconds and episodes go on after a clean end, with a state directory (
 power cut they begin at 0.
 
 `mount`, and the `name` of an NFS budget, is the point at which we first saw the file system mounted (of a
-client's budget: the first of its file systems), with `#2` where another has that name; of a volume that
-kubelet mounts for a pod, the name of the PersistentVolume. It stays as long as
+client's budget: the first of its file systems), with `#2` where another has that name; of a PersistentVolume that
+kubelet mounts for pods its name, of a second one of that name the mount point. It stays as long as
 the file system or the client does, whichever mount points come and go; `ioplateau_nfs_mount_point_info`
 tells where a file system is mounted now.
 

@@ -90,7 +90,8 @@ def _most_connections(situation: Situation, budget: Budget) -> float:
     for flow in budget.members:
         volume = situation.budgets.get(BudgetKey(Kind.VOLUME, flow.name))
         info = {} if volume is None else volume.info
-        target = Target(mounts=(flow.name,), volume=info.get("volume", ""))
+        mounts = situation.mounts if flow.name in situation.mounts else (flow.name,)
+        target = Target(mounts=mounts, volume=info.get("volume", ""))
         for fact in volume_facts(situation.rules, target, info.get("server", ""))[-1:]:
             service = fact.service or registry.DEFAULT_SERVICE
             figure = Figures(situation.catalogue, service).value("connection/most")
