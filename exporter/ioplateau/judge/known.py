@@ -207,9 +207,11 @@ class Claim:
         self.smooth += (0.5 * dt if dt < 2.0 else 1.0) * (rate - self.smooth)
 
     def _stands(self, rate: float) -> bool:
-        """Whether this rate and those before it stand still."""
+        """Whether this rate and those before it stand still. Of a limit that was passed by two alike are enough."""
         self._recent.add(rate)
         recent = level(regime(self._recent.values))
+        if recent.count == 2 and not self.must_stand:
+            return recent.spread <= number.STANDING
         return _is_flat(recent) and abs(rate / recent.mean - 1) <= number.SAME_LEVEL
 
     @property
