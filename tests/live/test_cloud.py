@@ -94,8 +94,7 @@ class Machine:
 
     def scrape(self) -> Exposition:
         """Through a process that enters the namespace: we are outside."""
-        words = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:10049/metrics', timeout=5).read().decode())"
-        done = self.run(sys.executable, "-c", words)
+        done = self.run("curl", "-sSf", "--max-time", 5, "http://127.0.0.1:10049/metrics")
         if done.returncode:
             raise OSError(done.stderr[-500:])
         return read_exposition(done.stdout)
