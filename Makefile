@@ -1,7 +1,7 @@
 # Two commands for everybody: `make run` and `make test`. The rest is for whoever changes things.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: run demo check coverage test test-units test-ansible test-alone test-nfs test-guests test-live test-alerts guest-image bench soak score stack packages lint types contracts docs golden pictures catalogue-check clean help
+.PHONY: run demo check coverage test test-units test-ansible test-service test-alone test-nfs test-guests test-live test-waiting test-alerts guest-image bench soak score stack packages lint types contracts docs golden pictures catalogue-check clean help
 
 BIN := .venv/bin
 # Where tools/environment.sh puts uv on a machine that has none.
@@ -62,9 +62,9 @@ define tests
 endef
 
 test: lint types contracts ## Everything, with the real kernel, real peers and guests (root)
-	@$(MAKE) --no-print-directory AGAIN=later --jobs=3 --keep-going --output-sync=target test-units test-ansible test-alone
-	@$(MAKE) --no-print-directory AGAIN=later --jobs=4 --keep-going --output-sync=target test-nfs test-guests test-live test-alerts
-	@for stage in test-units test-ansible test-alone test-nfs test-guests test-live test-alerts; do \
+	@$(MAKE) --no-print-directory AGAIN=later --jobs=4 --keep-going --output-sync=target test-units test-ansible test-service test-alone
+	@$(MAKE) --no-print-directory AGAIN=later --jobs=5 --keep-going --output-sync=target test-nfs test-guests test-live test-waiting test-alerts
+	@for stage in test-units test-ansible test-service test-alone test-nfs test-guests test-live test-waiting test-alerts; do \
 		result=0; \
 		for again in 1 2; do \
 			[ -e .cache/failed-$$stage ] || break; \
@@ -75,14 +75,19 @@ test: lint types contracts ## Everything, with the real kernel, real peers and g
 		[ $$result -eq 0 ] || exit $$result; \
 	done
 
-# These two step back: test-alone mostly waits, and what it measures is not to wait for them.
+# These three step back: test-alone mostly waits, and what it measures is not to wait for them. The unit tests are
+# one process: with the two guests beside it there is no CPU for another.
 test-units: $(BIN)/ioplateau
-	$(call tests,-n auto --dist worksteal,not live and not guest and not alone,19)
+	$(call tests,,not live and not guest and not alone,19)
 
 ANSIBLE := tests/live/test_ansible.py
+SERVICE := tests/live/test_service.py
 
 test-ansible: $(BIN)/ioplateau guest-image
 	$(call tests,$(ANSIBLE),guest,19)
+
+test-service: $(BIN)/ioplateau guest-image
+	$(call tests,$(SERVICE),guest,19)
 
 coverage: $(BIN)/ioplateau ## Which lines the unit and story tests do not reach
 	@$(BIN)/pytest -n auto --cov --cov-report=term:skip-covered -m "not live and not guest and not slow"
@@ -91,18 +96,24 @@ coverage: $(BIN)/ioplateau ## Which lines the unit and story tests do not reach
 test-alone: $(BIN)/ioplateau guest-image
 	$(call tests,,alone)
 
-# Side by side: NFS's guests, which go before all else since rates are what they are about; other guests,
-# which can wait, as the rules' stories can; and the rest. Each stage prints when it is done.
+# Side by side: NFS's guests, which go before all else since rates are what they are about; a guest's disks and
+# the rules' stories, which can wait; and the rest. Each stage prints when it is done.
 NFS := tests/live/nfs
 
 test-nfs: $(BIN)/ioplateau guest-image ## Real NFS clients and servers in QEMU guests
 	$(call tests,$(NFS),guest)
 
 test-guests: $(BIN)/ioplateau guest-image
-	$(call tests,--ignore=$(NFS) --ignore=$(ANSIBLE),guest,5)
+	$(call tests,--ignore=$(NFS) --ignore=$(ANSIBLE) --ignore=$(SERVICE),guest,5)
 
 test-live: $(BIN)/ioplateau
-	$(call tests,--ignore=$(ALERTS),live and not guest and not alone)
+	$(call tests,$(patsubst %,--ignore=%,$(ALERTS) $(WAITING)),live and not guest and not alone)
+
+# What answers late, ends or comes anew is waited for, for minutes in all, and takes hardly any CPU time.
+WAITING := tests/live/test_cloud.py tests/live/test_tls.py tests/web/test_tls.py
+
+test-waiting: $(BIN)/ioplateau
+	$(call tests,$(WAITING),live)
 
 # promtool only computes, and may take its time; what test-live looks at must come in time.
 ALERTS := tests/alerts
