@@ -113,7 +113,7 @@ test-live: $(BIN)/ioplateau
 WAITING := tests/live/test_cloud.py tests/live/test_tls.py tests/web/test_tls.py
 
 test-waiting: $(BIN)/ioplateau
-	$(call tests,$(WAITING),live)
+	$(call tests,$(WAITING),live and not guest and not alone)
 
 # promtool only computes, and may take its time; what test-live looks at must come in time.
 ALERTS := tests/alerts
