@@ -108,9 +108,7 @@ class Claim:
         self._stood: list[tuple[float, float]] = []
         self._bound_seconds = 0.0  # for so long it has bound, in all
         self._passed = 0.0  # seconds' worth of it that were done beyond what it lets pass; inf: it is disproved
-        self._recent = (
-            Recent()
-        )  # what was done in each block, while its rate must stand still to be it
+        self._recent = Recent()  # what was done, block by block, while it must stand still
         self._misses = 0.0  # share of what is hidden that would make up the limit
         self._missed = 0  # blocks in which that share stayed the same
 
