@@ -840,17 +840,23 @@ def test_one_connection_is_lifted_by_nconnect_up_to_the_volumes_limit():
     assert (four.gives, four.next.kind) == (256 * MIB, Kind.VOLUME)
 
 
+@pytest.mark.parametrize("at", ["/data", "/elsewhere"])
 @pytest.mark.parametrize(
     ("service", "counts"), [("azure_files", [4]), ("azure_netapp_files", [4, 8, 16])]
 )
-def test_no_more_connections_are_offered_than_are_of_use_to_a_service(service, counts):
+def test_no_more_connections_are_offered_than_are_of_use_to_a_service(service, counts, at):
     # nfs-performance.md: no gain beyond four to Azure Files.
-    fact = VolumeFact(mount="/data", service=service, bytes_per_second=4000.0 * MIB, source="c")
-    flow = NfsFlow("/data", "10.0.0.4:/vol", "/data")
+    fact = VolumeFact(mount=at, service=service, bytes_per_second=4000.0 * MIB, source="c")
+    points = ("/data", "/elsewhere")
+    flow = NfsFlow("/data", "10.0.0.4:/vol", "/data", mount_points=points)
     rules = Rules(volumes=(fact,))
     built = topology.build({}, (flow,), (), rules, CATALOGUE)
     situation = Situation(
-        built.budgets, rules=rules, catalogue=CATALOGUE, nfs=NfsUse(connections=1)
+        built.budgets,
+        rules=rules,
+        catalogue=CATALOGUE,
+        nfs=NfsUse(connections=1),
+        mounts={"/data": points},
     )
     learned = Limit(Dimension.THROUGHPUT, Direction.TOTAL, 100 * MB, Origin.LEARNED)
 

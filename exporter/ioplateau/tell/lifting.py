@@ -65,7 +65,6 @@ def _situation(state: State, budget: Budget) -> Situation:
     size = sum(tick.bytes_per_second for tick in drawn)
     written = sum(tick.write_bytes_per_second for tick in drawn)
     is_nfs = budget.key.kind in (Kind.NFS_SLOTS, Kind.NFS_CONNECTION)
-    mount = state.mounts.get(budget.key.name) if budget.key.kind is Kind.VOLUME else None
     return Situation(
         budgets=_Budgets(state.budgets),
         sold=state.sold,
@@ -74,7 +73,11 @@ def _situation(state: State, budget: Budget) -> Situation:
         request_bytes=size / operations if operations and size else None,
         write_ratio=written / size if size else None,
         nfs=_nfs_use(state, budget, drawn) if is_nfs else NfsUse(),
-        mounts=mount_names(mount.mount, mount.mount_points) if mount is not None else (),
+        mounts={
+            flow.name: mount_names(mount.mount, mount.mount_points)
+            for flow in budget.members
+            if (mount := state.mounts.get(flow.name)) is not None
+        },
     )
 
 

@@ -43,9 +43,7 @@ def steps(situation: Situation, key: BudgetKey, limit: Limit) -> Iterable[Step]:
 
 def _volume(situation: Situation, budget: Budget, limit: Limit) -> Iterable[Step]:
     """A higher service level, or more quota, of what the volume was sold as."""
-    mounts = situation.mounts or (budget.key.name,)
-    target = Target(mounts=mounts, volume=budget.info.get("volume", ""))
-    facts = volume_facts(situation.rules, target, budget.info.get("server", ""))
+    facts = _facts(situation, budget)
     if not facts:
         return
     for action, changed in _offers(facts[-1], situation.catalogue):
@@ -84,15 +82,20 @@ def _connections(situation: Situation, budget: Budget, limit: Limit) -> Iterable
                 return  # more of them would give no more
 
 
+def _facts(situation: Situation, volume: Budget) -> list[VolumeFact]:
+    """What the rules say of a volume, the one that holds last."""
+    name = volume.key.name
+    mounts = situation.mounts.get(name, (name,))
+    target = Target(mounts=mounts, volume=volume.info.get("volume", ""))
+    return volume_facts(situation.rules, target, volume.info.get("server", ""))
+
+
 def _most_connections(situation: Situation, budget: Budget) -> float:
     """More of them are of no use, as the documents of a client's volumes have it."""
     most = float(max(NCONNECT))
     for flow in budget.members:
         volume = situation.budgets.get(BudgetKey(Kind.VOLUME, flow.name))
-        info = {} if volume is None else volume.info
-        mounts = situation.mounts if flow.name in situation.mounts else (flow.name,)
-        target = Target(mounts=mounts, volume=info.get("volume", ""))
-        for fact in volume_facts(situation.rules, target, info.get("server", ""))[-1:]:
+        for fact in _facts(situation, volume)[-1:] if volume is not None else ():
             service = fact.service or registry.DEFAULT_SERVICE
             figure = Figures(situation.catalogue, service).value("connection/most")
             most = most if figure is None else min(most, figure)

@@ -120,7 +120,9 @@ class Situation(NamedTuple):
     request_bytes: float | None = None
     write_ratio: float | None = None  # of the bytes
     nfs: NfsUse = NfsUse()
-    mounts: tuple[str, ...] = ()  # of a volume, where it is mounted
+    mounts: Mapping[str, tuple[str, ...]] = (
+        NO_ENTRIES  # by volume, where else than as it is called it is mounted
+    )
 
 
 def sentence(step: Step) -> str:
