@@ -271,21 +271,18 @@ class Case:
         for claim in self.claims:
             limit = claim.limit
             rate = self.rate_of(limit.dimension, limit.direction)
-            value = limit.value
-            is_far = rate < number.AFAR * value and claim.belief.seconds == 0.0
-            if is_far and not waits:
+            if not waits and claim.is_far(rate):
                 claim.pass_by(rate, dt)
                 continue
             claim.step(rate, dt, self._signs(queue, limit, elsewhere=elsewhere))
-            if claim.on or rate > (1 - number.STEP) * value:
+            if claim.on or rate > (1 - number.STEP) * limit.value:
                 close = True
             if claim.on and (binding is None or claim.outweighs(binding)):
                 binding = claim
         whole = self.all_calls
         if whole is not None and (self.other_calls or whole.belief.seconds):
             rate = self.rate_of(Dimension.IOPS, Direction.TOTAL) + self.other_calls
-            is_far = rate < number.AFAR * whole.limit.value and whole.belief.seconds == 0.0
-            if is_far and not waits:
+            if not waits and whole.is_far(rate):
                 whole.pass_by(rate, dt)
             else:
                 # How flat reads and writes are, or were while nobody waited, says nothing of the sum.

@@ -193,6 +193,10 @@ class Claim:
             self._bound_seconds += dt
         self.reached = rate / self.value
 
+    def is_far(self, rate: float) -> bool:
+        """Whether nothing speaks for it, and this rate is far below it."""
+        return rate < number.AFAR * self.limit.value and self.belief.seconds == 0.0
+
     def pass_by(self, rate: float, dt: float) -> None:
         """One block far below it, in which nothing waits: there is nothing to be weighed."""
         self._runs.clear()

@@ -459,7 +459,8 @@ class MountJudge(Restartable):
                     break
             if held is not None:
                 watched.unsettle()  # where it stands, the network makes it stand
-            case.other_calls = self._other_calls(case, name, witness)
+            if case.all_calls is not None:
+                case.other_calls = self._other_calls(case, name, witness)
             claim = case.weigh_claims(dt, elsewhere=held is not None)
             case.look_for_limit(
                 dt,
@@ -492,7 +493,7 @@ class MountJudge(Restartable):
         client are this one mount's; else 0.
         """
         client = witness.clients.get(name)
-        if case.all_calls is None or client is None or client.receives_per_second is None:
+        if client is None or client.receives_per_second is None:
             return 0.0
         if len(self._slots[BudgetKey(Kind.NFS_SLOTS, name)].budget.members) > 1:
             return 0.0

@@ -98,17 +98,15 @@ def rates(before: EbsCounters, after: EbsCounters, elapsed_seconds: float) -> Eb
     """Shares between two readings; None if a counter went back: another volume, or no time."""
     if before.is_instance_store is not after.is_instance_store:
         return None
-    spent = [
-        None if was is None or now is None else now - was
-        for was, now in zip(before[:-1], after[:-1], strict=True)
-    ]
-    if elapsed_seconds <= 0 or any(each is not None and each < 0 for each in spent):
+    spent = [(now or 0) - (was or 0) for was, now in zip(before[:-1], after[:-1], strict=True)]
+    if elapsed_seconds <= 0 or min(spent) < 0:
         return None
     # The page and our clock are not read at one moment: a little more than all is all.
-    volume_iops, volume_throughput, *instance = (
-        None if each is None else min(each / 1e6 / elapsed_seconds, 1.0) for each in spent[6:]
+    of_volume_iops, of_volume_data, *of_instance = (
+        min(each / 1e6 / elapsed_seconds, 1.0) for each in spent[6:]
     )
-    return EbsRates(volume_iops or 0.0, volume_throughput or 0.0, *instance)
+    instance = (None, None) if after.is_instance_store else of_instance
+    return EbsRates(of_volume_iops, of_volume_data, *instance)
 
 
 def to_blob(counters: EbsCounters) -> dict[str, int]:
