@@ -1,10 +1,10 @@
 """Files of control groups that stay open, on the running kernel: a group goes, another comes."""
 
 import os
-from pathlib import Path
 
 import pytest
 
+from control_groups import writable_root
 from ioplateau.measure import cgroups
 from ioplateau.measure.host import Host
 
@@ -14,14 +14,7 @@ pytestmark = pytest.mark.live
 @pytest.fixture
 def group():
     """A path of nobody's group, below a hierarchy that counts I/O; root may make it."""
-    roots = (Path(cgroups.V1_ROOT), *map(Path, cgroups.V2_ROOTS))
-    made = next(
-        (root for root in roots if (root / "cgroup.procs").exists() and os.access(root, os.W_OK)),
-        None,
-    )
-    if made is None:
-        pytest.skip("no hierarchy of control groups that we may write to")
-    path = made / f"ioplateau-test-{os.getpid()}"
+    path = writable_root() / f"ioplateau-test-{os.getpid()}"
     yield path
     if path.exists():
         path.rmdir()

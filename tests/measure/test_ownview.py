@@ -3,11 +3,11 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from ioplateau.measure import cgroups, ownview
+from control_groups import writable_root
+from ioplateau.measure import ownview
 from ioplateau.measure.host import Host
 
 SEEN = """
@@ -26,10 +26,7 @@ for process in sys.argv[1:]:
 @pytest.fixture
 def groups():
     """Two groups of nobody, side by side, below the hierarchy that counts I/O, and its root."""
-    roots = (Path(cgroups.V1_ROOT), *map(Path, cgroups.V2_ROOTS))
-    usable = (r for r in roots if (r / "cgroup.procs").exists() and os.access(r, os.W_OK))
-    if (root := next(usable, None)) is None:
-        pytest.skip("no hierarchy of control groups that we may write to")
+    root = writable_root()
     above = root / f"ioplateau-test-{os.getpid()}"
     found = above / "pod-a", above / "pod-b"
     for each in found:
